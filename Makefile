@@ -1,0 +1,49 @@
+# Everything runs from `.venv`, which `setup` makes from requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: help setup demo test check bench fuzz lock format clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(STAMP) ## Create .venv with pinned dependencies; does nothing when current
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "OmniGraph needs Python 3.11 or newer; say PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: $(STAMP) ## Run the main job on the bundled example
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh
+
+test: $(STAMP) ## Run the tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## Lint, format, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(STAMP) ## Measure speed and store the run under bench/results
+	$(BIN)/python bench/compile.py
+
+fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
+	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000
+
+format: $(STAMP) ## Format the code and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## Pin the newest allowed versions again; needs uv
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+
+clean: ## Remove .venv and caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,103 @@
+"""OmniGraph: a typed property graph with Git-style branches and search, over Lance."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from omnigraph.errors import (
+        InputError,
+        NotFoundError,
+        OmniGraphError,
+        ParamsError,
+        Problem,
+        QueryError,
+        QueryNotFoundError,
+        SchemaError,
+        SchemaIrError,
+        SourceError,
+        UnavailableError,
+        UnreadableError,
+    )
+    from omnigraph.query.compile import compile_queries, compile_query
+    from omnigraph.query.explain import explain_json, explain_text
+    from omnigraph.query.lint import LintReport, lint_queries
+    from omnigraph.query.params import bind_params
+    from omnigraph.query.plan import MutationPlan, ReadPlan
+    from omnigraph.schema.catalog import Catalog
+    from omnigraph.schema.compile import compile_schema
+    from omnigraph.schema.printer import print_schema
+    from omnigraph.span import Source, Span
+
+# Where each public name is defined. Imported on first use, so that `import omnigraph` and
+# `omnigraph --help` load nothing they do not need.
+_HOMES = {
+    "Catalog": "omnigraph.schema.catalog",
+    "InputError": "omnigraph.errors",
+    "LintReport": "omnigraph.query.lint",
+    "MutationPlan": "omnigraph.query.plan",
+    "NotFoundError": "omnigraph.errors",
+    "OmniGraphError": "omnigraph.errors",
+    "ParamsError": "omnigraph.errors",
+    "Problem": "omnigraph.errors",
+    "QueryError": "omnigraph.errors",
+    "QueryNotFoundError": "omnigraph.errors",
+    "ReadPlan": "omnigraph.query.plan",
+    "SchemaError": "omnigraph.errors",
+    "SchemaIrError": "omnigraph.errors",
+    "Source": "omnigraph.span",
+    "SourceError": "omnigraph.errors",
+    "Span": "omnigraph.span",
+    "UnavailableError": "omnigraph.errors",
+    "UnreadableError": "omnigraph.errors",
+    "bind_params": "omnigraph.query.params",
+    "compile_queries": "omnigraph.query.compile",
+    "compile_query": "omnigraph.query.compile",
+    "compile_schema": "omnigraph.schema.compile",
+    "explain_json": "omnigraph.query.explain",
+    "explain_text": "omnigraph.query.explain",
+    "lint_queries": "omnigraph.query.lint",
+    "print_schema": "omnigraph.schema.printer",
+}
+
+__all__ = [
+    "Catalog",
+    "InputError",
+    "LintReport",
+    "MutationPlan",
+    "NotFoundError",
+    "OmniGraphError",
+    "ParamsError",
+    "Problem",
+    "QueryError",
+    "QueryNotFoundError",
+    "ReadPlan",
+    "SchemaError",
+    "SchemaIrError",
+    "Source",
+    "SourceError",
+    "Span",
+    "UnavailableError",
+    "UnreadableError",
+    "__version__",
+    "bind_params",
+    "compile_queries",
+    "compile_query",
+    "compile_schema",
+    "explain_json",
+    "explain_text",
+    "lint_queries",
+    "print_schema",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The command line `omnigraph`: one module for each family of commands."""

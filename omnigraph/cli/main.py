@@ -1,0 +1,65 @@
+"""Main: the `omnigraph` command, its families, and how any failure ends it."""
+
+import os
+import sys
+
+import click
+
+from omnigraph import __version__
+from omnigraph.cli.completion import completion
+from omnigraph.cli.query import query
+from omnigraph.cli.schema import schema
+from omnigraph.cli.session import exit_code, show_error
+from omnigraph.errors import OmniGraphError
+
+_INTERRUPTED = 130
+
+
+class _Root(click.Group):
+    """Turns every failure into one message and an exit code, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except OmniGraphError as error:
+            show_error(error, as_json="--json" in sys.argv)
+            ctx.exit(exit_code(error))
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(_INTERRUPTED)
+
+
+@click.group(
+    cls=_Root,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 conflict, 4 denied, 5 not found.",
+)
+@click.version_option(__version__, "-v", "--version", message="omnigraph %(version)s")
+def omnigraph() -> None:
+    """A typed property graph with Git-style branches and search, over Lance."""
+
+
+@omnigraph.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def version(as_json: bool) -> None:
+    """Print the version."""
+    from omnigraph.cli.output import show_json
+
+    if as_json:
+        show_json({"version": __version__})
+    else:
+        click.echo(f"omnigraph {__version__}")
+
+
+omnigraph.add_command(query)
+omnigraph.add_command(schema)
+omnigraph.add_command(completion)
+
+
+def main() -> None:
+    """Run the command line; a reader that closes the pipe ends it quietly."""
+    try:
+        omnigraph(prog_name="omnigraph")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

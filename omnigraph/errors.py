@@ -1,0 +1,305 @@
+"""The whole error tree: every failure has a stable code, a message and a hint.
+
+    OmniGraphError
+    ├── InputError                what the caller gave is wrong; nothing was done
+    │   ├── SourceError           problems in a text, each with its span
+    │   │   ├── SchemaError       a `.pg` schema does not compile
+    │   │   └── QueryError        a `.gq` query does not compile
+    │   ├── ParamsError           the parameters do not fit the query
+    │   ├── SchemaIrError         a stored schema cannot be read back
+    │   └── UnreadableError       a file cannot be read
+    ├── NotFoundError             the thing named does not exist
+    │   └── QueryNotFoundError    no query of that name in the file
+    └── UnavailableError          this release cannot do that
+
+An error that comes from a text holds all problems of that text (bounded), and
+renders each with its source line and a caret. The codes are documented in
+docs/errors.md.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, TypeAlias
+
+from omnigraph.span import Source, Span
+
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+
+_WIDEST_LINE = 160
+
+
+class Code(StrEnum):
+    """Every stable code of a problem in a schema, a query or its parameters."""
+
+    SCHEMA_SYNTAX = "S000"
+    SCHEMA_CAP = "S001"
+    DUPLICATE_TYPE = "S1"
+    DUPLICATE_PROPERTY = "S2"
+    UNDECLARED_TYPE = "S3"
+    RESERVED_NAME = "S4"
+    EDGE_TWINS = "S5"
+    INTERFACE_MISMATCH = "S6"
+    MISPLACED_ANNOTATION = "S7"
+    REPEATED_ANNOTATION = "S8"
+    ANNOTATION_ARGUMENT = "S9"
+    UNDECLARED_PROPERTY = "S10"
+    UNSUITABLE_PROPERTY = "S11"
+    SECOND_KEY = "S12"
+    BAD_RANGE = "S13"
+    BAD_PATTERN = "S14"
+    BAD_CARDINALITY = "S15"
+    BAD_EMBED = "S16"
+    BAD_DEFAULT = "S17"
+    BAD_RENAME = "S18"
+
+    QUERY_SYNTAX = "Q000"
+    QUERY_CAP = "Q001"
+    MIXED_MUTATION = "D2"
+    UNKNOWN_TYPE = "T1"
+    UNKNOWN_PROPERTY = "T2"
+    UNKNOWN_EDGE = "T3"
+    UNKNOWN_VARIABLE = "T4"
+    REBOUND_VARIABLE = "T5"
+    DUPLICATE_NAME = "T6"
+    TYPE_MISMATCH = "T7"
+    ENUM_VALUE = "T8"
+    UNSUITABLE_OPERATOR = "T9"
+    EDGE_ENDPOINTS = "T10"
+    BAD_HOPS = "T11"
+    AMBIGUOUS_DIRECTION = "T12"
+    UNCORRELATED_NEGATION = "T13"
+    OPTIONAL_ESCAPE = "T14"
+    NOT_A_VALUE = "T15"
+    MISUSED_AGGREGATE = "T16"
+    DUPLICATE_COLUMN = "T17"
+    UNKNOWN_ALIAS = "T18"
+    MISUSED_SEARCH = "T19"
+    NEAREST_WITHOUT_LIMIT = "T20"
+    UNGROUPED_EXPRESSION = "T21"
+    BAD_BOUND = "T22"
+    REQUIRED_ASSIGNMENT = "T23"
+    READ_ONLY_PROPERTY = "T24"
+    KEY_UPDATE = "T25"
+    VALUE_OUT_OF_RANGE = "T26"
+
+    PROPERTY_NEVER_UPDATED = "L201"
+    MUTATION_WITHOUT_PARAMS = "L202"
+
+    MISSING_PARAM = "P1"
+    UNKNOWN_PARAM = "P2"
+    NULL_PARAM = "P3"
+    PARAM_TYPE = "P4"
+    PARAM_BOUND = "P5"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, where it stands, and what to do about it."""
+
+    code: Code
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+
+    def render(self, source: Source | None) -> str:
+        """Give the problem as text, with the source line and a caret when there is a span."""
+        lines = [f"error[{self.code}]: {self.message}"]
+        if source is not None and self.span is not None:
+            lines += _quote(source, self.span)
+        if self.hint is not None:
+            lines.append(f"   = hint: {self.hint}")
+        return "\n".join(lines)
+
+    def to_json(self, source: Source | None) -> dict[str, Json]:
+        """Give the problem as a JSON object; places count from 1."""
+        return {
+            "code": str(self.code),
+            "message": self.message,
+            "hint": self.hint,
+            "span": None if source is None or self.span is None else span_json(source, self.span),
+        }
+
+
+class OmniGraphError(Exception):
+    """Any failure that OmniGraph reports on purpose."""
+
+    code: str = "error"
+    hint: str | None = None
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def render(self) -> str:
+        """Give the error as text for a person."""
+        hint = "" if self.hint is None else f"\n   = hint: {self.hint}"
+        return f"error[{self.code}]: {self.message}{hint}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the error as a JSON object for a program."""
+        return {"error": self.message, "code": self.code, "hint": self.hint}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_revive, (type(self), self.args, self.__dict__))
+
+
+class InputError(OmniGraphError):
+    """What the caller gave is wrong; nothing was done."""
+
+    code = "bad_input"
+
+
+class _ProblemsError(InputError):
+    """An error made of one or more problems, the first of which gives its code."""
+
+    summary: ClassVar[str]
+
+    def __init__(
+        self, problems: Sequence[Problem], *, source: Source | None = None, total: int | None = None
+    ) -> None:
+        first = problems[0]
+        total = len(problems) if total is None else total
+        more = "" if total == 1 else f" (and {total - 1} more)"
+        super().__init__(f"{self.summary}: {first.message}{more}", hint=first.hint)
+        self.code = str(first.code)
+        self.problems = tuple(problems)
+        self.source = source
+        self.total = total
+
+    def render(self) -> str:
+        parts = [problem.render(self.source) for problem in self.problems]
+        if self.total > len(self.problems):
+            parts.append(f"… and {self.total - len(self.problems)} more problems")
+        return "\n\n".join(parts)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            **super().to_json(),
+            "source": None if self.source is None else self.source.name,
+            "problems": [problem.to_json(self.source) for problem in self.problems],
+            "problem_count": self.total,
+        }
+
+
+class SourceError(_ProblemsError):
+    """Problems in a text, each with its span."""
+
+    summary = "the text does not compile"
+
+
+class SchemaError(SourceError):
+    """A `.pg` schema does not compile."""
+
+    summary = "the schema does not compile"
+
+
+class QueryError(SourceError):
+    """A `.gq` query does not compile."""
+
+    summary = "the query does not compile"
+
+
+class ParamsError(_ProblemsError):
+    """The parameters do not fit the query."""
+
+    summary = "the parameters do not fit"
+
+
+class SchemaIrError(InputError):
+    """A stored schema cannot be read back."""
+
+    code = "schema_ir_invalid"
+
+
+class UnreadableError(InputError):
+    """A file cannot be read."""
+
+    code = "unreadable"
+
+
+class NotFoundError(OmniGraphError):
+    """The thing named does not exist."""
+
+    code = "not_found"
+
+
+class QueryNotFoundError(NotFoundError):
+    """No query of that name in the file."""
+
+    code = "query_not_found"
+
+
+class UnavailableError(OmniGraphError):
+    """This release cannot do that."""
+
+    code = "unavailable"
+
+
+def span_json(source: Source, span: Span) -> dict[str, Json]:
+    """Give a span with both its ends as offsets and as line and column."""
+    start, end = source.locate(span.start), source.locate(span.end)
+    return {
+        "start": span.start,
+        "end": span.end,
+        "line": start.line,
+        "column": start.column,
+        "end_line": end.line,
+        "end_column": end.column,
+    }
+
+
+def _revive(
+    kind: type[OmniGraphError], args: tuple[object, ...], state: dict[str, object]
+) -> OmniGraphError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+def _quote(source: Source, span: Span) -> list[str]:
+    place = source.locate(span.start)
+    text = source.line(place.line)
+    first = place.column - 1
+    width = max(1, min(span.end - span.start, len(text) - first))
+    text, first = _window(text, first, width)
+    gutter = " " * len(str(place.line))
+    pad = " " * _columns(text[:first])
+    caret = "^" * max(1, _columns(text[first : first + width]))
+    return [
+        f"{gutter}--> {source.name}:{place.line}:{place.column}",
+        f"{gutter} |",
+        f"{place.line} | {_printable(text)}",
+        f"{gutter} | {pad}{caret}",
+    ]
+
+
+def _window(text: str, first: int, width: int) -> tuple[str, int]:
+    """Cut a very long line down to the part around the caret."""
+    if len(text) <= _WIDEST_LINE:
+        return text, first
+    start = max(0, first - _WIDEST_LINE // 2)
+    cut = text[start : start + max(_WIDEST_LINE, min(width, _WIDEST_LINE))]
+    return cut, first - start
+
+
+def _printable(text: str) -> str:
+    """Give the text with tabs as one space and control characters made visible."""
+    return "".join(_visible(char) for char in text)
+
+
+def _visible(char: str) -> str:
+    if char == "\t":
+        return " "
+    return char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+
+
+def _columns(text: str) -> int:
+    """Count the terminal columns that a text takes up."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )

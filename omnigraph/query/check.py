@@ -1,0 +1,270 @@
+"""Check: a parsed query against the catalog; what passes can be executed as written."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from omnigraph.errors import Code
+from omnigraph.query import ast
+from omnigraph.query.checked import (
+    Bound,
+    CheckedMutation,
+    CheckedQuery,
+    CheckedRead,
+    Column,
+    OrderKey,
+    ParamDecl,
+    RowCount,
+)
+from omnigraph.query.comparing import is_integer, type_of
+from omnigraph.query.expr import (
+    Aggregate,
+    Bm25,
+    Expr,
+    ListOf,
+    Nearest,
+    ParamRef,
+    Predicate,
+    PropertyRef,
+    Rrf,
+    VariableRef,
+    children,
+    parts,
+)
+from omnigraph.query.expressions import Expressions, constant
+from omnigraph.query.parser import RANKINGS
+from omnigraph.query.patterns import Patterns
+from omnigraph.query.printer import expr_text
+from omnigraph.query.statements import Statements
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.types import BLOB, ListType, VectorType
+from omnigraph.span import Span
+from omnigraph.syntax.literal import Literal, Name
+from omnigraph.syntax.problems import Problems
+
+
+def check_query(query: ast.Query, catalog: Catalog, problems: Problems) -> CheckedQuery | None:
+    """Give the checked query, or None when problems were reported."""
+    before = problems.total
+    params = _params(query.params, problems)
+    body: CheckedRead | CheckedMutation | None
+    if isinstance(query.body, ast.Read):
+        body = _ReadChecker(query.body, catalog, params, problems).check()
+    else:
+        statements = Statements(catalog, params, problems)
+        checked = [statements.check(each) for each in query.body.statements]
+        body = CheckedMutation(tuple(each for each in checked if each is not None))
+    if body is None or problems.total > before:
+        return None
+    return CheckedQuery(
+        name=query.name.text,
+        params=tuple(ParamDecl(name, kind) for name, kind in params.items()),
+        body=body,
+        description=query.description,
+        instruction=query.instruction,
+    )
+
+
+def _params(declared: Iterable[ast.Param], problems: Problems) -> dict[str, TypeRef]:
+    params: dict[str, TypeRef] = {}
+    for param in declared:
+        if param.name.text in params:
+            message = f"parameter '${param.name.text}' is declared twice"
+            problems.report(Code.DUPLICATE_NAME, param.name.span, message)
+        elif param.name.text == "_":
+            message = "'$_' is anonymous and cannot be a parameter"
+            problems.report(Code.DUPLICATE_NAME, param.name.span, message)
+        else:
+            params[param.name.text] = param.type
+    return params
+
+
+@dataclass(slots=True)
+class _ReadChecker:
+    read: ast.Read
+    catalog: Catalog
+    params: Mapping[str, TypeRef]
+    problems: Problems
+
+    def check(self) -> CheckedRead | None:
+        patterns = Patterns(self.catalog, self.params, self.problems)
+        pattern, scope = patterns.check(self.read.match, {})
+        aliases: dict[str, Expr] = {}
+        columns = self._columns(scope, aliases)
+        expressions = self._expressions(scope, aliases)
+        having = [expressions.predicate(each) for each in self.read.having]
+        order = [self._order_key(each, expressions) for each in self.read.order]
+        skip, limit = self._bound(self.read.skip, "skip"), self._bound(self.read.limit, "limit")
+        kept_having = tuple(each for each in having if each is not None)
+        kept_order = tuple(each for each in order if each is not None)
+        if len(kept_having) < len(having) or len(kept_order) < len(order):
+            return None
+        checked = CheckedRead(
+            pattern=pattern,
+            columns=tuple(columns),
+            grouped=_has_aggregate([c.expr for c in columns], kept_having, kept_order),
+            distinct=self.read.distinct,
+            having=kept_having,
+            order=kept_order,
+            skip=skip,
+            limit=limit,
+        )
+        self._check_groups(checked)
+        self._check_rankings(checked)
+        return checked
+
+    def _expressions(self, scope: Mapping[str, Bound], aliases: Mapping[str, Expr]) -> Expressions:
+        return Expressions(
+            catalog=self.catalog,
+            params=self.params,
+            problems=self.problems,
+            scope=scope,
+            aliases=aliases,
+            in_result=True,
+        )
+
+    def _columns(self, scope: Mapping[str, Bound], aliases: dict[str, Expr]) -> list[Column]:
+        """Give the columns; each alias can be used by the projections after it."""
+        columns: list[Column] = []
+        names: set[str] = set()
+        for projection in self.read.projections:
+            expr = self._expressions(scope, aliases).value(projection.expr)
+            name = _column_name(projection)
+            if name in names:
+                message = f"two columns are named '{name}'"
+                hint = "rename one of them with 'as'"
+                self.problems.report(Code.DUPLICATE_COLUMN, _span(projection), message, hint)
+            names.add(name)
+            if expr is None:
+                continue
+            if isinstance(expr, ListOf) and expr.item is None:
+                message = "an empty list has no type"
+                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, message)
+                continue
+            columns.append(Column(name, expr))
+            if projection.alias is not None:
+                self._add_alias(projection.alias, expr, aliases)
+        return columns
+
+    def _add_alias(self, alias: Name, expr: Expr, aliases: dict[str, Expr]) -> None:
+        if alias.text in ("true", "false", "null"):
+            message = f"'{alias.text}' cannot be an alias: it could not be told from the literal"
+            self.problems.report(Code.DUPLICATE_NAME, alias.span, message)
+        aliases[alias.text] = expr
+
+    def _order_key(self, ordering: ast.Ordering, expressions: Expressions) -> OrderKey | None:
+        expr = expressions.value(ordering.expr)
+        if expr is None:
+            return None
+        kind = type_of(expr)
+        if isinstance(kind, ListType | VectorType) or kind in (None, BLOB):
+            message = f"rows cannot be ordered by {kind or 'an empty list'} values"
+            self.problems.report(Code.UNSUITABLE_OPERATOR, ordering.expr.span, message)
+            return None
+        if isinstance(ordering.expr, ast.Call) and ordering.expr.function in RANKINGS:
+            best_first = ordering.descending is not False
+            return OrderKey(expr, descending=best_first != isinstance(expr, Nearest))
+        return OrderKey(expr, bool(ordering.descending))
+
+    def _bound(self, bound: ast.Bound | None, word: str) -> RowCount | None:
+        if bound is None:
+            return None
+        if isinstance(bound, Literal):
+            return constant(bound.value)
+        param = self.params.get(bound.name)
+        message, hint = None, None
+        if param is None:
+            message = f"unknown parameter '${bound.name}'"
+            hint = self.problems.nearest(bound.name, self.params)
+        elif not is_integer(param.type):
+            message = f"{word} takes an integer; '${bound.name}' is {param}"
+        elif param.nullable:
+            message = f"{word} needs a value; '${bound.name}' may be null"
+            hint = f"declare it as {param.type}"
+        if param is None or message is not None:
+            code = Code.UNKNOWN_VARIABLE if param is None else Code.BAD_BOUND
+            self.problems.report(code, bound.span, message or "", hint)
+            return None
+        return ParamRef(bound.name, param.type)
+
+    def _check_groups(self, checked: CheckedRead) -> None:
+        """Refuse to read what groups and distinct rows no longer have."""
+        if not checked.grouped and not checked.distinct:
+            return
+        keys: set[Expr] = {
+            column.expr for column in checked.columns if not isinstance(column.expr, Aggregate)
+        }
+        if checked.grouped:
+            for predicate, node in zip(checked.having, self.read.having, strict=True):
+                self._check_grouped(predicate, keys, node.span)
+        for key, ordering in zip(checked.order, self.read.order, strict=True):
+            self._check_grouped(key.expr, keys, ordering.expr.span, aggregates=checked.grouped)
+
+    def _check_grouped(
+        self,
+        node: Expr | Predicate,
+        keys: set[Expr],
+        span: Span,
+        *,
+        aggregates: bool = True,
+    ) -> None:
+        if not _reads_only(node, keys, aggregates=aggregates):
+            what = "each group" if aggregates else "each distinct row"
+            message = f"this is not one value for {what}"
+            hint = "return it as well, or aggregate it"
+            self.problems.report(Code.UNGROUPED_EXPRESSION, span, message, hint)
+
+    def _check_rankings(self, checked: CheckedRead) -> None:
+        exprs: list[Expr | Predicate] = [column.expr for column in checked.columns]
+        exprs += [*checked.having, *(key.expr for key in checked.order)]
+        rankings = [
+            part for e in exprs for part in parts(e) if isinstance(part, Bm25 | Nearest | Rrf)
+        ]
+        if not rankings:
+            return
+        if checked.grouped:
+            message = "a ranking cannot stand beside an aggregate"
+            self.problems.report(Code.MISUSED_SEARCH, self._ranking_span(), message)
+        if self.read.limit is None and any(isinstance(each, Nearest) for each in rankings):
+            message = "nearest needs a limit: every row has a distance"
+            hint = "add limit 10 or the like"
+            self.problems.report(Code.NEAREST_WITHOUT_LIMIT, self._ranking_span(), message, hint)
+
+    def _ranking_span(self) -> Span:
+        nodes = [each.expr for each in self.read.order]
+        nodes += [each.expr for each in self.read.projections]
+        calls = [each for each in nodes if isinstance(each, ast.Call) and each.function in RANKINGS]
+        return (calls or nodes)[0].span
+
+
+def _has_aggregate(
+    columns: Iterable[Expr], having: Iterable[Predicate], order: Iterable[OrderKey]
+) -> bool:
+    exprs: list[Expr | Predicate] = [*columns, *having, *(key.expr for key in order)]
+    return any(isinstance(part, Aggregate) for each in exprs for part in parts(each))
+
+
+def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) -> bool:
+    """Tell whether a node reads nothing but constants, keys and aggregates."""
+    if isinstance(node, Aggregate):
+        return aggregates
+    if node in keys:
+        return True
+    if isinstance(node, PropertyRef):
+        return any(isinstance(k, VariableRef) and k.variable == node.variable for k in keys)
+    if isinstance(node, VariableRef | Bm25 | Nearest | Rrf):
+        return False
+    return all(_reads_only(child, keys, aggregates=aggregates) for child in children(node))
+
+
+def _column_name(projection: ast.Projection) -> str:
+    """Give the alias, or the expression as written without its `$` signs."""
+    if projection.alias is not None:
+        return projection.alias.text
+    if isinstance(projection.expr, Literal) and isinstance(projection.expr.value, str):
+        return projection.expr.value
+    return expr_text(projection.expr).replace("$", "")
+
+
+def _span(projection: ast.Projection) -> Span:
+    return projection.expr.span if projection.alias is None else projection.alias.span

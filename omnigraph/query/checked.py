@@ -1,0 +1,165 @@
+"""Checked queries: every name resolved, every expression typed, nothing ordered yet."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from omnigraph.query.ast import Hops
+from omnigraph.query.expr import (
+    Constant,
+    EntityKind,
+    EntityType,
+    Expr,
+    ListOf,
+    Now,
+    ParamRef,
+    Predicate,
+)
+from omnigraph.schema.type_parser import TypeRef
+
+
+class Direction(StrEnum):
+    """How an edge is followed from the source variable to the target variable."""
+
+    OUT = "out"
+    IN = "in"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A variable that a pattern binds; `interface` is the one it was declared with, if any.
+
+    One of no types at all stands for a variable whose own problem is reported already.
+    """
+
+    name: str
+    type: EntityType
+    interface: str | None = None
+    optional: bool = False
+
+    @property
+    def is_node(self) -> bool:
+        return self.type.kind is EntityKind.NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge type and the direction in which it is followed."""
+
+    edge: str
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A traversal with its edges and directions resolved."""
+
+    source: str
+    target: str
+    steps: tuple[Step, ...]
+    hops: Hops
+    edge_variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A match block, or the inside of `not` or `optional`."""
+
+    bound: tuple[Bound, ...] = ()
+    outer: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    filters: tuple[Predicate, ...] = ()
+    negations: tuple["Pattern", ...] = ()
+    optionals: tuple["Pattern", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A named expression of the result."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """An expression to sort by; nulls come first ascending and last descending."""
+
+    expr: Expr
+    descending: bool
+
+
+RowCount: TypeAlias = Constant | ParamRef
+Assigned: TypeAlias = Constant | ParamRef | Now | ListOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRead:
+    """A read that means something on this catalog."""
+
+    pattern: Pattern
+    columns: tuple[Column, ...]
+    grouped: bool
+    distinct: bool
+    having: tuple[Predicate, ...]
+    order: tuple[OrderKey, ...]
+    skip: RowCount | None
+    limit: RowCount | None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new row, or the replacement of the row with the same key."""
+
+    kind: EntityKind
+    type: str
+    values: tuple[tuple[str, Assigned], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """New values for some properties of the rows that match."""
+
+    kind: EntityKind
+    type: str
+    values: tuple[tuple[str, Assigned], ...]
+    where: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The end of the rows that match; for nodes, also of the edges that touch them."""
+
+    kind: EntityKind
+    type: str
+    where: Predicate
+
+
+CheckedStatement: TypeAlias = Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedMutation:
+    """Statements that mean something on this catalog."""
+
+    statements: tuple[CheckedStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParamDecl:
+    """A parameter that the query declares."""
+
+    name: str
+    type: TypeRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedQuery:
+    """A query that means something on this catalog."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    body: CheckedRead | CheckedMutation
+    description: str | None = None
+    instruction: str | None = None

@@ -1,0 +1,147 @@
+"""Comparing: which types can stand on the two sides of an operator."""
+
+from omnigraph.query.ast import Operator
+from omnigraph.query.expr import Constant, EntityType, Expr, ListOf
+from omnigraph.schema.types import (
+    F32,
+    F64,
+    I32,
+    I64,
+    INTEGERS,
+    NUMBERS,
+    STRING,
+    U32,
+    U64,
+    EnumType,
+    ListType,
+    ScalarType,
+    ValueType,
+    is_ordered,
+    is_single,
+    is_text,
+)
+
+_ORDERING = (Operator.LESS, Operator.LESS_EQUAL, Operator.GREATER, Operator.GREATER_EQUAL)
+_WIDER = {
+    I32: {I64, F64},
+    U32: {I64, U64, F64},
+    F32: {F64},
+}
+
+
+def type_of(expr: Expr) -> "ValueType | EntityType | None":
+    """Give the type of an expression; None for an empty list."""
+    if isinstance(expr, ListOf):
+        return None if expr.item is None else ListType(expr.item)
+    return expr.type
+
+
+def type_name(expr: Expr) -> str:
+    """Give the type of an expression as messages name it."""
+    kind = type_of(expr)
+    if isinstance(kind, EntityType):
+        return f"a {kind} {kind.kind}"
+    return "an empty list" if kind is None else str(kind)
+
+
+def compatible(left: ValueType, right: ValueType) -> bool:
+    """Tell whether values of two types can be equal: numbers, the same type, enum and String."""
+    if left == right or (left in NUMBERS and right in NUMBERS):
+        return True
+    return STRING in (left, right) and is_text(left) and is_text(right)
+
+
+def operator_problem(left: Expr, operator: Operator, right: Expr) -> str | None:
+    """Give the reason why an operator cannot stand between two expressions, or None."""
+    left_type, right_type = type_of(left), type_of(right)
+    if isinstance(left_type, EntityType) or isinstance(right_type, EntityType):
+        return _entity_problem(left_type, operator, right_type)
+    match operator:
+        case Operator.IN:
+            return _member_problem(left_type, right_type, "in")
+        case Operator.CONTAINS if left_type is None or isinstance(left_type, ListType):
+            return _member_problem(right_type, left_type, "contains")
+        case Operator.CONTAINS | Operator.STARTS_WITH:
+            return _text_problem(left_type, operator, right_type)
+        case _:
+            return _plain_problem(left_type, operator, right_type)
+
+
+def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
+    """Give the string constant that is compared with an enum which does not have it."""
+    kind = type_of(one)
+    if not isinstance(kind, EnumType):
+        return None
+    constants = other.items if isinstance(other, ListOf) else (other,)
+    for constant in constants:
+        value = constant.value if isinstance(constant, Constant) else None
+        if isinstance(value, str) and value not in kind.values:
+            return value, kind
+    return None
+
+
+def assignable(source: ValueType, target: ValueType) -> bool:
+    """Tell whether a parameter of one type can be stored in a property of another, unchanged."""
+    if source == target or (is_text(target) and source == STRING):
+        return True
+    if isinstance(source, EnumType):
+        return target == STRING
+    return isinstance(source, ScalarType) and target in _WIDER.get(source, ())
+
+
+def integer_type(value: int) -> ValueType:
+    """Give the type of an integer written in a query."""
+    return I64 if value < 2**63 else U64
+
+
+def is_integer(kind: "ValueType | EntityType | None") -> bool:
+    """Tell whether values of a type are integers."""
+    return kind in INTEGERS
+
+
+def _entity_problem(
+    left: "ValueType | EntityType | None",
+    operator: Operator,
+    right: "ValueType | EntityType | None",
+) -> str | None:
+    if not isinstance(left, EntityType) or not isinstance(right, EntityType):
+        return "a node or edge cannot be compared with a value; name a property"
+    if operator not in (Operator.EQUAL, Operator.NOT_EQUAL):
+        return f"'{operator}' does not compare nodes or edges; '=' and '!=' do"
+    if left.kind != right.kind or not set(left.types) & set(right.types):
+        return f"a {left} is never a {right}"
+    return None
+
+
+def _plain_problem(
+    left: ValueType | None, operator: Operator, right: ValueType | None
+) -> str | None:
+    for kind in (left, right):
+        if kind is None or isinstance(kind, ListType):
+            return f"'{operator}' does not compare lists; use 'contains' or 'in'"
+        if not is_single(kind):
+            return f"'{operator}' does not compare {kind} values"
+    assert left is not None
+    assert right is not None
+    if operator in _ORDERING and not (is_ordered(left) and is_ordered(right)):
+        return f"'{operator}' needs values that have an order; Bool has none"
+    return None if compatible(left, right) else f"{left} and {right} cannot be compared"
+
+
+def _member_problem(item: ValueType | None, members: ValueType | None, word: str) -> str | None:
+    if members is None:
+        return None
+    if not isinstance(members, ListType):
+        return f"'{word}' needs a list, not {members}"
+    if item is None or not is_single(item):
+        return f"'{word}' looks for one value in a list, not for {item or 'a list'}"
+    kind = ScalarType(members.item)
+    return None if compatible(item, kind) else f"{item} cannot be in a list of {kind}"
+
+
+def _text_problem(
+    left: ValueType | None, operator: Operator, right: ValueType | None
+) -> str | None:
+    if left is None or right is None or not (is_text(left) and is_text(right)):
+        return f"'{operator}' needs a String on both sides"
+    return None

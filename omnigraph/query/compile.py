@@ -1,0 +1,89 @@
+"""Compile: `.gq` text to plans in one call."""
+
+from omnigraph.errors import Code, QueryError, QueryNotFoundError
+from omnigraph.query import ast
+from omnigraph.query.check import check_query
+from omnigraph.query.checked import CheckedQuery
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import parse_queries
+from omnigraph.query.plan import Plan
+from omnigraph.query.rewrite import rewrite
+from omnigraph.schema.catalog import Catalog
+from omnigraph.span import Source
+from omnigraph.syntax.problems import Problems, nearest_name
+from omnigraph.syntax.source import as_source, size_problem
+
+
+def compile_query(text: str | Source, catalog: Catalog, name: str | None = None) -> Plan:
+    """Give the plan of one query of a text; the name may be left out when there is only one."""
+    source = as_source(text, "<query>")
+    problems = Problems()
+    query = _named(read_queries(source, problems), source, name, problems)
+    return plan_query(_checked(query, catalog, source, problems), catalog)
+
+
+def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:
+    """Give the plans of all queries of a text by name, or raise QueryError with all problems."""
+    source = as_source(text, "<query>")
+    problems = Problems()
+    file = read_queries(source, problems)
+    report_twins(file, problems)
+    checked = [check_query(query, catalog, problems) for query in file.queries]
+    _raise(problems, source)
+    return {each.name: plan_query(each, catalog) for each in checked if each is not None}
+
+
+def plan_query(query: CheckedQuery, catalog: Catalog) -> Plan:
+    """Give the plan of a checked query, lowered and rewritten."""
+    return rewrite(lower(query, catalog), catalog)
+
+
+def read_queries(source: Source, problems: Problems) -> ast.QueryFile:
+    """Give the parsed queries of a text that is not too large."""
+    too_large = size_problem(source, Code.QUERY_CAP)
+    if too_large is None:
+        return parse_queries(source, problems)
+    problems.report(too_large.code, too_large.span, too_large.message, too_large.hint)
+    return ast.QueryFile(())
+
+
+def report_twins(file: ast.QueryFile, problems: Problems) -> None:
+    """Report queries whose name is taken by an earlier one."""
+    seen: set[str] = set()
+    for query in file.queries:
+        if query.name.text in seen:
+            message = f"query '{query.name.text}' is declared twice"
+            problems.report(Code.DUPLICATE_NAME, query.name.span, message)
+        seen.add(query.name.text)
+
+
+def _named(file: ast.QueryFile, source: Source, name: str | None, problems: Problems) -> ast.Query:
+    report_twins(file, problems)
+    _raise(problems, source)
+    names = [query.name.text for query in file.queries]
+    if name is None and len(names) == 1:
+        return file.queries[0]
+    for query in file.queries:
+        if query.name.text == name:
+            return query
+    known = ", ".join(names) or "none"
+    if name is None:
+        message = f"{source.name} holds {len(names)} queries; say which"
+        raise QueryNotFoundError(message, hint=f"the queries are: {known}")
+    near = nearest_name(name, names)
+    hint = f"did you mean '{near}'?" if near else f"the queries are: {known}"
+    raise QueryNotFoundError(f"{source.name} has no query '{name}'", hint=hint)
+
+
+def _checked(
+    query: ast.Query, catalog: Catalog, source: Source, problems: Problems
+) -> CheckedQuery:
+    checked = check_query(query, catalog, problems)
+    _raise(problems, source)
+    assert checked is not None
+    return checked
+
+
+def _raise(problems: Problems, source: Source) -> None:
+    if problems.total:
+        raise QueryError(problems.in_order(), source=source, total=problems.total)

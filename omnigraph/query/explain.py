@@ -1,0 +1,233 @@
+"""Explain: a plan as text for people and as JSON for programs."""
+
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum
+
+from omnigraph.errors import Json
+from omnigraph.query import checked, expr, plan
+from omnigraph.query.checked import Direction
+from omnigraph.query.printer import hops_text
+from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.types import ValueType
+from omnigraph.schema.values import JS_SAFE_INTEGER, Value
+from omnigraph.syntax.literal import datetime_text, literal_text
+
+_ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-"), Direction.BOTH: ("<-", "->")}
+_LABEL = 10
+_SHOWN_ITEMS = 8
+
+
+def explain_text(query: plan.Plan) -> str:
+    """Give the plan as indented lines, one for each operator."""
+    params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
+    head = f"query {query.name}({params})"
+    if isinstance(query, plan.MutationPlan):
+        body = [_line(*_statement(each)) for each in query.statements]
+    else:
+        body = _operators(query.operators)
+    return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
+
+
+def explain_json(query: plan.Plan) -> dict[str, Json]:
+    """Give the plan as JSON; every object names its kind in `op`."""
+    encoded = _json(query)
+    assert isinstance(encoded, dict)
+    return encoded
+
+
+def predicate_text(node: expr.Predicate) -> str:
+    """Give a typed predicate in the words of the language."""
+    match node:
+        case expr.Comparison(left, operator, right):
+            return f"{expr_text(left)} {operator} {expr_text(right)}"
+        case expr.NullTest(operand, negated):
+            return f"{expr_text(operand)} is {'not ' if negated else ''}null"
+        case expr.And(items):
+            return " and ".join(map(_grouped, items))
+        case expr.Or(items):
+            return " or ".join(map(_grouped, items))
+        case expr.Not(item):
+            return f"not {_grouped(item)}"
+        case expr.TextMatch():
+            return expr_text(node)
+
+
+def expr_text(node: expr.Expr) -> str:
+    """Give a typed expression in the words of the language."""
+    match node:
+        case expr.Constant(value, _):
+            return _value(value)
+        case expr.ParamRef(name, _) | expr.VariableRef(name, _):
+            return _variable(name)
+        case expr.Now():
+            return "now()"
+        case expr.ListOf(items, _):
+            return f"[{', '.join(map(expr_text, items))}]"
+        case expr.PropertyRef(None, name, _) | expr.ColumnRef(name, _):
+            return name
+        case expr.PropertyRef(variable, name, _):
+            return f"{_variable(variable or '')}.{name}"
+        case expr.TextMatch(function, field, query, edits):
+            return _call(function, [field, query, *([edits] if edits is not None else [])])
+        case expr.Bm25(field, query):
+            return _call("bm25", [field, query])
+        case expr.Nearest(field, query):
+            return _call("nearest", [field, query])
+        case expr.Rrf(rankings, k):
+            return _call("rrf", [*rankings, k])
+        case expr.Aggregate(function, argument, distinct, _):
+            return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
+
+
+def _call(function: str, arguments: Iterable[expr.Expr]) -> str:
+    return f"{function}({', '.join(map(expr_text, arguments))})"
+
+
+def _grouped(node: expr.Predicate) -> str:
+    text = predicate_text(node)
+    return f"({text})" if isinstance(node, expr.And | expr.Or) else text
+
+
+def _value(value: Value) -> str:
+    match value:
+        case tuple():
+            shown = [_value(each) for each in value[:_SHOWN_ITEMS]]
+            return f"[{', '.join(shown)}{', …' if len(value) > _SHOWN_ITEMS else ''}]"
+        case bytes():
+            return f"<{len(value)} bytes>"
+        case _:
+            return literal_text(value)
+
+
+def _variable(name: str) -> str:
+    return "$_" if name.startswith("_#") else f"${name}"
+
+
+def _operators(operators: Iterable[plan.Operator]) -> list[str]:
+    lines = []
+    for operator in operators:
+        lines.append(_line(*_operator(operator)))
+        if isinstance(operator, plan.AntiJoin | plan.Optional):
+            lines += [f"  {line}" for line in _operators(operator.inner)]
+    return lines
+
+
+def _line(label: str, *parts: str) -> str:
+    return "  ".join([label.ljust(_LABEL), *(part for part in parts if part)]).rstrip()
+
+
+def _operator(operator: plan.Operator) -> list[str]:
+    match operator:
+        case plan.NodeScan():
+            return _scan(operator)
+        case plan.Expand():
+            return _expand(operator)
+        case plan.Filter(predicate):
+            return ["Filter", predicate_text(predicate)]
+        case plan.AntiJoin(outer, _):
+            return ["AntiJoin", f"on {', '.join(map(_variable, outer))}"]
+        case plan.Optional(outer, _, _):
+            return ["Optional", f"on {', '.join(map(_variable, outer))}" if outer else ""]
+        case plan.Rank(column, ranking, restricts):
+            return ["Rank", f"{column} = {expr_text(ranking)}", "only ranked" if restricts else ""]
+        case plan.Aggregate(keys, aggregates):
+            by = f"by {_columns(keys)}" if keys else "all rows"
+            return ["Aggregate", by, _columns(aggregates)]
+        case plan.Project(columns):
+            return ["Project", _columns(columns)]
+        case plan.Distinct():
+            return ["Distinct"]
+        case plan.Order(keys, ties):
+            return ["Order", _order(keys), f"ties by {', '.join(ties)}" if ties else ""]
+        case plan.Limit(skip, limit):
+            skipped = "" if skip is None else f"skip {expr_text(skip)}"
+            return ["Limit", skipped, "" if limit is None else expr_text(limit)]
+
+
+def _scan(scan: plan.NodeScan) -> list[str]:
+    point = ""
+    if scan.point is not None:
+        values = ", ".join(map(expr_text, scan.point.values))
+        point = f"{'key' if scan.point.by_key else 'id'} = {values}"
+    target = f"{_variable(scan.variable)}: {'|'.join(scan.types)}"
+    return ["NodeScan", target, point, *_details(scan.filters, scan.columns, scan.counted)]
+
+
+def _expand(expand: plan.Expand) -> list[str]:
+    edges = "|".join(
+        f"{_ARROWS[s.direction][0]}{s.edge}{_ARROWS[s.direction][1]}" for s in expand.steps
+    )
+    hops = "" if (expand.hops.minimum, expand.hops.maximum) == (1, 1) else hops_text(expand.hops)
+    target = _variable(expand.target)
+    if not expand.closes:
+        target += f": {'|'.join(expand.types)}"
+    road = " ".join(part for part in (_variable(expand.source), edges, hops, target) if part)
+    named = [] if expand.edge_variable is None else [f"as {_variable(expand.edge_variable)}"]
+    edge_details = _details(expand.edge_filters, expand.edge_columns, counted=False)
+    closes = ["closes"] if expand.closes else []
+    details = _details(expand.filters, expand.columns, expand.counted)
+    return ["Expand", road, *named, *edge_details, *closes, *details]
+
+
+def _details(filters: Iterable[expr.Predicate], columns: Iterable[str], counted: bool) -> list[str]:
+    where = " and ".join(map(_grouped, filters))
+    read = ", ".join(columns)
+    return [
+        f"where {where}" if where else "",
+        f"reads {read}" if read else "",
+        "counted" if counted else "",
+    ]
+
+
+def _columns(columns: Iterable[checked.Column]) -> str:
+    return ", ".join(_column(column) for column in columns)
+
+
+def _column(column: checked.Column) -> str:
+    text = expr_text(column.expr)
+    return column.name if text.replace("$", "") == column.name else f"{text} as {column.name}"
+
+
+def _order(keys: Iterable[checked.OrderKey]) -> str:
+    return ", ".join(f"{expr_text(key.expr)} {'desc' if key.descending else 'asc'}" for key in keys)
+
+
+def _statement(statement: checked.CheckedStatement) -> list[str]:
+    match statement:
+        case checked.Insert(_, name, values):
+            return ["Insert", name, _assignments(values)]
+        case checked.Update(_, name, values, where):
+            return ["Update", name, _assignments(values), f"where {predicate_text(where)}"]
+        case checked.Delete(kind, name, where):
+            cascade = "with their edges" if kind is expr.EntityKind.NODE else ""
+            return ["Delete", name, f"where {predicate_text(where)}", cascade]
+
+
+def _assignments(values: Iterable[tuple[str, checked.Assigned]]) -> str:
+    return ", ".join(f"{name}: {expr_text(value)}" for name, value in values)
+
+
+def _json(value: object) -> Json:
+    match value:
+        case None | bool() | str() | float():
+            return str(value) if isinstance(value, Enum) else value
+        case int():
+            return value if abs(value) <= JS_SAFE_INTEGER else str(value)
+        case datetime():
+            return datetime_text(value)
+        case date():
+            return value.isoformat()
+        case bytes():
+            return f"{len(value)} bytes"
+        case tuple():
+            return [_json(item) for item in value]
+        case TypeRef() | expr.EntityType():
+            return str(value)
+        case _ if isinstance(value, ValueType):
+            return str(value)
+    if not is_dataclass(value):
+        raise TypeError(f"a plan holds no {type(value).__name__}")
+    names = [item.name for item in fields(value) if item.name != "span"]
+    return {"op": type(value).__name__, **{name: _json(getattr(value, name)) for name in names}}

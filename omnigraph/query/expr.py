@@ -1,0 +1,290 @@
+"""Typed expressions: what check makes of the text and the engine computes."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from omnigraph.query.ast import Operator
+from omnigraph.schema.types import BOOL, DATETIME, F64, Scalar, ValueType
+from omnigraph.schema.values import Value
+
+
+class EntityKind(StrEnum):
+    """Whether a variable stands for nodes or for edges."""
+
+    NODE = "node"
+    EDGE = "edge"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityType:
+    """A row of one of these node or edge types."""
+
+    kind: EntityKind
+    types: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "|".join(self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value written in the query."""
+
+    value: Value
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """A parameter, bound before anything is read."""
+
+    name: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The instant of the query, one for all its rows."""
+
+    @property
+    def type(self) -> ValueType:
+        return DATETIME
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list whose items are known before anything is read; of no type when it is empty."""
+
+    items: tuple["Constant | ParamRef", ...]
+    item: Scalar | None
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRef:
+    """A whole node or edge."""
+
+    variable: str
+    type: EntityType
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyRef:
+    """A property of a bound variable; in a mutation, of the row itself (no variable)."""
+
+    variable: str | None
+    property: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column that an earlier operator of the plan made."""
+
+    column: str
+    type: "ValueType | EntityType"
+
+
+class TextFunction(StrEnum):
+    """How a text predicate matches."""
+
+    SEARCH = "search"
+    FUZZY = "fuzzy"
+    MATCH_TEXT = "match_text"
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """True for rows whose text matches the query."""
+
+    function: TextFunction
+    field: PropertyRef
+    query: "Constant | ParamRef"
+    edits: "Constant | ParamRef | None" = None
+
+    @property
+    def type(self) -> ValueType:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """The BM25 score of a text; only rows that match have one, a higher one is better."""
+
+    field: PropertyRef
+    query: "Constant | ParamRef"
+
+    @property
+    def type(self) -> ValueType:
+        return F64
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The cosine distance to a vector, or to the embedding of a text; a lower one is better."""
+
+    field: PropertyRef
+    query: "Constant | ParamRef | ListOf"
+
+    @property
+    def type(self) -> ValueType:
+        return F64
+
+
+@dataclass(frozen=True, slots=True)
+class Rrf:
+    """Reciprocal rank fusion of two or more rankings; a higher score is better."""
+
+    rankings: tuple["Bm25 | Nearest", ...]
+    k: "Constant | ParamRef"
+
+    @property
+    def type(self) -> ValueType:
+        return F64
+
+
+Ranking: TypeAlias = Bm25 | Nearest | Rrf
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`count`, `sum`, `avg`, `min` or `max` over the rows of a group; nulls do not count."""
+
+    function: str
+    argument: "VariableRef | PropertyRef"
+    distinct: bool
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """True when both sides are not null and compare as the operator says."""
+
+    left: "Expr"
+    operator: Operator
+    right: "Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """True when the operand is null, or is not when negated."""
+
+    operand: "Expr"
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """True when all items are."""
+
+    items: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """True when any item is."""
+
+    items: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True when the item is false; a comparison with null is neither."""
+
+    item: "Predicate"
+
+
+Operand: TypeAlias = Constant | ParamRef | Now
+Expr: TypeAlias = (
+    Operand
+    | ListOf
+    | VariableRef
+    | PropertyRef
+    | ColumnRef
+    | TextMatch
+    | Bm25
+    | Nearest
+    | Rrf
+    | Aggregate
+)
+Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
+
+
+def parts(node: "Expr | Predicate") -> Iterator["Expr | Predicate"]:
+    """Give a node and everything inside it, from the outside in."""
+    yield node
+    for child in children(node):
+        yield from parts(child)
+
+
+def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
+    """Give the parts that a node is directly made of."""
+    match node:
+        case Comparison(left, _, right):
+            return (left, right)
+        case NullTest(operand, _):
+            return (operand,)
+        case And(items) | Or(items):
+            return items
+        case Not(item):
+            return (item,)
+        case TextMatch(_, field, query, edits):
+            return (field, query) if edits is None else (field, query, edits)
+        case Bm25(field, query) | Nearest(field, query):
+            return (field, query)
+        case Rrf(rankings, k):
+            return (*rankings, k)
+        case Aggregate(argument=argument):
+            return (argument,)
+        case ListOf(items, _):
+            return items
+        case _:
+            return ()
+
+
+def variables(node: "Expr | Predicate") -> set[str]:
+    """Give the names of the variables that a node reads."""
+    found: set[str] = set()
+    for part in parts(node):
+        if isinstance(part, VariableRef) or (isinstance(part, PropertyRef) and part.variable):
+            assert part.variable is not None
+            found.add(part.variable)
+    return found
+
+
+def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """Give the predicates that all have to be true."""
+    if isinstance(predicate, And):
+        return tuple(part for item in predicate.items for part in conjuncts(item))
+    return (predicate,)
+
+
+def equality(predicate: Predicate) -> tuple[PropertyRef, Constant | ParamRef] | None:
+    """Give the two sides of `property = value`, in this order, if the predicate is that."""
+    if not isinstance(predicate, Comparison) or predicate.operator is not Operator.EQUAL:
+        return None
+    match (predicate.left, predicate.right):
+        case (PropertyRef() as found, Constant() | ParamRef() as value):
+            return found, value
+        case (Constant() | ParamRef() as value, PropertyRef() as found):
+            return found, value
+        case _:
+            return None
+
+
+def map_operands(predicate: Predicate, change: Callable[[Expr], Expr]) -> Predicate:
+    """Give the predicate with every expression in it changed."""
+    match predicate:
+        case Comparison(left, operator, right):
+            return Comparison(change(left), operator, change(right))
+        case NullTest(operand, negated):
+            return NullTest(change(operand), negated)
+        case And(items):
+            return And(tuple(map_operands(item, change) for item in items))
+        case Or(items):
+            return Or(tuple(map_operands(item, change) for item in items))
+        case Not(item):
+            return Not(map_operands(item, change))
+        case TextMatch():
+            return predicate

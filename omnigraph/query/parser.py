@@ -1,0 +1,474 @@
+"""Parser: `.gq` text to its syntax tree.
+
+Keywords are words that mean something only where the grammar asks for them, so any of them can
+name a property, an edge, a parameter, a query or an alias; a few places look ahead to tell.
+"""
+
+from collections.abc import Sequence
+
+from omnigraph.errors import Code
+from omnigraph.query.ast import (
+    Access,
+    And,
+    Assignments,
+    Binding,
+    Bound,
+    Call,
+    Clause,
+    Comparison,
+    Delete,
+    EdgeName,
+    Expr,
+    Filter,
+    Hops,
+    Insert,
+    ListExpr,
+    Mutation,
+    Negation,
+    Not,
+    NullTest,
+    Operator,
+    OptionalMatch,
+    Or,
+    Ordering,
+    Param,
+    Predicate,
+    Projection,
+    Query,
+    QueryFile,
+    Read,
+    Statement,
+    Traversal,
+    Update,
+    Variable,
+)
+from omnigraph.schema.type_parser import parse_type
+from omnigraph.schema.values import BadValue, parse_date, parse_datetime
+from omnigraph.span import Source, Span
+from omnigraph.syntax.cursor import Cursor
+from omnigraph.syntax.literal import Literal, Name
+from omnigraph.syntax.problems import Problems, nearest_name
+
+MOST_PARAMS = 1_000
+MOST_ITEMS = 8_192
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+TEXT_FUNCTIONS = ("search", "fuzzy", "match_text")
+RANKINGS = ("bm25", "nearest", "rrf")
+_FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
+_SIGNS = {"=", "!=", "<", "<=", ">", ">="}
+_WORD_OPERATORS = {"contains", "starts_with", "in"}
+_STATEMENTS = ("insert", "update", "delete")
+
+
+def parse_queries(source: Source, problems: Problems) -> QueryFile:
+    """Give the syntax tree of every query that can be read; report the rest."""
+    parser = _Parser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
+    if problems.total:
+        return QueryFile(())
+    return QueryFile(tuple(parser.declarations(parser.query, parser.starts_query)))
+
+
+class _Expressions(Cursor):
+    """The rules for values and predicates."""
+
+    def predicate(self) -> Predicate:
+        items = [self._conjunction()]
+        while self.accept_word("or"):
+            items.append(self._conjunction())
+        return items[0] if len(items) == 1 else Or(tuple(items))
+
+    def _conjunction(self) -> Predicate:
+        items = [self._negation()]
+        while self.accept_word("and"):
+            items.append(self._negation())
+        return items[0] if len(items) == 1 else And(tuple(items))
+
+    def _negation(self) -> Predicate:
+        if not (self.at_word("not") and not self._not_is_a_name()):
+            return self._test()
+        start = self.advance()
+        with self.nested():
+            item = self._negation()
+        return Not(item, start.span.to(item.span))
+
+    def _not_is_a_name(self) -> bool:
+        """Tell `not = 1` and `not in [1]`, where `not` is a name, from `not in = 1`."""
+        follower, second = self.peek(1), self.peek(2)
+        if follower.kind in _SIGNS:
+            return True
+        if follower.kind != "word" or follower.text not in (*_WORD_OPERATORS, "is"):
+            return False
+        if follower.text == "is":
+            return second.text in ("null", "not")
+        return not (second.kind in _SIGNS or second.text in (*_WORD_OPERATORS, "is"))
+
+    def _test(self) -> Predicate:
+        if self.at("("):
+            self.advance()
+            with self.nested():
+                inner = self.predicate()
+            self.expect(")")
+            return inner
+        left = self.expr()
+        if isinstance(left, Call) and left.function in TEXT_FUNCTIONS and not self._at_operator():
+            return left
+        return self._comparison(left)
+
+    def _comparison(self, left: Expr) -> Predicate:
+        if self.at_word("is"):
+            self.advance()
+            negated = self.accept_word("not") is not None
+            end = self.expect_word("null", "null stands only in 'is null' and 'is not null'")
+            return NullTest(left, negated, left.span.to(end.span))
+        if not self._at_operator():
+            hint = "write = true to test a Bool" if isinstance(left, Access) else None
+            self.fail_expecting("a comparison such as '='", hint)
+        operator = Operator(self.advance().text)
+        right = self.expr()
+        return Comparison(left, operator, right, left.span.to(right.span))
+
+    def _at_operator(self) -> bool:
+        token = self.token
+        if token.kind == "word":
+            return token.text in _WORD_OPERATORS
+        return token.kind in _SIGNS
+
+    def expr(self) -> Expr:
+        token = self.token
+        match token.kind:
+            case "var":
+                return self._variable_or_access()
+            case "[":
+                return self._list()
+            case "string" | "int" | "float" | "-":
+                return self.scalar("a value")
+            case "word" if token.text in ("true", "false"):
+                return self.scalar("a value")
+            case "word" if self._at_call():
+                return self._call()
+            case "word" if token.text == "null":
+                hint = "null stands only in 'is null' and 'is not null'"
+                self.fail(token.span, "null is not a value here", hint)
+            case "word":
+                return self.ident("a value")
+            case _:
+                self.fail_expecting("a value")
+
+    def _at_call(self) -> bool:
+        """Tell `count (…)` and `cuont(…)`, which are calls, from `total (…)`, which is a name."""
+        word, follower = self.token, self.peek(1)
+        return follower.kind == "(" and (word.text in _FUNCTIONS or word.end == follower.start)
+
+    def variable(self, what: str = "a variable") -> Variable:
+        token = self.expect("var", what)
+        name = token.text[1:]
+        if name[0].isupper():
+            self.fail(token.span, f"variable '${name}' has to start in lower case")
+        return Variable(name, token.span)
+
+    def _variable_or_access(self) -> Variable | Access:
+        variable = self.variable()
+        if self.accept("."):
+            return Access(variable, self.ident("the name of a property"))
+        return variable
+
+    def _list(self) -> ListExpr:
+        start = self.advance()
+        items: list[Expr] = []
+        with self.nested():
+            while not self.at("]"):
+                items.append(self.expr())
+                if len(items) > MOST_ITEMS:
+                    self.fail_cap(start.span, f"a list has at most {MOST_ITEMS:,} items")
+                if not self.accept(","):
+                    break
+        end = self.expect("]")
+        return ListExpr(tuple(items), start.span.to(end.span))
+
+    def _call(self) -> Call | Literal:
+        name = self.advance()
+        if name.text not in _FUNCTIONS:
+            near = nearest_name(name.text, _FUNCTIONS)
+            hint = f"did you mean '{near}'?" if near else None
+            self.fail(name.span, f"unknown function '{name.text}'", hint)
+        self.expect("(")
+        if name.text in ("date", "datetime"):
+            return self._date(name.text, name.span)
+        distinct = self.at_word("distinct") and self.peek(1).kind != ")"
+        if distinct:
+            self.advance()
+        with self.nested():
+            arguments: Sequence[Expr] = () if self.at(")") else self._arguments()
+        end = self.expect(")")
+        return Call(name.text, tuple(arguments), name.span.to(end.span), distinct)
+
+    def _arguments(self) -> list[Expr]:
+        arguments = [self.expr()]
+        while self.accept(","):
+            arguments.append(self.expr())
+        return arguments
+
+    def _date(self, function: str, start: Span) -> Literal:
+        text = self.string(f"the text of the {function}")
+        end = self.expect(")")
+        assert isinstance(text.value, str)
+        try:
+            value = parse_date(text.value) if function == "date" else parse_datetime(text.value)
+        except BadValue as bad:
+            self.fail(text.span, str(bad))
+        return Literal(value, start.to(end.span))
+
+
+class _Patterns(_Expressions):
+    """The rules for what stands in `match`, `not` and `optional`."""
+
+    def clauses(self) -> tuple[Clause, ...]:
+        self.expect("{")
+        with self.nested():
+            clauses = [self._clause()]
+            while not self.at("}"):
+                clauses.append(self._clause())
+        self.expect("}")
+        return tuple(clauses)
+
+    def _clause(self) -> Clause:
+        if self.peek(1).kind == "{" and self.at_word("not", "optional"):
+            start = self.advance()
+            inner = self.clauses()
+            span = start.span.to(self.peek(-1).span)
+            return (Negation if start.text == "not" else OptionalMatch)(inner, span)
+        if self.at("var"):
+            if self.peek(1).kind == ":":
+                return self._binding()
+            if self._at_traversal():
+                return self._traversal()
+        return Filter(self.predicate())
+
+    def _at_traversal(self) -> bool:
+        """Tell a traversal from a predicate that starts with the same variable.
+
+        `$a contains $b` can be either; it is read as a predicate, and check decides.
+        """
+        first, second, third = self.peek(1), self.peek(2), self.peek(3)
+        if first.kind == "var":
+            return True
+        if first.kind == "<":
+            return second.kind == "word" and third.kind == ">"
+        if first.kind != "word":
+            return False
+        if first.text in _WORD_OPERATORS:
+            return second.kind in ("{", "|")
+        if first.text == "is":
+            return second.text not in ("null", "not")
+        return True
+
+    def _binding(self) -> Binding:
+        variable = self.variable()
+        self.expect(":")
+        type_name = self.type_name("the name of a type")
+        if not self.accept("{"):
+            return Binding(variable, type_name)
+        values = [self._value()]
+        while self.accept(",") and not self.at("}"):
+            values.append(self._value())
+        self.expect("}")
+        return Binding(variable, type_name, tuple(values))
+
+    def _value(self) -> tuple[Name, Expr]:
+        name = self.ident("a property")
+        self.expect(":")
+        return name, self.expr()
+
+    def _traversal(self) -> Traversal:
+        source = self.variable()
+        edge_variable = None
+        if self.at("var"):
+            edge_variable = self.variable("the variable of the edge")
+            self.expect(":", hint="an edge is named by $a $e:knows $b")
+        edges = [self._edge()]
+        while self.accept("|"):
+            edges.append(self._edge())
+        hops = self._hops() if self.at("{") else Hops()
+        target = self.variable("the variable that the edge leads to")
+        return Traversal(
+            source=source,
+            edges=tuple(edges),
+            target=target,
+            hops=hops,
+            edge_variable=edge_variable,
+        )
+
+    def _edge(self) -> EdgeName:
+        if self.accept("<"):
+            name = self.ident("the name of an edge")
+            self.expect(">")
+            return EdgeName(name, undirected=True)
+        return EdgeName(self.ident("the name of an edge"))
+
+    def _hops(self) -> Hops:
+        start = self.advance()
+        minimum = self._count("the least number of hops")
+        maximum: int | None = minimum
+        if self.accept(","):
+            maximum = None if self.at("}") else self._count("the greatest number of hops")
+        end = self.expect("}")
+        return Hops(minimum, maximum, start.span.to(end.span))
+
+    def _count(self, what: str) -> int:
+        literal = self.whole(what)
+        assert isinstance(literal.value, int)
+        return literal.value
+
+
+class _Parser(_Patterns):
+    """The rules for whole queries."""
+
+    def starts_query(self) -> bool:
+        return self.at_word("query") and self.peek(1).kind == "word" and self.peek(2).kind == "("
+
+    def query(self) -> Query:
+        self.expect_word("query")
+        name = self.ident("the name of the query")
+        self.expect("(", hint=f"a query without parameters is written query {name.text}()")
+        params: Sequence[Param] = () if self.accept(")") else self.listed(self._param, ")")
+        if len(params) > MOST_PARAMS:
+            self.fail_cap(params[MOST_PARAMS].name.span, f"more than {MOST_PARAMS:,} parameters")
+        notes = self._annotations()
+        self.expect("{")
+        body = self._read() if self.at_word("match") else self._mutation()
+        self.expect("}", self._rest_expected(body))
+        return Query(
+            name=name,
+            params=tuple(params),
+            body=body,
+            description=notes.get("description"),
+            instruction=notes.get("instruction"),
+        )
+
+    def _rest_expected(self, body: Read | Mutation) -> str:
+        if isinstance(body, Mutation):
+            return "another statement or '}'"
+        return "having, order, skip, limit (in this order) or '}'"
+
+    def _param(self) -> Param:
+        variable = self.variable("a parameter")
+        self.expect(":", hint="a parameter has a type: $name: String")
+        return Param(Name(variable.name, variable.span), parse_type(self))
+
+    def _annotations(self) -> dict[str, str]:
+        notes: dict[str, str] = {}
+        while self.at("@"):
+            start = self.advance()
+            name = self.ident("the name of an annotation")
+            if name.text not in ("description", "instruction"):
+                hint = "queries take @description and @instruction"
+                self.fail(start.span.to(name.span), f"unknown annotation '@{name.text}'", hint)
+            if name.text in notes:
+                self.fail(start.span.to(name.span), f"@{name.text} stands here twice")
+            self.expect("(")
+            text = self.string("a string")
+            assert isinstance(text.value, str)
+            if not text.value.strip():
+                self.fail(text.span, f"@{name.text} takes a string that is not empty")
+            notes[name.text] = text.value
+            self.expect(")")
+        return notes
+
+    def _read(self) -> Read:
+        self.advance()
+        clauses = self.clauses()
+        self.expect_word("return")
+        distinct = self.accept_word("distinct") is not None
+        projections = self._projections()
+        having = self._having() if self.accept_word("having") else ()
+        order = self._order() if self.accept_word("order") else ()
+        skip = self._bound("skip") if self.accept_word("skip") else None
+        limit = self._bound("limit") if self.accept_word("limit") else None
+        return Read(
+            match=clauses,
+            projections=projections,
+            distinct=distinct,
+            having=having,
+            order=order,
+            skip=skip,
+            limit=limit,
+        )
+
+    def _projections(self) -> tuple[Projection, ...]:
+        self.expect("{")
+        projections = [self._projection()]
+        while not self.accept("}"):
+            projections.append(self._projection())
+        return tuple(projections)
+
+    def _projection(self) -> Projection:
+        expr = self.expr()
+        alias = None
+        if self.at_word("as") and self.peek(1).kind == "word":
+            self.advance()
+            alias = self.ident("an alias")
+        self.accept(",")
+        return Projection(expr, alias)
+
+    def _having(self) -> tuple[Predicate, ...]:
+        self.expect("{")
+        predicates = [self.predicate()]
+        while not self.accept("}"):
+            predicates.append(self.predicate())
+        return tuple(predicates)
+
+    def _order(self) -> tuple[Ordering, ...]:
+        self.expect("{")
+        return tuple(self.listed(self._ordering, "}"))
+
+    def _ordering(self) -> Ordering:
+        expr = self.expr()
+        if self.at_word("asc", "desc"):
+            return Ordering(expr, self.advance().text == "desc")
+        return Ordering(expr)
+
+    def _bound(self, word: str) -> Bound:
+        if self.at("var"):
+            return self.variable()
+        return self.whole(f"a whole number or a parameter after {word}")
+
+    def _mutation(self) -> Mutation:
+        first = self.token
+        statements = [self._statement()]
+        while self.at_word(*_STATEMENTS):
+            statements.append(self._statement())
+        deletes = [isinstance(statement, Delete) for statement in statements]
+        if any(deletes) and not all(deletes):
+            message = "one query cannot delete and also insert or update"
+            hint = "split it: one query that inserts and updates, one that deletes"
+            span = first.span.to(self.peek(-1).span)
+            self.problems.report(Code.MIXED_MUTATION, span, message, hint)
+        return Mutation(tuple(statements))
+
+    def _statement(self) -> Statement:
+        if self.accept_word("insert"):
+            type_name = self.type_name("the type to insert")
+            return Insert(type_name, self._assignments())
+        if self.accept_word("update"):
+            type_name = self.type_name("the type to update")
+            self.expect_word("set")
+            assignments = self._assignments()
+            return Update(type_name, assignments, self._where())
+        if self.accept_word("delete"):
+            type_name = self.type_name("the type to delete from")
+            return Delete(type_name, self._where())
+        self.fail_expecting("'match', 'insert', 'update' or 'delete'")
+
+    def _assignments(self) -> Assignments:
+        self.expect("{")
+        assignments = [self._value()]
+        self.accept(",")
+        while not self.accept("}"):
+            assignments.append(self._value())
+            self.accept(",")
+        return tuple(assignments)
+
+    def _where(self) -> Predicate:
+        hint = "say which rows: where id = $id"
+        self.expect_word("where", hint)
+        return self.predicate()

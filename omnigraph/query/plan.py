@@ -1,0 +1,176 @@
+"""Plan: what a query does, as data: a pipeline of operators that can be printed and rewritten."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from omnigraph.query.ast import Hops
+from omnigraph.query.checked import (
+    CheckedStatement,
+    Column,
+    OrderKey,
+    ParamDecl,
+    RowCount,
+    Step,
+)
+from omnigraph.query.expr import Constant, EntityType, ParamRef, Predicate, Ranking
+from omnigraph.schema.types import ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class PointRead:
+    """One row, found by its id; the id is given, or made from the values of the key."""
+
+    by_key: bool
+    values: tuple[Constant | ParamRef, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeScan:
+    """Binds a variable to the nodes of its types; beside other variables, a cross product.
+
+    `columns` are the properties that later operators read. A counted variable is not bound: it
+    multiplies the number of rows.
+    """
+
+    variable: str
+    types: tuple[str, ...]
+    filters: tuple[Predicate, ...] = ()
+    point: PointRead | None = None
+    columns: tuple[str, ...] = ()
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expand:
+    """Follows edges from a bound variable to another.
+
+    When it closes, the target is bound already and the rows without such a path go. A counted
+    target is not bound: the number of targets multiplies the number of rows.
+    """
+
+    source: str
+    target: str
+    types: tuple[str, ...]
+    steps: tuple[Step, ...]
+    hops: Hops
+    closes: bool = False
+    filters: tuple[Predicate, ...] = ()
+    columns: tuple[str, ...] = ()
+    edge_variable: str | None = None
+    edge_filters: tuple[Predicate, ...] = ()
+    edge_columns: tuple[str, ...] = ()
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keeps the rows for which the predicate is true."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """Keeps the rows for which the inner pipeline, seeded with them, has no match."""
+
+    outer: tuple[str, ...]
+    inner: tuple["Operator", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """Keeps every row, with the matches of the inner pipeline or with nulls."""
+
+    outer: tuple[str, ...]
+    binds: tuple[str, ...]
+    inner: tuple["Operator", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Adds a column of scores; rows without a score go when it restricts, else have null."""
+
+    column: str
+    ranking: Ranking
+    restricts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Makes one row for each different set of keys; without keys, exactly one."""
+
+    keys: tuple[Column, ...]
+    aggregates: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Computes the named columns, in this order."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Keeps each different row once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Sorts by the keys; ties are broken by the ids of these variables, or by these columns."""
+
+    keys: tuple[OrderKey, ...]
+    ties: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Drops the first `skip` rows and keeps `limit` of the others."""
+
+    skip: RowCount | None
+    limit: RowCount | None
+
+
+Operator: TypeAlias = (
+    NodeScan
+    | Expand
+    | Filter
+    | AntiJoin
+    | Optional
+    | Rank
+    | Aggregate
+    | Project
+    | Distinct
+    | Order
+    | Limit
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """A column of the result and its type."""
+
+    name: str
+    type: ValueType | EntityType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """A read as a pipeline; each operator works on the rows of the one before."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    operators: tuple[Operator, ...]
+    columns: tuple[ResultColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutationPlan:
+    """A mutation as statements; each sees what the earlier ones wrote."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+    statements: tuple[CheckedStatement, ...]
+
+
+Plan: TypeAlias = ReadPlan | MutationPlan

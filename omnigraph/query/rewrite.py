@@ -1,0 +1,341 @@
+"""Rewrite: small rules that make a plan cheaper and keep its meaning."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from omnigraph.query.comparing import assignable
+from omnigraph.query.expr import (
+    Aggregate as AggregateExpr,
+)
+from omnigraph.query.expr import (
+    Constant,
+    Expr,
+    ParamRef,
+    Predicate,
+    PropertyRef,
+    VariableRef,
+    conjuncts,
+    equality,
+    parts,
+    variables,
+)
+from omnigraph.query.plan import (
+    Aggregate,
+    AntiJoin,
+    Expand,
+    Filter,
+    NodeScan,
+    Operator,
+    Optional,
+    Order,
+    Plan,
+    PointRead,
+    Project,
+    Rank,
+    ReadPlan,
+)
+from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.schema.types import BLOB, STRING, ValueType, VectorType
+from omnigraph.schema.values import BadValue, coerce
+
+Operators = tuple[Operator, ...]
+
+
+def rewrite(plan: Plan, catalog: Catalog) -> Plan:
+    """Give the plan after every rule."""
+    if not isinstance(plan, ReadPlan):
+        return plan
+    operators = plan.operators
+    for rule in RULES:
+        operators = rule(operators, catalog)
+    return replace(plan, operators=operators)
+
+
+def push_filters(operators: Operators, _: Catalog) -> Operators:
+    """Test each condition as early as its variables are there, inside the scan if it can be."""
+    return _push(operators, frozenset())
+
+
+def read_by_key(operators: Operators, catalog: Catalog) -> Operators:
+    """Find a node by its id when its whole key, or its id, is given."""
+    return _inside(operators, lambda each: _by_key(each, catalog))
+
+
+def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
+    """Count the targets that nothing reads, instead of making a row for each."""
+    needed = _references(operators)
+    kept: list[Operator] = []
+    counted: set[str] = set()
+    for operator in reversed(operators):
+        binds = set(_bound_by(operator))
+        if isinstance(operator, NodeScan | Expand) and binds and not binds & needed:
+            kept.append(replace(operator, counted=True))
+            counted |= binds
+            continue
+        kept.append(operator)
+        if isinstance(operator, Expand):
+            needed |= {operator.source, operator.target}
+    kept.reverse()
+    return tuple(_without_ties(each, counted) for each in kept)
+
+
+def prune_columns(operators: Operators, catalog: Catalog) -> Operators:
+    """Name in each scan and expand the properties that a later operator reads, and no others."""
+    wanted: defaultdict[str, set[str]] = defaultdict(set)
+    types = _types(operators)
+    for node in _expressions(operators):
+        for part in parts(node):
+            if isinstance(part, PropertyRef) and part.variable is not None:
+                wanted[part.variable].add(part.property)
+    for operator in operators:
+        for name in _objects(operator):
+            wanted[name] |= _shown_properties(types.get(name, ()), catalog)
+    return _inside(operators, lambda each: _with_columns(each, wanted, types, catalog))
+
+
+RULES: tuple[Callable[[Operators, Catalog], Operators], ...] = (
+    push_filters,
+    read_by_key,
+    count_unreferenced,
+    prune_columns,
+)
+
+
+def _inside(operators: Operators, change: Callable[[Operator], Operator]) -> Operators:
+    """Change every operator, also those nested in others."""
+    return tuple(
+        replace(each, inner=_inside(each.inner, change))
+        if isinstance(each, AntiJoin | Optional)
+        else change(each)
+        for each in operators
+    )
+
+
+def _push(operators: Operators, outer: frozenset[str]) -> Operators:
+    rows = list(takewhile(lambda each: isinstance(each, _ROW_OPERATORS), operators))
+    tail = operators[len(rows) :]
+    filters = [
+        part for each in rows if isinstance(each, Filter) for part in conjuncts(each.predicate)
+    ]
+    binders: list[Operator] = [each for each in rows if not isinstance(each, Filter)]
+    bound = set(outer)
+    first: dict[str, int] = {}
+    for at, operator in enumerate(binders):
+        for name in _bound_by(operator):
+            first.setdefault(name, at)
+        if isinstance(operator, AntiJoin | Optional):
+            inner = _push(operator.inner, frozenset(bound))
+            binders[at] = replace(operator, inner=inner)
+        bound.update(_bound_by(operator))
+    after: defaultdict[int, list[Operator]] = defaultdict(list)
+    for predicate in filters:
+        at = max((first.get(name, -1) for name in variables(predicate)), default=len(binders) - 1)
+        absorbed = _absorb(binders[at], predicate) if at >= 0 else None
+        if absorbed is not None:
+            binders[at] = absorbed
+        else:
+            after[at].append(Filter(predicate))
+    pushed: list[Operator] = [*after[-1]]
+    for at, operator in enumerate(binders):
+        pushed += [operator, *after[at]]
+    return (*pushed, *tail)
+
+
+def _absorb(operator: Operator, predicate: Predicate) -> Operator | None:
+    """Give the scan or expand with the condition in it, when it is about what it binds."""
+    names = variables(predicate)
+    match operator:
+        case NodeScan(variable=variable, filters=filters) if names == {variable}:
+            return replace(operator, filters=(*filters, predicate))
+        case Expand(closes=False, target=target, filters=filters) if names == {target}:
+            return replace(operator, filters=(*filters, predicate))
+        case Expand(edge_variable=edge, edge_filters=filters) if names == {edge}:
+            return replace(operator, edge_filters=(*filters, predicate))
+        case _:
+            return None
+
+
+def _bound_by(operator: Operator) -> list[str]:
+    match operator:
+        case NodeScan(variable=variable):
+            return [variable]
+        case Expand():
+            names = [] if operator.closes else [operator.target]
+            return names if operator.edge_variable is None else [*names, operator.edge_variable]
+        case Optional(binds=binds):
+            return list(binds)
+        case _:
+            return []
+
+
+def _by_key(operator: Operator, catalog: Catalog) -> Operator:
+    if not isinstance(operator, NodeScan):
+        return operator
+    given: dict[str, tuple[Predicate, Constant | ParamRef]] = {}
+    for predicate in operator.filters:
+        if (found := equality(predicate)) is not None:
+            given.setdefault(found[0].property, (predicate, found[1]))
+    node = catalog.nodes[operator.types[0]] if len(operator.types) == 1 else None
+    for columns in [("id",), *([node.key] if node is not None and node.key else [])]:
+        values = [_fitting(given.get(name), _kind(node, name)) for name in columns]
+        point = tuple(value for value in values if value is not None)
+        if len(point) == len(columns):
+            used = [given[name][0] for name in columns]
+            rest = tuple(each for each in operator.filters if each not in used)
+            return replace(operator, filters=rest, point=PointRead(columns != ("id",), point))
+    return operator
+
+
+def _kind(node: NodeType | None, name: str) -> ValueType:
+    return STRING if node is None or name == "id" else node.properties[name].type
+
+
+def _fitting(
+    given: tuple[Predicate, Constant | ParamRef] | None, kind: ValueType
+) -> Constant | ParamRef | None:
+    """Give the value as the key holds it; None when it is missing or only comparable."""
+    if given is None:
+        return None
+    value = given[1]
+    if isinstance(value, ParamRef):
+        return value if assignable(value.type, kind) else None
+    try:
+        return Constant(coerce(value.value, kind), kind)
+    except BadValue:
+        return None
+
+
+def _references(operators: Operators) -> set[str]:
+    """Give the variables whose single values matter, not only how many there are."""
+    needed: set[str] = set()
+    for operator in operators:
+        match operator:
+            case AntiJoin(outer=outer) | Optional(outer=outer):
+                needed |= set(outer)
+            case Filter(predicate):
+                needed |= variables(predicate)
+            case Rank(ranking=ranking):
+                needed |= variables(ranking)
+            case Project(columns):
+                needed |= _read_by(column.expr for column in columns)
+            case Aggregate(keys, aggregates):
+                needed |= _read_by(column.expr for column in (*keys, *aggregates))
+            case Order(keys, _):
+                needed |= _read_by(key.expr for key in keys)
+    return needed
+
+
+def _read_by(exprs: Iterable[Expr]) -> set[str]:
+    return {name for expr in exprs if not _counts_rows(expr) for name in variables(expr)}
+
+
+def _counts_rows(expr: Expr) -> bool:
+    return (
+        isinstance(expr, AggregateExpr)
+        and expr.function == "count"
+        and not expr.distinct
+        and isinstance(expr.argument, VariableRef)
+    )
+
+
+def _without_ties(operator: Operator, counted: set[str]) -> Operator:
+    if not isinstance(operator, Order):
+        return operator
+    return replace(operator, ties=tuple(name for name in operator.ties if name not in counted))
+
+
+def _expressions(operators: Operators) -> list[Expr | Predicate]:
+    """Give what operators read from the columns of earlier ones.
+
+    Conditions inside a scan and searches are not among them: they read the table themselves.
+    """
+    found: list[Expr | Predicate] = []
+    for operator in operators:
+        match operator:
+            case Filter(predicate):
+                found.append(predicate)
+            case AntiJoin(inner=inner) | Optional(inner=inner):
+                found += _expressions(inner)
+            case Aggregate(keys, aggregates):
+                found += [column.expr for column in (*keys, *aggregates)]
+            case Project(columns):
+                found += [column.expr for column in columns]
+            case Order(keys, _):
+                found += [key.expr for key in keys]
+    return found
+
+
+def _objects(operator: Operator) -> list[str]:
+    """Give the variables that the result shows as whole objects."""
+    columns: Sequence[Expr] = ()
+    if isinstance(operator, Project):
+        columns = [column.expr for column in operator.columns]
+    elif isinstance(operator, Aggregate):
+        columns = [column.expr for column in operator.keys]
+    return [expr.variable for expr in columns if isinstance(expr, VariableRef)]
+
+
+def _types(operators: Operators) -> dict[str, tuple[str, ...]]:
+    types: dict[str, tuple[str, ...]] = {}
+    for operator in operators:
+        match operator:
+            case NodeScan(variable=variable):
+                types[variable] = operator.types
+            case Expand():
+                types.setdefault(operator.target, operator.types)
+                if operator.edge_variable is not None:
+                    types[operator.edge_variable] = tuple(step.edge for step in operator.steps)
+            case AntiJoin(inner=inner) | Optional(inner=inner):
+                types |= {k: v for k, v in _types(inner).items() if k not in types}
+    return types
+
+
+def _shown_properties(types: tuple[str, ...], catalog: Catalog) -> set[str]:
+    """Give the columns of an object in a result: all but vectors and blobs."""
+    shown = {"id"}
+    for name in types:
+        stored = catalog.stored(name)
+        assert stored is not None
+        shown |= {"id"} if isinstance(stored, NodeType) else {"id", "src", "dst"}
+        shown |= {
+            item.name
+            for item in stored.properties.values()
+            if item.type != BLOB and not isinstance(item.type, VectorType)
+        }
+    return shown
+
+
+def _with_columns(
+    operator: Operator,
+    wanted: dict[str, set[str]],
+    types: dict[str, tuple[str, ...]],
+    catalog: Catalog,
+) -> Operator:
+    def columns(name: str | None) -> tuple[str, ...]:
+        if name is None or not wanted.get(name):
+            return ()
+        return _declared_order(wanted[name], types[name], catalog)
+
+    match operator:
+        case NodeScan(variable=variable):
+            return replace(operator, columns=columns(variable))
+        case Expand():
+            target = None if operator.closes else operator.target
+            edges = columns(operator.edge_variable)
+            return replace(operator, columns=columns(target), edge_columns=edges)
+        case _:
+            return operator
+
+
+def _declared_order(names: set[str], types: tuple[str, ...], catalog: Catalog) -> tuple[str, ...]:
+    declared = ["id", "src", "dst"]
+    for each in types:
+        stored = catalog.stored(each)
+        assert stored is not None
+        declared += [name for name in stored.properties if name not in declared]
+    return tuple(name for name in declared if name in names)
+
+
+_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional)

@@ -1,0 +1,217 @@
+"""Statements: checks `insert`, `update` and `delete` against the catalog."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.errors import Code
+from omnigraph.query import ast
+from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
+from omnigraph.query.comparing import assignable
+from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
+from omnigraph.query.expressions import Expressions
+from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, NodeType, Property, StoredType
+from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.types import (
+    BLOB,
+    DATE,
+    DATETIME,
+    NUMBERS,
+    STRING,
+    EnumType,
+    ListType,
+    ScalarType,
+    ValueType,
+    VectorType,
+)
+from omnigraph.schema.values import BadValue, coerce
+from omnigraph.syntax.literal import Literal, Name
+from omnigraph.syntax.problems import Problems
+
+_SYSTEM = ("id", "src", "dst", "from", "to")
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """Checks the statements of one mutation."""
+
+    catalog: Catalog
+    params: Mapping[str, TypeRef]
+    problems: Problems
+
+    def check(self, statement: ast.Statement) -> CheckedStatement | None:
+        """Give the checked statement, or None when a problem was reported."""
+        stored = self.catalog.stored(statement.type.text)
+        if stored is None:
+            self._unknown_type(statement.type)
+            return None
+        kind = EntityKind.NODE if isinstance(stored, NodeType) else EntityKind.EDGE
+        match statement:
+            case ast.Insert(_, assignments):
+                values = self._values(stored, assignments, inserting=True)
+                self._check_complete(stored, statement)
+                return Insert(kind, stored.name, values)
+            case ast.Update(_, assignments, where):
+                values = self._values(stored, assignments, inserting=False)
+                predicate = self._where(stored, where)
+                return None if predicate is None else Update(kind, stored.name, values, predicate)
+            case ast.Delete(_, where):
+                predicate = self._where(stored, where)
+                return None if predicate is None else Delete(kind, stored.name, predicate)
+
+    def _unknown_type(self, name: Name) -> None:
+        if name.text in self.catalog.interfaces:
+            message = f"{name.text} is an interface; rows belong to a node or edge type"
+            self.problems.report(Code.UNKNOWN_TYPE, name.span, message)
+            return
+        hint = self.problems.nearest(name.text, [*self.catalog.nodes, *self.catalog.edges])
+        self.problems.report(Code.UNKNOWN_TYPE, name.span, f"unknown type '{name.text}'", hint)
+
+    def _where(self, stored: StoredType, where: ast.Predicate) -> Predicate | None:
+        return self._expressions(stored).predicate(where)
+
+    def _expressions(self, stored: StoredType | None) -> Expressions:
+        return Expressions(
+            catalog=self.catalog,
+            params=self.params,
+            problems=self.problems,
+            scope={},
+            row=stored,
+        )
+
+    def _values(
+        self, stored: StoredType, assignments: ast.Assignments, *, inserting: bool
+    ) -> tuple[tuple[str, Assigned], ...]:
+        values: dict[str, Assigned] = {}
+        for name, node in assignments:
+            column = EDGE_ENDS.get(name.text, name.text) if _is_edge(stored) else name.text
+            target = self._target(stored, name, column, inserting=inserting)
+            if target is None:
+                continue
+            if column in values:
+                message = f"'{name.text}' is set twice"
+                self.problems.report(Code.DUPLICATE_NAME, name.span, message)
+                continue
+            value = self._assigned(name, target, node)
+            if value is not None:
+                values[column] = value
+        return tuple(values.items())
+
+    def _target(
+        self, stored: StoredType, name: Name, column: str, *, inserting: bool
+    ) -> ValueType | None:
+        """Give the type of a column that a statement may set."""
+        code, message, hint = Code.READ_ONLY_PROPERTY, None, None
+        if column == "id" and stored.key:
+            message = f"the id of a {stored.name} is its key"
+            hint = f"set {', '.join(stored.key)}"
+        elif not inserting and column in stored.key:
+            code = Code.KEY_UPDATE
+            message = f"'{name.text}' is part of the key of {stored.name}"
+            hint = "delete the row and insert another"
+        elif not inserting and column in _SYSTEM and stored.column(column) is not None:
+            message = f"'{name.text}' cannot be updated"
+        elif (found := stored.column(column)) is not None:
+            return found
+        else:
+            code = Code.UNKNOWN_PROPERTY
+            message = f"{stored.name} has no property '{name.text}'"
+            hint = self.problems.nearest(name.text, stored.properties)
+        self.problems.report(code, name.span, message, hint)
+        return None
+
+    def _assigned(self, name: Name, target: ValueType, node: ast.Expr) -> Assigned | None:
+        if isinstance(node, Literal):
+            return self._literal(name, target, node)
+        if isinstance(node, ast.ListExpr):
+            return self._list(name, target, node)
+        value = self._value(node)
+        if value is None:
+            return None
+        fits = assignable(value.type, target) or (target == BLOB and value.type == STRING)
+        if not fits:
+            self._mismatch(name, target, str(value.type), node)
+        return value if fits else None
+
+    def _value(self, node: ast.Expr) -> ParamRef | Now | None:
+        if isinstance(node, ast.Variable) and node.name not in self.params:
+            hint = self.problems.nearest(node.name, self.params)
+            message = f"unknown parameter '${node.name}'"
+            self.problems.report(Code.UNKNOWN_VARIABLE, node.span, message, hint)
+            return None
+        is_now = isinstance(node, ast.Call) and node.function == "now"
+        if not is_now and not isinstance(node, ast.Variable):
+            message = "a value to store is a literal, a parameter or now()"
+            self.problems.report(Code.NOT_A_VALUE, node.span, message)
+            return None
+        value = self._expressions(None).value(node)
+        assert value is None or isinstance(value, ParamRef | Now)
+        return value
+
+    def _literal(self, name: Name, target: ValueType, node: Literal) -> Constant | None:
+        value = node.value
+        if isinstance(target, EnumType) and isinstance(value, str) and value not in target.values:
+            self._expressions(None).report_enum(value, target.values, node.span)
+            return None
+        if target in (DATE, DATETIME) and isinstance(value, str | int):
+            self._mismatch(name, target, "a literal of another type", node)
+            return None
+        try:
+            return Constant(coerce(value, target), target)
+        except BadValue as bad:
+            in_range = target in NUMBERS and isinstance(value, int) and not isinstance(value, bool)
+            code = Code.VALUE_OUT_OF_RANGE if in_range else Code.TYPE_MISMATCH
+            self.problems.report(code, node.span, f"'{name.text}': {bad}")
+            return None
+
+    def _list(self, name: Name, target: ValueType, node: ast.ListExpr) -> Constant | ListOf | None:
+        if not isinstance(target, ListType | VectorType):
+            self._mismatch(name, target, "a list", node)
+            return None
+        if all(isinstance(item, Literal) for item in node.items):
+            values = [item.value for item in node.items if isinstance(item, Literal)]
+            try:
+                return Constant(coerce(values, target), target)
+            except BadValue as bad:
+                self.problems.report(Code.TYPE_MISMATCH, node.span, f"'{name.text}': {bad}")
+                return None
+        typed = self._expressions(None).value(node)
+        if typed is None:
+            return None
+        assert isinstance(typed, ListOf)
+        assert typed.item is not None
+        if isinstance(target, VectorType) or not assignable(
+            ScalarType(typed.item), ScalarType(target.item)
+        ):
+            self._mismatch(name, target, f"[{typed.item}]", node)
+            return None
+        return typed
+
+    def _mismatch(self, name: Name, target: ValueType, given: str, node: ast.Expr) -> None:
+        hint = None
+        if target == DATE:
+            hint = 'write date("2024-01-31"), or give a Date parameter'
+        elif target == DATETIME:
+            hint = 'write datetime("2024-01-31T12:00:00Z"), now(), or give a DateTime parameter'
+        message = f"'{name.text}' is {target}, not {given}"
+        self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
+
+    def _check_complete(self, stored: StoredType, statement: ast.Insert) -> None:
+        given = {EDGE_ENDS.get(name.text, name.text) for name, _ in statement.assignments}
+        missing = [item.name for item in stored.properties.values() if _needed(item, given)]
+        if isinstance(stored, EdgeType):
+            ends = [name for name, column in EDGE_ENDS.items() if column not in given]
+            missing = ends + missing
+        if missing:
+            names = ", ".join(f"'{name}'" for name in missing)
+            message = f"insert {stored.name} has to set {names}"
+            self.problems.report(Code.REQUIRED_ASSIGNMENT, statement.type.span, message)
+
+
+def _needed(item: Property, given: set[str]) -> bool:
+    if item.nullable or item.default is not None or item.name in given:
+        return False
+    return item.embed is None or item.embed.source not in given
+
+
+def _is_edge(stored: StoredType) -> bool:
+    return isinstance(stored, EdgeType)

@@ -1,0 +1,128 @@
+"""Tail: lowers what follows the match: ranking, grouping, order, limit and projection."""
+
+from dataclasses import dataclass, field
+
+from omnigraph.query import plan
+from omnigraph.query.checked import CheckedRead, Column, OrderKey, Pattern
+from omnigraph.query.comparing import type_of
+from omnigraph.query.expr import (
+    Aggregate,
+    Bm25,
+    ColumnRef,
+    Constant,
+    Expr,
+    ListOf,
+    Nearest,
+    Now,
+    ParamRef,
+    Ranking,
+    Rrf,
+    map_operands,
+)
+from omnigraph.schema.types import F64
+
+
+def lower_tail(read: CheckedRead) -> list[plan.Operator]:
+    """Give the operators that turn matches into the rows of the result."""
+    if read.grouped:
+        return _grouped(read)
+    ranks = _Ranks({key.expr for key in read.order})
+    columns = [Column(each.name, ranks.column(each.expr)) for each in read.columns]
+    having = [plan.Filter(map_operands(each, ranks.column)) for each in read.having]
+    keys = [OrderKey(ranks.column(key.expr), key.descending) for key in read.order]
+    before: list[plan.Operator] = [*ranks.operators, *having]
+    if read.distinct:
+        return [*before, *_distinct(read, columns, keys)]
+    order = plan.Order(tuple(keys), binds(read.pattern))
+    return [*before, order, *_limit(read), plan.Project(tuple(columns))]
+
+
+def binds(pattern: Pattern) -> tuple[str, ...]:
+    """Give the variables that a pattern binds for what follows it."""
+    names = [each.name for each in pattern.bound]
+    for optional in pattern.optionals:
+        names += binds(optional)
+    return tuple(names)
+
+
+def _distinct(
+    read: CheckedRead, columns: list[Column], keys: list[OrderKey]
+) -> list[plan.Operator]:
+    """Order after the duplicates are gone, by the columns that are left."""
+    names = _Names(list(columns))
+    by_column = tuple(OrderKey(names.column(key.expr), key.descending) for key in keys)
+    order = plan.Order(by_column, tuple(each.name for each in columns))
+    tail: list[plan.Operator] = [plan.Project(tuple(names.columns)), plan.Distinct(), order]
+    hidden = len(names.columns) > len(columns)
+    return [*tail, *_limit(read), *([_visible(columns)] if hidden else [])]
+
+
+def _grouped(read: CheckedRead) -> list[plan.Operator]:
+    """Group by the projections that are no aggregates; the groups are distinct by themselves."""
+    names = _Names(list(read.columns))
+    having = [plan.Filter(map_operands(each, names.column)) for each in read.having]
+    keys = tuple(OrderKey(names.column(key.expr), key.descending) for key in read.order)
+    groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate))
+    aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate))
+    order = [plan.Order(keys, tuple(each.name for each in groups))] if groups else []
+    tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
+    return [*tail, *_limit(read), _visible(read.columns)]
+
+
+def _limit(read: CheckedRead) -> list[plan.Operator]:
+    if read.skip is None and read.limit is None:
+        return []
+    return [plan.Limit(read.skip, read.limit)]
+
+
+def _visible(columns: tuple[Column, ...] | list[Column]) -> plan.Project:
+    return plan.Project(tuple(Column(each.name, _as_column(each)) for each in columns))
+
+
+def _as_column(column: Column) -> ColumnRef:
+    kind = type_of(column.expr)
+    assert kind is not None
+    return ColumnRef(column.name, kind)
+
+
+@dataclass(slots=True)
+class _Names:
+    """The columns of grouped or distinct rows, with hidden ones for what only order reads."""
+
+    columns: list[Column]
+
+    def column(self, expr: Expr) -> Expr:
+        """Give the column that holds an expression; a constant stays what it is."""
+        if isinstance(expr, Constant | ParamRef | Now | ListOf | ColumnRef):
+            return expr
+        for column in self.columns:
+            if column.expr == expr:
+                return _as_column(column)
+        hidden = Column(f"#{len(self.columns)}", expr)
+        self.columns.append(hidden)
+        return _as_column(hidden)
+
+
+@dataclass(slots=True)
+class _Ranks:
+    """The rankings of a query, each computed once into a column of its own.
+
+    A ranking that orders the rows restricts them to those it can score; one that is only shown
+    does not.
+    """
+
+    ordering: set[Expr]
+    columns: dict[Ranking, ColumnRef] = field(default_factory=dict)
+
+    @property
+    def operators(self) -> list[plan.Operator]:
+        return [
+            plan.Rank(column.column, ranking, ranking in self.ordering)
+            for ranking, column in self.columns.items()
+        ]
+
+    def column(self, expr: Expr) -> Expr:
+        """Give the column that holds a ranking; anything else stays what it is."""
+        if not isinstance(expr, Bm25 | Nearest | Rrf):
+            return expr
+        return self.columns.setdefault(expr, ColumnRef(f"#rank{len(self.columns)}", F64))

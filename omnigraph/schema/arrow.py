@@ -1,0 +1,44 @@
+"""Arrow: the Arrow schema of each node and edge table."""
+
+import pyarrow as pa
+
+from omnigraph.schema.catalog import EDGE_COLUMNS, NODE_COLUMNS, NodeType, StoredType
+from omnigraph.schema.types import EnumType, ListType, Scalar, ScalarType, ValueType, VectorType
+
+_SCALARS = {
+    Scalar.STRING: pa.utf8(),
+    Scalar.BLOB: pa.large_binary(),
+    Scalar.BOOL: pa.bool_(),
+    Scalar.I32: pa.int32(),
+    Scalar.I64: pa.int64(),
+    Scalar.U32: pa.uint32(),
+    Scalar.U64: pa.uint64(),
+    Scalar.F32: pa.float32(),
+    Scalar.F64: pa.float64(),
+    Scalar.DATE: pa.date32(),
+    Scalar.DATETIME: pa.date64(),
+}
+
+
+def arrow_schema(stored: StoredType) -> pa.Schema:
+    """Give the columns of a type's table: `id`, for edges `src` and `dst`, then the properties."""
+    system = NODE_COLUMNS if isinstance(stored, NodeType) else EDGE_COLUMNS
+    fields = [pa.field(name, pa.utf8(), nullable=False) for name in system]
+    fields += [
+        pa.field(item.name, arrow_type(item.type), nullable=item.nullable)
+        for item in stored.properties.values()
+    ]
+    return pa.schema(fields)
+
+
+def arrow_type(kind: ValueType) -> pa.DataType:
+    """Give the Arrow type that holds values of a type."""
+    match kind:
+        case ScalarType(scalar):
+            return _SCALARS[scalar]
+        case EnumType():
+            return pa.utf8()
+        case ListType(item):
+            return pa.list_(_SCALARS[item])
+        case VectorType(dimension):
+            return pa.list_(pa.float32(), dimension)

@@ -1,0 +1,381 @@
+"""Build: the syntax tree of a schema to its catalog, every static rule checked."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from omnigraph.errors import Code
+from omnigraph.schema import ast
+from omnigraph.schema.annotations import Notes, read_annotations
+from omnigraph.schema.catalog import (
+    Catalog,
+    EdgeType,
+    Embed,
+    Interface,
+    NodeType,
+    Property,
+)
+from omnigraph.schema.constraints import Constraints, pattern_found
+from omnigraph.schema.identity import mint
+from omnigraph.schema.types import STRING, ValueType, VectorType
+from omnigraph.schema.values import BadValue, Value, coerce
+from omnigraph.span import Span
+from omnigraph.syntax.literal import Literal, Name
+from omnigraph.syntax.problems import Problems
+
+_RESERVED = {
+    "node": frozenset(("id",)),
+    "interface": frozenset(("id",)),
+    "edge": frozenset(("id", "src", "dst", "from", "to")),
+}
+# Columns that Lance adds to scans and searches.
+_SUBSTRATE = frozenset(
+    (
+        "_distance",
+        "_relevance_score",
+        "_row_created_at_version",
+        "_row_last_updated_at_version",
+        "_rowaddr",
+        "_rowid",
+        "_rowoffset",
+        "_score",
+    )
+)
+
+
+def build_catalog(schema: ast.Schema, accepted: Catalog | None, problems: Problems) -> Catalog:
+    """Give the catalog of a schema; types and properties of `accepted` keep their identity."""
+    return _Builder(schema, accepted, problems).build()
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A property with the annotations it was declared with."""
+
+    property: Property
+    notes: Notes
+    span: Span
+
+
+@dataclass(slots=True)
+class _Builder:
+    schema: ast.Schema
+    accepted: Catalog | None
+    problems: Problems
+    interfaces: dict[str, Interface] = field(default_factory=dict)
+    nodes: dict[str, NodeType] = field(default_factory=dict)
+    edges: dict[str, EdgeType] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    renamed: set[tuple[str, str]] = field(default_factory=set)
+
+    def build(self) -> Catalog:
+        declared = self._unique_declarations()
+        self.declared = {declaration.name.text for declaration in declared}
+        self.taken = {item.identity for item in _types_of(self.accepted)}
+        for declaration in declared:
+            if isinstance(declaration, ast.Interface):
+                self.interfaces[declaration.name.text] = self._interface(declaration)
+        for declaration in declared:
+            if isinstance(declaration, ast.Node):
+                self.nodes[declaration.name.text] = self._node(declaration)
+        for declaration in declared:
+            if isinstance(declaration, ast.Edge):
+                self.edges[declaration.name.text] = self._edge(declaration)
+        return Catalog(self.interfaces, self.nodes, self.edges)
+
+    def _unique_declarations(self) -> list[ast.Declaration]:
+        """Give the declarations without those whose name is taken."""
+        seen: dict[str, ast.Declaration] = {}
+        twins: dict[str, str] = {}
+        for declaration in self.schema.declarations:
+            name = declaration.name
+            if name.text in seen:
+                message = f"'{name.text}' is declared twice"
+                self.problems.report(Code.DUPLICATE_TYPE, name.span, message)
+                continue
+            if isinstance(declaration, ast.Edge):
+                twin = twins.setdefault(name.text.casefold(), name.text)
+                if twin != name.text:
+                    message = f"a traversal could not tell edge '{name.text}' from edge '{twin}'"
+                    hint = "names of edges differ in more than upper and lower case"
+                    self.problems.report(Code.EDGE_TWINS, name.span, message, hint)
+                    continue
+            seen[name.text] = declaration
+        return list(seen.values())
+
+    def _interface(self, declaration: ast.Interface) -> Interface:
+        name = declaration.name.text
+        old = None if self.accepted is None else self.accepted.interfaces.get(name)
+        members = self._members(declaration.properties, "interface", name, _columns(old))
+        constraints = self._constraints("interface", name, members)
+        self._check_properties(members, constraints)
+        return Interface(
+            name=name,
+            identity=old.identity if old else self._mint("interface", name),
+            properties=_properties(members),
+            key=constraints.key,
+            unique=tuple(constraints.unique),
+            indexes=tuple(constraints.indexes),
+        )
+
+    def _node(self, declaration: ast.Node) -> NodeType:
+        name = declaration.name.text
+        notes = read_annotations(declaration.annotations, "node", self.problems)
+        old = self._accepted_type("node", declaration.name, notes.renamed_from)
+        members = self._members(declaration.properties, "node", name, _columns(old))
+        implemented = self._implemented(declaration, members)
+        constraints = self._constraints("node", name, members)
+        for constraint in declaration.constraints:
+            constraints.body(constraint)
+        for interface, span in implemented:
+            constraints.inherit(interface, span)
+        self._check_properties(members, constraints)
+        return NodeType(
+            name=name,
+            identity=old.identity if old else self._mint("node", name),
+            properties=_properties(members),
+            implements=tuple(interface.name for interface, _ in implemented),
+            key=constraints.key,
+            unique=tuple(constraints.unique),
+            indexes=tuple(constraints.indexes),
+            ranges=tuple(constraints.ranges),
+            checks=tuple(constraints.checks),
+            renamed_from=_text(notes.renamed_from),
+            description=notes.description,
+            instruction=notes.instruction,
+            annotations=tuple(notes.kept),
+        )
+
+    def _edge(self, declaration: ast.Edge) -> EdgeType:
+        name = declaration.name.text
+        notes = read_annotations(declaration.annotations, "edge", self.problems)
+        old = self._accepted_type("edge", declaration.name, notes.renamed_from)
+        members = self._members(declaration.properties, "edge", name, _columns(old))
+        constraints = self._constraints("edge", name, members)
+        for constraint in declaration.constraints:
+            constraints.body(constraint)
+        self._check_properties(members, constraints)
+        for end in (declaration.source, declaration.target):
+            self._check_end(end)
+        return EdgeType(
+            name=name,
+            identity=old.identity if old else self._mint("edge", name),
+            source=declaration.source.text,
+            target=declaration.target.text,
+            properties=_properties(members),
+            cardinality=notes.cardinality,
+            key=constraints.key,
+            unique=tuple(constraints.unique),
+            indexes=tuple(constraints.indexes),
+            renamed_from=_text(notes.renamed_from),
+            description=notes.description,
+            instruction=notes.instruction,
+            annotations=tuple(notes.kept),
+        )
+
+    def _check_end(self, end: Name) -> None:
+        if end.text in self.nodes:
+            return
+        if end.text in self.interfaces:
+            message = f"an edge joins node types; '{end.text}' is an interface"
+            self.problems.report(Code.UNDECLARED_TYPE, end.span, message)
+            return
+        message = f"unknown node type '{end.text}'"
+        hint = self.problems.nearest(end.text, self.nodes)
+        self.problems.report(Code.UNDECLARED_TYPE, end.span, message, hint)
+
+    def _implemented(
+        self, declaration: ast.Node, members: dict[str, _Member]
+    ) -> list[tuple[Interface, Span]]:
+        """Add the properties of each interface; give the interfaces with their spans."""
+        found: dict[str, tuple[Interface, Span]] = {}
+        for name in declaration.implements:
+            interface = self.interfaces.get(name.text)
+            if interface is None:
+                message = f"unknown interface '{name.text}'"
+                hint = self.problems.nearest(name.text, self.interfaces)
+                self.problems.report(Code.UNDECLARED_TYPE, name.span, message, hint)
+            elif name.text in found:
+                message = f"'{name.text}' is implemented twice"
+                self.problems.report(Code.DUPLICATE_TYPE, name.span, message)
+            else:
+                found[name.text] = (interface, name.span)
+                for inherited in interface.properties.values():
+                    self._inherit(declaration, inherited, name, members)
+        return list(found.values())
+
+    def _inherit(
+        self,
+        declaration: ast.Node,
+        inherited: Property,
+        interface: Name,
+        members: dict[str, _Member],
+    ) -> None:
+        own = members.get(inherited.name)
+        if own is None:
+            identity = self._inherited_identity(declaration, inherited, members)
+            added = replace(inherited, identity=identity)
+            members[added.name] = _Member(added, Notes(embed=added.embed), interface.span)
+        elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):
+            wanted = f"{inherited.type}{'?' if inherited.nullable else ''}"
+            message = f"'{inherited.name}' has to be {wanted}, as {interface.text} declares it"
+            self.problems.report(Code.INTERFACE_MISMATCH, own.span, message)
+
+    def _inherited_identity(
+        self, declaration: ast.Node, inherited: Property, members: dict[str, _Member]
+    ) -> str:
+        old = None if self.accepted is None else self.accepted.nodes.get(declaration.name.text)
+        known = {} if old is None else old.properties
+        before = known.get(inherited.name) or known.get(inherited.renamed_from or "")
+        taken = {member.property.identity for member in members.values()}
+        return before.identity if before else mint(inherited.name, taken)
+
+    def _members(
+        self,
+        declared: Sequence[ast.Property],
+        place: str,
+        type_name: str,
+        old: Mapping[str, Property],
+    ) -> dict[str, _Member]:
+        members: dict[str, _Member] = {}
+        taken = {item.identity for item in old.values()}
+        names = {item.name.text for item in declared}
+        for item in declared:
+            name = item.name
+            if name.text in members:
+                message = f"{type_name} declares '{name.text}' twice"
+                self.problems.report(Code.DUPLICATE_PROPERTY, name.span, message)
+                continue
+            if name.text in _RESERVED[place] or name.text in _SUBSTRATE:
+                message = f"'{name.text}' is reserved and cannot be declared"
+                self.problems.report(Code.RESERVED_NAME, name.span, message)
+                continue
+            notes = read_annotations(item.annotations, "property", self.problems)
+            self._check_rename(notes.renamed_from, name, names, type_name)
+            source = old.get(name.text) or old.get(_text(notes.renamed_from) or "")
+            identity = source.identity if source else mint(name.text, taken)
+            taken.add(identity)
+            members[name.text] = _Member(_property(item, identity, notes), notes, name.span)
+        return members
+
+    def _constraints(self, place: str, type_name: str, members: dict[str, _Member]) -> Constraints:
+        constraints = Constraints(place, type_name, _properties(members), self.problems)
+        for name, member in members.items():
+            for kind, annotation in member.notes.flags.items():
+                constraints.flag(kind, name, annotation.span)
+        return constraints
+
+    def _check_properties(self, members: dict[str, _Member], constraints: Constraints) -> None:
+        """Check what a property says about itself, and fill in its default."""
+        for name, member in members.items():
+            if member.notes.embed_annotation is not None and member.property.embed is not None:
+                self._check_embed(member, member.property.embed, members, constraints.place)
+            if member.notes.default is not None:
+                default = self._default(member, member.notes.default, constraints)
+                members[name] = replace(member, property=replace(member.property, default=default))
+
+    def _check_embed(
+        self, member: _Member, embed: Embed, members: Mapping[str, _Member], place: str
+    ) -> None:
+        source = members.get(embed.source)
+        hint = None
+        if place == "edge":
+            message = "@embed may not stand in an edge"
+        elif not isinstance(member.property.type, VectorType):
+            message = f"@embed fills a Vector; '{member.property.name}' is {member.property.type}"
+        elif source is None:
+            message = f"@embed names '{embed.source}', which is not a property here"
+            hint = self.problems.nearest(embed.source, members)
+        elif source.property.type != STRING:
+            message = f"@embed reads a String; '{embed.source}' is {source.property.type}"
+        else:
+            return
+        assert member.notes.embed_annotation is not None
+        self.problems.report(Code.BAD_EMBED, member.notes.embed_annotation.span, message, hint)
+
+    def _default(self, member: _Member, literal: Literal, constraints: Constraints) -> Value | None:
+        try:
+            return _default_value(literal, member.property, constraints)
+        except BadValue as bad:
+            message = f"this default does not fit '{member.property.name}': {bad}"
+            self.problems.report(Code.BAD_DEFAULT, literal.span, message)
+            return None
+
+    def _accepted_type(
+        self, place: str, name: Name, renamed_from: Name | None
+    ) -> NodeType | EdgeType | None:
+        """Give the accepted type that a declaration goes on with, under its old or new name."""
+        self._check_rename(renamed_from, name, self.declared, place)
+        if self.accepted is None:
+            return None
+        known: Mapping[str, NodeType | EdgeType] = (
+            self.accepted.nodes if place == "node" else self.accepted.edges
+        )
+        return known.get(name.text) or known.get(_text(renamed_from) or "")
+
+    def _check_rename(
+        self, old: Name | None, name: Name, declared: Collection[str], scope: str
+    ) -> None:
+        if old is None:
+            return
+        message = None
+        if old.text == name.text:
+            message = f"'{name.text}' cannot be renamed from itself"
+        elif old.text in declared:
+            message = f"'{old.text}' is still declared, so nothing can be renamed from it"
+        elif (scope, old.text) in self.renamed:
+            message = f"two things cannot both be renamed from '{old.text}'"
+        self.renamed.add((scope, old.text))
+        if message is not None:
+            self.problems.report(Code.BAD_RENAME, old.span, message)
+
+    def _mint(self, kind: str, name: str) -> str:
+        identity = mint(f"{kind}:{name}", self.taken)
+        self.taken.add(identity)
+        return identity
+
+
+def _property(item: ast.Property, identity: str, notes: Notes) -> Property:
+    return Property(
+        name=item.name.text,
+        identity=identity,
+        type=item.type,
+        nullable=item.nullable,
+        embed=notes.embed,
+        renamed_from=_text(notes.renamed_from),
+        description=notes.description,
+        annotations=tuple(notes.kept),
+    )
+
+
+def _default_value(literal: Literal, prop: Property, constraints: Constraints) -> Value:
+    kind: ValueType = prop.type
+    value = coerce(literal.value, kind)
+    for bounds in constraints.ranges:
+        if bounds.property == prop.name and isinstance(value, int | float):
+            below = bounds.minimum is not None and value < bounds.minimum
+            above = bounds.maximum is not None and value > bounds.maximum
+            if below or above:
+                raise BadValue("it is outside the property's @range")
+    for check in constraints.checks:
+        if check.property == prop.name and not pattern_found(check.pattern, str(value)):
+            raise BadValue("it does not pass the property's @check")
+    return value
+
+
+def _properties(members: Mapping[str, _Member]) -> dict[str, Property]:
+    return {name: member.property for name, member in members.items()}
+
+
+def _types_of(catalog: Catalog | None) -> list[Interface | NodeType | EdgeType]:
+    if catalog is None:
+        return []
+    return [*catalog.interfaces.values(), *catalog.nodes.values(), *catalog.edges.values()]
+
+
+def _columns(old: Interface | NodeType | EdgeType | None) -> Mapping[str, Property]:
+    return {} if old is None else old.properties
+
+
+def _text(name: Name | None) -> str | None:
+    return None if name is None else name.text

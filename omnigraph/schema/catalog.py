@@ -1,0 +1,178 @@
+"""Catalog: the checked schema, every type with its properties, constraints and identity."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeAlias
+
+from omnigraph.schema.types import STRING, ValueType
+from omnigraph.schema.values import Value
+
+NODE_COLUMNS = ("id",)
+EDGE_COLUMNS = ("id", "src", "dst")
+EDGE_ENDS = MappingProxyType({"from": "src", "to": "dst"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """An annotation that means nothing to OmniGraph and is kept for the user's programs."""
+
+    name: str
+    value: str | int | float | bool | None = None
+    options: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embed:
+    """`@embed("text", model="…")`: the vector is made from this property's text."""
+
+    source: str
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """A named, typed column of a node or edge table."""
+
+    name: str
+    identity: str
+    type: ValueType
+    nullable: bool
+    default: Value | None = None
+    embed: Embed | None = None
+    renamed_from: str | None = None
+    description: str | None = None
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """`@range(age, 0..150)`: the least and greatest value a property may have."""
+
+    property: str
+    minimum: int | float | None
+    maximum: int | float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """`@check(code, "^[A-Z]+$")`: an RE2 pattern that must be found in the value."""
+
+    property: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cardinality:
+    """`@card(0..1)`: how many edges of a type may leave one source."""
+
+    minimum: int = 0
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interface:
+    """A set of properties that several node types share, and by which they can be queried."""
+
+    name: str
+    identity: str
+    properties: Mapping[str, Property]
+    key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeType:
+    """A type of nodes: one table, `id` and then the properties."""
+
+    name: str
+    identity: str
+    properties: Mapping[str, Property]
+    implements: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    ranges: tuple[Range, ...] = ()
+    checks: tuple[Check, ...] = ()
+    renamed_from: str | None = None
+    description: str | None = None
+    instruction: str | None = None
+    annotations: tuple[Annotation, ...] = ()
+
+    def column(self, name: str) -> ValueType | None:
+        """Give the type of a column that can be read, `id` included."""
+        return _column(self.properties, name, NODE_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeType:
+    """A type of edges: one table, `id`, `src`, `dst` and then the properties."""
+
+    name: str
+    identity: str
+    source: str
+    target: str
+    properties: Mapping[str, Property]
+    cardinality: Cardinality = Cardinality()
+    key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    renamed_from: str | None = None
+    description: str | None = None
+    instruction: str | None = None
+    annotations: tuple[Annotation, ...] = ()
+
+    @property
+    def chains(self) -> bool:
+        """True when the edge can be followed twice in a row."""
+        return self.source == self.target
+
+    def column(self, name: str) -> ValueType | None:
+        """Give the type of a column that can be read; `from` and `to` are `src` and `dst`."""
+        return _column(self.properties, EDGE_ENDS.get(name, name), EDGE_COLUMNS)
+
+
+StoredType: TypeAlias = NodeType | EdgeType
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Every type of a schema by name, in declared order."""
+
+    interfaces: Mapping[str, Interface]
+    nodes: Mapping[str, NodeType]
+    edges: Mapping[str, EdgeType]
+
+    @cached_property
+    def edges_by_traversal(self) -> Mapping[str, EdgeType]:
+        """Edges by the case-folded name under which a traversal finds them."""
+        return {name.casefold(): edge for name, edge in self.edges.items()}
+
+    @cached_property
+    def nodes_by_interface(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the node types that implement each interface."""
+        return {
+            interface: tuple(n.name for n in self.nodes.values() if interface in n.implements)
+            for interface in self.interfaces
+        }
+
+    def stored(self, name: str) -> StoredType | None:
+        """Give the node or edge type of this name."""
+        return self.nodes.get(name) or self.edges.get(name)
+
+    def node_types(self, name: str) -> tuple[str, ...] | None:
+        """Give the node types that a name stands for: itself, or those of an interface."""
+        if name in self.nodes:
+            return (name,)
+        return self.nodes_by_interface.get(name)
+
+
+def _column(
+    properties: Mapping[str, Property], name: str, system: tuple[str, ...]
+) -> ValueType | None:
+    if name in system:
+        return STRING
+    found = properties.get(name)
+    return None if found is None else found.type

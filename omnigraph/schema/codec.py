@@ -1,0 +1,277 @@
+"""Codec: the catalog as JSON and back, and the hash of its content."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from omnigraph.errors import Code, Json, SchemaIrError
+from omnigraph.schema.catalog import (
+    Annotation,
+    Cardinality,
+    Catalog,
+    Check,
+    EdgeType,
+    Embed,
+    Interface,
+    NodeType,
+    Property,
+    Range,
+)
+from omnigraph.schema.type_parser import parse_type
+from omnigraph.schema.types import ValueType
+from omnigraph.schema.values import BadValue, Value, coerce
+from omnigraph.span import Source
+from omnigraph.syntax.cursor import Cursor, Unparsable
+from omnigraph.syntax.literal import datetime_text
+from omnigraph.syntax.problems import Problems
+
+IR_VERSION = 1
+
+_IDENTITIES = ("stable_type_id", "stable_property_id")
+
+
+def encode_catalog(catalog: Catalog) -> str:
+    """Give the catalog as JSON text, readable and with a fixed order of keys."""
+    return json.dumps(catalog_json(catalog), indent=2, ensure_ascii=False) + "\n"
+
+
+def decode_catalog(text: str) -> Catalog:
+    """Give the catalog that `encode_catalog` wrote."""
+    try:
+        stored = json.loads(text)
+        version = stored["ir_version"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise SchemaIrError("the stored schema is not a schema IR") from None
+    if version != IR_VERSION:
+        message = f"the stored schema has IR version {version}; this release reads {IR_VERSION}"
+        raise SchemaIrError(message, hint="upgrade omnigraph first")
+    try:
+        return _catalog(stored)
+    except (BadValue, ValueError, TypeError, KeyError, AttributeError) as broken:
+        raise SchemaIrError(f"the stored schema is damaged: {broken!r}") from None
+
+
+def content_hash(catalog: Catalog) -> str:
+    """Give the SHA-256 of what a schema says; comments, white space and identities do not count."""
+    content = _without_identities(catalog_json(catalog))
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def catalog_json(catalog: Catalog) -> dict[str, Json]:
+    """Give the catalog as a JSON object."""
+    return {
+        "ir_version": IR_VERSION,
+        "interfaces": [_interface_json(item) for item in catalog.interfaces.values()],
+        "nodes": [_node_json(item) for item in catalog.nodes.values()],
+        "edges": [_edge_json(item) for item in catalog.edges.values()],
+    }
+
+
+def _interface_json(item: Interface) -> Json:
+    return {
+        "name": item.name,
+        "stable_type_id": item.identity,
+        "properties": _properties_json(item.properties),
+        **_constraints_json(item),
+    }
+
+
+def _node_json(item: NodeType) -> Json:
+    return {
+        "name": item.name,
+        "stable_type_id": item.identity,
+        "implements": list(item.implements),
+        "properties": _properties_json(item.properties),
+        **_constraints_json(item),
+        "ranges": [
+            {"property": r.property, "minimum": r.minimum, "maximum": r.maximum}
+            for r in item.ranges
+        ],
+        "checks": [{"property": c.property, "pattern": c.pattern} for c in item.checks],
+        **_metadata_json(item),
+    }
+
+
+def _edge_json(item: EdgeType) -> Json:
+    return {
+        "name": item.name,
+        "stable_type_id": item.identity,
+        "source": item.source,
+        "target": item.target,
+        "cardinality": {
+            "minimum": item.cardinality.minimum,
+            "maximum": item.cardinality.maximum,
+        },
+        "properties": _properties_json(item.properties),
+        **_constraints_json(item),
+        **_metadata_json(item),
+    }
+
+
+def _constraints_json(item: Interface | NodeType | EdgeType) -> dict[str, Json]:
+    return {
+        "key": list(item.key),
+        "unique": [list(columns) for columns in item.unique],
+        "indexes": [list(columns) for columns in item.indexes],
+    }
+
+
+def _metadata_json(item: NodeType | EdgeType) -> dict[str, Json]:
+    return {
+        "renamed_from": item.renamed_from,
+        "description": item.description,
+        "instruction": item.instruction,
+        "annotations": [_annotation_json(each) for each in item.annotations],
+    }
+
+
+def _properties_json(properties: Mapping[str, Property]) -> list[Json]:
+    return [
+        {
+            "name": item.name,
+            "stable_property_id": item.identity,
+            "type": str(item.type),
+            "nullable": item.nullable,
+            "default": value_json(item.default),
+            "embed": _embed_json(item.embed),
+            "renamed_from": item.renamed_from,
+            "description": item.description,
+            "annotations": [_annotation_json(each) for each in item.annotations],
+        }
+        for item in properties.values()
+    ]
+
+
+def _embed_json(item: Embed | None) -> Json:
+    return None if item is None else {"source": item.source, "model": item.model}
+
+
+def _annotation_json(item: Annotation) -> Json:
+    return {"name": item.name, "value": item.value, "options": [list(o) for o in item.options]}
+
+
+def value_json(value: Value | None) -> Json:
+    """Give a single value as JSON carries it, dates and times as text."""
+    match value:
+        case datetime():
+            return datetime_text(value)
+        case date():
+            return value.isoformat()
+        case tuple() | bytes():
+            raise TypeError("a default is a single value")
+        case _:
+            return value
+
+
+def _without_identities(value: Json) -> Json:
+    match value:
+        case dict():
+            return {
+                key: _without_identities(each)
+                for key, each in value.items()
+                if key not in _IDENTITIES
+            }
+        case list():
+            return [_without_identities(each) for each in value]
+        case _:
+            return value
+
+
+def _catalog(stored: dict[str, Any]) -> Catalog:
+    return Catalog(
+        {item["name"]: _interface(item) for item in stored["interfaces"]},
+        {item["name"]: _node(item) for item in stored["nodes"]},
+        {item["name"]: _edge(item) for item in stored["edges"]},
+    )
+
+
+def _interface(item: dict[str, Any]) -> Interface:
+    return Interface(
+        name=item["name"],
+        identity=item["stable_type_id"],
+        properties=_properties(item["properties"]),
+        **_constraints(item),
+    )
+
+
+def _node(item: dict[str, Any]) -> NodeType:
+    return NodeType(
+        name=item["name"],
+        identity=item["stable_type_id"],
+        implements=tuple(item["implements"]),
+        properties=_properties(item["properties"]),
+        ranges=tuple(Range(**each) for each in item["ranges"]),
+        checks=tuple(Check(**each) for each in item["checks"]),
+        **_constraints(item),
+        **_metadata(item),
+    )
+
+
+def _edge(item: dict[str, Any]) -> EdgeType:
+    return EdgeType(
+        name=item["name"],
+        identity=item["stable_type_id"],
+        source=item["source"],
+        target=item["target"],
+        cardinality=Cardinality(**item["cardinality"]),
+        properties=_properties(item["properties"]),
+        **_constraints(item),
+        **_metadata(item),
+    )
+
+
+def _constraints(item: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "key": tuple(item["key"]),
+        "unique": tuple(map(tuple, item["unique"])),
+        "indexes": tuple(map(tuple, item["indexes"])),
+    }
+
+
+def _metadata(item: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "renamed_from": item["renamed_from"],
+        "description": item["description"],
+        "instruction": item["instruction"],
+        "annotations": _annotations(item),
+    }
+
+
+def _properties(items: list[dict[str, Any]]) -> dict[str, Property]:
+    return {item["name"]: _property(item) for item in items}
+
+
+def _property(item: dict[str, Any]) -> Property:
+    kind = _type(item["type"])
+    default = item["default"]
+    return Property(
+        name=item["name"],
+        identity=item["stable_property_id"],
+        type=kind,
+        nullable=item["nullable"],
+        default=None if default is None else coerce(default, kind),
+        embed=item["embed"] and Embed(**item["embed"]),
+        renamed_from=item["renamed_from"],
+        description=item["description"],
+        annotations=_annotations(item),
+    )
+
+
+def _annotations(item: dict[str, Any]) -> tuple[Annotation, ...]:
+    return tuple(
+        Annotation(
+            name=each["name"], value=each["value"], options=tuple(map(tuple, each["options"]))
+        )
+        for each in item["annotations"]
+    )
+
+
+def _type(text: str) -> ValueType:
+    cursor = Cursor(Source("<type>", text), Problems(), Code.SCHEMA_SYNTAX, Code.SCHEMA_CAP)
+    try:
+        return parse_type(cursor).type
+    except Unparsable:
+        raise BadValue(f"{text!r} is not a type") from None

@@ -1,0 +1,221 @@
+"""Constraints: keys, uniqueness, indexes, ranges and checks of one type."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import re2
+
+from omnigraph.errors import Code
+from omnigraph.schema import ast
+from omnigraph.schema.catalog import Check, Interface, Property, Range
+from omnigraph.schema.types import (
+    BLOB,
+    FLOATS,
+    INTEGER_BOUNDS,
+    NUMBERS,
+    STRING,
+    ListType,
+    ValueType,
+    is_single,
+)
+from omnigraph.span import Span
+from omnigraph.syntax.literal import Literal, Name
+from omnigraph.syntax.problems import Problems
+
+_EDGE_ENDS = ("src", "dst")
+_ALLOWED = {
+    "node": ("key", "unique", "index", "range", "check"),
+    "edge": ("key", "unique", "index"),
+    "interface": ("key", "unique", "index"),
+}
+
+
+@dataclass(slots=True)
+class Constraints:
+    """Gathers the constraints of one type, from its properties and from its body."""
+
+    place: str
+    type_name: str
+    properties: Mapping[str, Property]
+    problems: Problems
+    key: tuple[str, ...] = ()
+    unique: list[tuple[str, ...]] = field(default_factory=list)
+    indexes: list[tuple[str, ...]] = field(default_factory=list)
+    ranges: list[Range] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+    def inherit(self, interface: Interface, span: Span) -> None:
+        """Add the constraints of an interface that the type does not repeat itself."""
+        if interface.key:
+            self._set_key(interface.key, span)
+        self.unique += [columns for columns in interface.unique if columns not in self.unique]
+        self.indexes += [columns for columns in interface.indexes if columns not in self.indexes]
+
+    def flag(self, kind: str, name: str, span: Span) -> None:
+        """Add `@key`, `@unique` or `@index` behind a property."""
+        if kind == "key" and self.place == "edge":
+            hint = "an edge's key names its ends: write @key(src, dst) in the body"
+            self._report(
+                Code.MISPLACED_ANNOTATION, span, "@key may not stand on an edge's property", hint
+            )
+            return
+        self._add(kind, (Name(name, span),), span)
+
+    def body(self, constraint: ast.Constraint) -> None:
+        """Add a constraint that stands in the body."""
+        if constraint.kind not in _ALLOWED[self.place]:
+            message = f"@{constraint.kind} may not stand in an edge"
+            hint = "edges take @unique, @index and @key(src, dst)"
+            self._report(Code.MISPLACED_ANNOTATION, constraint.span, message, hint)
+        elif constraint.kind == "range":
+            self._range(constraint)
+        elif constraint.kind == "check":
+            self._check(constraint)
+        else:
+            names = [arg for arg in constraint.arguments if isinstance(arg, Name)]
+            if len(names) < len(constraint.arguments):
+                message = f"@{constraint.kind} takes names of properties"
+                self._report(Code.ANNOTATION_ARGUMENT, constraint.span, message)
+            else:
+                self._add(constraint.kind, tuple(names), constraint.span)
+
+    def _add(self, kind: str, names: tuple[Name, ...], span: Span) -> None:
+        columns = tuple(name.text for name in names)
+        if len(set(columns)) < len(columns):
+            self._report(Code.REPEATED_ANNOTATION, span, f"@{kind} names a property twice")
+            return
+        suited = [self._suits(kind, name) for name in names]
+        if not all(suited):
+            return
+        if kind == "key":
+            self._set_key(columns, span)
+            return
+        gathered = self.unique if kind == "unique" else self.indexes
+        if columns in gathered:
+            message = f"@{kind}({', '.join(columns)}) stands here twice"
+            self._report(Code.REPEATED_ANNOTATION, span, message)
+        else:
+            gathered.append(columns)
+
+    def _set_key(self, columns: tuple[str, ...], span: Span) -> None:
+        if self.place == "edge" and not set(_EDGE_ENDS) <= set(columns):
+            hint = "write @key(src, dst), and properties after them if you like"
+            self._report(Code.UNSUITABLE_PROPERTY, span, "an edge's key names src and dst", hint)
+        elif self.key and self.key != columns:
+            message = f"{self.type_name} already has the key ({', '.join(self.key)})"
+            hint = "a key of several properties is written @key(a, b) in the body"
+            self._report(Code.SECOND_KEY, span, message, hint)
+        else:
+            self.key = columns
+
+    def _suits(self, kind: str, name: Name) -> bool:
+        if self.place == "edge" and name.text in _EDGE_ENDS:
+            return True
+        found = self._property(name)
+        if found is None:
+            return False
+        reason = _unsuitable(kind, found)
+        if reason is not None:
+            message = f"'{name.text}' cannot be part of @{kind}: {reason}"
+            self._report(Code.UNSUITABLE_PROPERTY, name.span, message)
+        return reason is None
+
+    def _property(self, name: Name) -> Property | None:
+        found = self.properties.get(name.text)
+        if found is None:
+            message = f"{self.type_name} has no property '{name.text}'"
+            hint = self.problems.nearest(name.text, self.properties)
+            self._report(Code.UNDECLARED_PROPERTY, name.span, message, hint)
+        return found
+
+    def _range(self, constraint: ast.Constraint) -> None:
+        match constraint.arguments:
+            case (Name() as name, ast.RangeBounds() as bounds):
+                found = self._property(name)
+                if found is not None and self._range_fits(found, bounds):
+                    self.ranges.append(
+                        Range(property=name.text, minimum=bounds.minimum, maximum=bounds.maximum)
+                    )
+            case _:
+                message = "@range takes a property and a range"
+                self._report(Code.BAD_RANGE, constraint.span, message, "write @range(age, 0..150)")
+
+    def _range_fits(self, found: Property, bounds: ast.RangeBounds) -> bool:
+        least, most = bounds.minimum, bounds.maximum
+        message = None
+        if found.type not in NUMBERS:
+            message = f"@range needs a number; '{found.name}' is {found.type}"
+        elif least is None and most is None:
+            message = "this range has no end at all"
+        elif least is not None and most is not None and least > most:
+            message = f"this range is empty: {least} is greater than {most}"
+        elif not all(_bound_fits(bound, found.type) for bound in (least, most)):
+            message = f"the ends of this range do not fit {found.type}"
+        elif any(item.property == found.name for item in self.ranges):
+            message = f"'{found.name}' already has a range"
+        if message is not None:
+            self._report(Code.BAD_RANGE, bounds.span, message)
+        return message is None
+
+    def _check(self, constraint: ast.Constraint) -> None:
+        match constraint.arguments:
+            case (Name() as name, Literal(value=str() as pattern) as literal):
+                found = self._property(name)
+                if found is None:
+                    return
+                if found.type != STRING:
+                    message = f"@check needs a String; '{name.text}' is {found.type}"
+                    self._report(Code.UNSUITABLE_PROPERTY, name.span, message)
+                elif (reason := pattern_problem(pattern)) is not None:
+                    message = f"this is not an RE2 pattern: {reason}"
+                    self._report(Code.BAD_PATTERN, literal.span, message)
+                else:
+                    self.checks.append(Check(property=name.text, pattern=pattern))
+            case _:
+                hint = 'write @check(code, "^[A-Z]+$")'
+                message = "@check takes a property and a pattern"
+                self._report(Code.BAD_PATTERN, constraint.span, message, hint)
+
+    def _report(self, code: Code, span: Span, message: str, hint: str | None = None) -> None:
+        self.problems.report(code, span, message, hint)
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Give the reason why RE2 refuses a pattern, or None when it takes it."""
+    try:
+        compile_pattern(pattern)
+    except re2.error as refused:
+        reason = refused.args[0]
+        return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+    return None
+
+
+def pattern_found(pattern: str, text: str) -> bool:
+    """Tell whether an RE2 pattern is found anywhere in a text."""
+    return compile_pattern(pattern).search(text) is not None
+
+
+def compile_pattern(pattern: str) -> "re2._Regexp[str]":
+    """Give the compiled RE2 pattern; raises `re2.error`."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options=options)
+
+
+def _unsuitable(kind: str, found: Property) -> str | None:
+    if kind == "index":
+        if found.type == BLOB or isinstance(found.type, ListType):
+            return f"{found.type} has no index"
+        return None
+    if not is_single(found.type):
+        return f"{found.type} values cannot be compared"
+    if kind == "key" and found.nullable:
+        return "it may be null"
+    return None
+
+
+def _bound_fits(bound: int | float | None, kind: ValueType) -> bool:
+    if bound is None or kind in FLOATS:
+        return True
+    least, most = INTEGER_BOUNDS[kind]  # type: ignore[index]
+    return isinstance(bound, int) and least <= bound <= most

@@ -1,0 +1,256 @@
+"""Values: turns what JSON or Python gives into the value a type holds, or says why not."""
+
+import base64
+import binascii
+import math
+import re
+import struct
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeAlias
+
+from omnigraph.schema.types import (
+    F32,
+    INTEGER_BOUNDS,
+    EnumType,
+    ListType,
+    Scalar,
+    ScalarType,
+    ValueType,
+    VectorType,
+)
+from omnigraph.syntax.problems import nearest_name
+
+Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["Value", ...]
+
+JS_SAFE_INTEGER = 2**53 - 1
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_RFC_3339 = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+)
+_DECIMAL = re.compile(r"-?\d{1,20}", re.ASCII)
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", re.ASCII)
+_EPOCH = date(1970, 1, 1)
+_EPOCH_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class BadValue(ValueError):
+    """A value does not fit its type; the message says why."""
+
+
+def coerce(value: object, kind: ValueType) -> Value:
+    """Give the value as its type holds it.
+
+    Dates are read from ISO text or days, times from RFC 3339 text or milliseconds and kept in
+    UTC to the millisecond, 64-bit integers also from decimal text (JSON in a browser cannot
+    carry them otherwise), blobs from bytes, `base64:` text or a URI.
+    """
+    match kind:
+        case ScalarType(scalar):
+            return _scalar(value, scalar)
+        case EnumType(values):
+            return _enum(value, values)
+        case VectorType(dimension):
+            return _vector(value, dimension)
+        case ListType(item):
+            return tuple(_item(each, item, at) for at, each in enumerate(_sequence(value)))
+
+
+def parse_date(text: str) -> date:
+    """Give the date of ISO text `YYYY-MM-DD`."""
+    if _DATE.fullmatch(text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            pass
+    raise BadValue(f"{_shown(text)} is not a date; write YYYY-MM-DD")
+
+
+def parse_datetime(text: str) -> datetime:
+    """Give the UTC time of RFC 3339 text, cut to the millisecond."""
+    if found := _RFC_3339.fullmatch(text):
+        day, clock, fraction, offset = found.groups()
+        try:
+            whole = datetime.fromisoformat(f"{day}T{clock}{offset.upper()}").astimezone(UTC)
+            return whole.replace(microsecond=int((fraction or "").ljust(3, "0")[:3]) * 1000)
+        except (ValueError, OverflowError):
+            pass
+    raise BadValue(f"{_shown(text)} is not an RFC 3339 time; write 2024-01-31T12:00:00Z")
+
+
+def round_to_f32(number: float) -> float:
+    """Give the 32-bit float nearest to a number."""
+    try:
+        rounded: float = struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        raise BadValue(f"{number!r} does not fit F32") from None
+    return rounded
+
+
+def _scalar(value: object, scalar: Scalar) -> Value:
+    match scalar:
+        case Scalar.STRING:
+            return _string(value)
+        case Scalar.BOOL:
+            if isinstance(value, bool):
+                return value
+        case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
+            return _integer(value, scalar)
+        case Scalar.F32 | Scalar.F64:
+            return _float(value, scalar)
+        case Scalar.DATE:
+            return _date(value)
+        case Scalar.DATETIME:
+            return _datetime(value)
+        case Scalar.BLOB:
+            return _blob(value)
+    raise _mismatch(value, str(scalar))
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise _mismatch(value, "String")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise BadValue("half of a surrogate pair is not a character") from None
+    return value
+
+
+def _enum(value: object, values: tuple[str, ...]) -> str:
+    if isinstance(value, str):
+        if value in values:
+            return value
+        near = nearest_name(value, values)
+        hint = f"; did you mean '{near}'?" if near else ""
+        raise BadValue(f"{_shown(value)} is not one of {', '.join(values)}{hint}")
+    raise _mismatch(value, "one of " + ", ".join(values))
+
+
+def _integer(value: object, scalar: Scalar) -> int:
+    wide = scalar in (Scalar.I64, Scalar.U64)
+    if wide and isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _mismatch(value, str(scalar))
+    least, most = INTEGER_BOUNDS[ScalarType(scalar)]
+    if not least <= value <= most:
+        raise BadValue(f"{_shown(value)} does not fit {scalar}")
+    return value
+
+
+def _float(value: object, scalar: Scalar) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(value, str(scalar))
+    try:
+        number = float(value)
+    except OverflowError:
+        raise BadValue(f"{_shown(value)} does not fit {scalar}") from None
+    return round_to_f32(number) if ScalarType(scalar) == F32 else number
+
+
+def _date(value: object) -> date:
+    if isinstance(value, str):
+        return parse_date(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return _EPOCH + timedelta(days=value)
+        except OverflowError:
+            raise BadValue(f"day {_shown(value)} is outside the years 1 to 9999") from None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    raise _mismatch(value, "Date")
+
+
+def _datetime(value: object) -> datetime:
+    if isinstance(value, str):
+        return parse_datetime(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return _EPOCH_TIME + timedelta(milliseconds=value)
+        except OverflowError:
+            raise BadValue(f"{_shown(value)} ms is outside the years 1 to 9999") from None
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise BadValue("a DateTime needs a time zone; this datetime has none")
+        utc = value.astimezone(UTC)
+        return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
+    raise _mismatch(value, "DateTime")
+
+
+def _blob(value: object) -> str | bytes:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, str):
+        if value.startswith("base64:"):
+            _decoded(value.removeprefix("base64:"))
+            return value
+        if _URI.fullmatch(value):
+            return value
+        raise BadValue("a Blob is given as base64:… or as a URI")
+    raise _mismatch(value, "Blob")
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise BadValue("what follows base64: is not base64") from None
+
+
+def _vector(value: object, dimension: int) -> tuple[float, ...]:
+    items = _sequence(value)
+    if len(items) != dimension:
+        raise BadValue(f"expected {dimension} numbers, got {len(items)}")
+    numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
+    if not all(map(math.isfinite, numbers)):
+        raise BadValue("a Vector holds finite numbers only")
+    return numbers
+
+
+def _item(value: object, scalar: Scalar, at: int) -> Value:
+    return _scalar(_present(value, at), scalar)
+
+
+def _present(value: object, at: int) -> object:
+    if value is None:
+        raise BadValue(f"item {at} is null")
+    return value
+
+
+def _sequence(value: object) -> Sequence[object]:
+    if isinstance(value, list | tuple):
+        return value
+    # NumPy arrays and the like
+    to_list = getattr(value, "tolist", None)
+    listed = to_list() if callable(to_list) else None
+    if isinstance(listed, list):
+        return listed
+    raise _mismatch(value, "a list")
+
+
+def _mismatch(value: object, expected: str) -> BadValue:
+    return BadValue(f"expected {expected}, got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """Give a value as a message quotes it: JSON names, short."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}…"'
+        case int() if abs(value) > 10**30:
+            return "an integer of many digits"
+        case int() | float():
+            return repr(value)
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return f"a Python {type(value).__name__}"

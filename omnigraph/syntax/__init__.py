@@ -1,0 +1,1 @@
+"""The lexical ground and the diagnostics that both languages share."""

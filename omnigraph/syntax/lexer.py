@@ -1,0 +1,84 @@
+"""Lexer: text to tokens, the same for both languages."""
+
+import re
+from typing import NamedTuple
+
+from omnigraph.errors import Code
+from omnigraph.span import Source, Span
+from omnigraph.syntax.problems import MOST_PROBLEMS, Problems
+
+# Possessive quantifiers (`*+`) keep matching linear on hostile input.
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>   [ \t\r\n]++ | //[^\n]*+ | /\*(?:[^*]|\*(?!/))*+\*/ )
+    | (?P<word>   [A-Za-z_][A-Za-z0-9_]*+ )
+    | (?P<var>    \$[A-Za-z_][A-Za-z0-9_]*+ )
+    | (?P<float>  [0-9]++\.[0-9]++(?:[eE][+-]?[0-9]++)? | [0-9]++[eE][+-]?[0-9]++ )
+    | (?P<int>    [0-9]++ )
+    | (?P<string> "(?:[^"\\]|\\[\s\S])*+" )
+    | (?P<sign>   -> | <= | >= | != | \.\. | [{}()\[\]:,.=<>|@?-] )
+    | (?P<bad>    \#[^\n]*+ | [\s\S] )
+    """,
+    re.VERBOSE,
+)
+
+END = "end"
+
+
+class Token(NamedTuple):
+    """One word, variable, literal or sign; a sign's kind is the sign itself."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    def describe(self) -> str:
+        """Give the token as an error message names it."""
+        if self.kind == END:
+            return "the end of the text"
+        return f"'{self.text}'" if len(self.text) <= 40 else f"'{self.text[:37]}…'"
+
+
+def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
+    """Give the tokens of a source, ending with one of kind `end`; bad characters are reported."""
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(source.text):
+        kind = match.lastgroup
+        if kind == "skip":
+            continue
+        text = match.group()
+        start, end = match.span()
+        if kind == "bad":
+            if not _report_bad(source.text, start, code, problems):
+                break
+        elif kind == "sign":
+            tokens.append(Token(text, text, start, end))
+        else:
+            assert kind is not None
+            tokens.append(Token(kind, text, start, end))
+    size = len(source.text)
+    tokens.append(Token(END, "", size, size))
+    return tokens
+
+
+def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:
+    """Report the character at `start`; True when what follows can still be read."""
+    char, span = text[start], Span(start, start + 1)
+    if char == '"':
+        problems.report(code, span, "this string is not closed", 'strings end with "')
+        return False
+    if text.startswith("/*", start):
+        problems.report(code, Span(start, start + 2), "this comment is not closed", "it ends at */")
+        return False
+    if char == "#":
+        hint = "comments are // to the end of the line, or /* … */"
+        problems.report(code, span, "'#' does not start a comment", hint)
+        return problems.total < MOST_PROBLEMS
+    name = f"'{char}'" if char.isprintable() else f"U+{ord(char):04X}"
+    problems.report(code, span, f"unexpected character {name}")
+    return problems.total < MOST_PROBLEMS

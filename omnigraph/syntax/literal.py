@@ -1,0 +1,115 @@
+"""Literal: a value written in a text, and how it is read and printed."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TypeAlias
+
+from omnigraph.span import Span
+
+Scalar: TypeAlias = str | int | float | bool | date | datetime
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
+_PLAIN = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A word of the text that names something."""
+
+    text: str
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """`"a"`, `1`, `1.5`, `true`, `date("2024-01-31")` or `datetime("…")`."""
+
+    value: Scalar
+    span: Span = field(compare=False, repr=False)
+
+
+class BadEscape(ValueError):
+    """A string holds an escape that the language does not have."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.start = start
+        self.end = end
+
+
+def unquote(text: str) -> str:
+    """Give the characters that a quoted string stands for."""
+    body = text[1:-1]
+    if "\\" not in body:
+        return body
+    return _joined(_ESCAPE.sub(_unescape, body))
+
+
+def quote(text: str) -> str:
+    """Give a string as a literal that reads back to it."""
+    parts = []
+    for char in text:
+        match char:
+            case '"' | "\\":
+                parts.append("\\" + char)
+            case "\n":
+                parts.append("\\n")
+            case "\r":
+                parts.append("\\r")
+            case "\t":
+                parts.append("\\t")
+            case _ if ord(char) < 0x20 or ord(char) == 0x7F:
+                parts.append(f"\\u{ord(char):04x}")
+            case _:
+                parts.append(char)
+    return f'"{"".join(parts)}"'
+
+
+def literal_text(value: Scalar) -> str:
+    """Give a value as the languages write it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quote(value)
+        case datetime():
+            return f"datetime({quote(datetime_text(value))})"
+        case date():
+            return f"date({quote(value.isoformat())})"
+        case float():
+            return float_text(value)
+        case int():
+            return str(value)
+
+
+def float_text(value: float) -> str:
+    """Give the shortest decimal that reads back to the same float and is no integer."""
+    text = repr(value)
+    mantissa, mark, exponent = text.partition("e")
+    if "." not in mantissa and "n" not in mantissa:
+        mantissa += ".0"
+    return mantissa + mark + exponent
+
+
+def datetime_text(value: datetime) -> str:
+    """Give a UTC time in ISO form with milliseconds and `Z`."""
+    return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code, char = match.groups()
+    if code is not None:
+        return chr(int(code, 16))
+    if char not in _PLAIN:
+        offset = match.start() + 1
+        raise BadEscape(f"unknown escape '\\{char}'", offset, offset + 2)
+    return _PLAIN[char]
+
+
+def _joined(text: str) -> str:
+    """Join the surrogate pairs that `\\u` escapes make; a lone half is an error."""
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise BadEscape("half of a surrogate pair is not a character", 0, 0) from None

@@ -1,0 +1,38 @@
+"""Source: checks that a text can be read at all: encoding and size."""
+
+from omnigraph.errors import Code, Problem, SourceError
+from omnigraph.span import Source, Span
+
+MOST_BYTES = 256 * 1024
+
+
+def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Source:
+    """Give the source that UTF-8 bytes hold; a leading byte order mark is dropped."""
+    try:
+        return Source(name, data.decode("utf-8-sig"))
+    except UnicodeDecodeError as broken:
+        readable = Source(
+            name, data[: broken.start].decode("utf-8-sig") + "\N{REPLACEMENT CHARACTER}"
+        )
+        at = len(readable.text) - 1
+        message = f"byte {broken.start} is not UTF-8 ({broken.reason})"
+        problem = Problem(code, message, Span(at, at + 1), "save the file as UTF-8")
+        raise error([problem], source=readable) from None
+
+
+def as_source(text: str | Source, name: str) -> Source:
+    """Give the source of a text that may already be one."""
+    return text if isinstance(text, Source) else Source(name, text)
+
+
+def size_problem(source: Source, code: Code) -> Problem | None:
+    """Give the problem of a text that is too long or holds half a character, if it is."""
+    try:
+        size = len(source.text.encode())
+    except UnicodeEncodeError as broken:
+        message = "half of a surrogate pair is not a character"
+        return Problem(code, message, Span(broken.start, broken.start + 1))
+    if size > MOST_BYTES:
+        message = f"the text has {size:,} bytes; the cap is {MOST_BYTES:,}"
+        return Problem(code, message, Span(0, 0), "split the file")
+    return None
