@@ -32,7 +32,7 @@ check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/lint-imports --no-logo
 
 bench: $(STAMP) ## Measure speed and store the run under bench/results
-	$(BIN)/python bench/compile.py
+	$(BIN)/python -m bench.compile
 
 fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
 	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000

@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from omnigraph.schema.types import F32, ValueType
 from omnigraph.schema.values import Value, round_to_f32
-from omnigraph.syntax.literal import datetime_text, float_text
+from omnigraph.syntax.literal import datetime_text
 
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
@@ -66,4 +66,4 @@ def _float_key(value: float, kind: ValueType) -> str:
     if kind == F32:
         shortest = (float(f"{value:.{digits}g}") for digits in range(1, 10))
         value = next(short for short in shortest if round_to_f32(short) == value)
-    return float_text(value)
+    return repr(value)

@@ -77,19 +77,8 @@ def literal_text(value: Scalar) -> str:
             return f"datetime({quote(datetime_text(value))})"
         case date():
             return f"date({quote(value.isoformat())})"
-        case float():
-            return float_text(value)
-        case int():
-            return str(value)
-
-
-def float_text(value: float) -> str:
-    """Give the shortest decimal that reads back to the same float and is no integer."""
-    text = repr(value)
-    mantissa, mark, exponent = text.partition("e")
-    if "." not in mantissa and "n" not in mantissa:
-        mantissa += ".0"
-    return mantissa + mark + exponent
+        case float() | int():
+            return repr(value)
 
 
 def datetime_text(value: datetime) -> str:

@@ -1,0 +1,1 @@
+"""Measurements: each module is one workload that prints ratios and stores its run."""

@@ -1,0 +1,67 @@
+"""Record: times a piece of work and stores what a run found."""
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The times of repeated work in milliseconds: median, and the middle half of them."""
+
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.median_ms:8.3f} ms  ({self.low_ms:.3f} to {self.high_ms:.3f}, n={self.runs})"
+
+
+def measure(work: Callable[[], object], *, runs: int, warm_up: int = 0) -> Timing:
+    """Time each run of the work, after some that do not count."""
+    for _ in range(warm_up):
+        work()
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - start) * 1000)
+    low, median, high = statistics.quantiles(times, n=4)
+    return Timing(median, low, high, runs)
+
+
+def store(workload: str, packages: list[str], findings: dict[str, object]) -> Path:
+    """Write the findings with the machine and the versions they were made on."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{workload}.json"
+    record = {
+        "workload": workload,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "cores": os.cpu_count(),
+            "architecture": platform.machine(),
+            "system": platform.system(),
+            "python": sys.version.split()[0],
+        },
+        "packages": {name: version(name) for name in packages},
+        "findings": {name: _plain(found) for name, found in findings.items()},
+    }
+    path.write_text(json.dumps(record, indent=2) + "\n")
+    return path
+
+
+def _plain(found: object) -> object:
+    if isinstance(found, Timing):
+        return {name: round(value, 4) for name, value in asdict(found).items()}
+    return round(found, 3) if isinstance(found, float) else found

@@ -1,0 +1,161 @@
+"""The codebase is what ARCHITECTURE.md says it is."""
+
+import ast
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import errors
+from omnigraph.errors import OmniGraphError, Problem
+from omnigraph.span import Source, Span
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "omnigraph"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+HEAVY = ("lance", "pyarrow", "pyspark", "rich", "lark")
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert sorted(omnigraph.__all__) == [
+        "Catalog",
+        "InputError",
+        "LintReport",
+        "MutationPlan",
+        "NotFoundError",
+        "OmniGraphError",
+        "ParamsError",
+        "Problem",
+        "QueryError",
+        "QueryNotFoundError",
+        "ReadPlan",
+        "SchemaError",
+        "SchemaIrError",
+        "Source",
+        "SourceError",
+        "Span",
+        "UnavailableError",
+        "UnreadableError",
+        "__version__",
+        "bind_params",
+        "compile_queries",
+        "compile_query",
+        "compile_schema",
+        "explain_json",
+        "explain_text",
+        "lint_queries",
+        "print_schema",
+    ]
+
+
+@pytest.mark.parametrize("name", omnigraph.__all__)
+def test_every_public_name_can_be_reached(name: str) -> None:
+    assert getattr(omnigraph, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = omnigraph.nothing
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_first_line_of_a_module_is_its_line_in_the_architecture(path: Path) -> None:
+    described = _described_modules()
+    name = _module_name(path)
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    assert described.get(name) == docstring.partition("\n")[0]
+
+
+def test_the_architecture_describes_no_module_that_is_not_there() -> None:
+    assert set(_described_modules()) == {_module_name(path) for path in MODULES}
+
+
+def test_the_docstring_of_errors_draws_the_whole_tree() -> None:
+    drawn = re.findall(r"^\s*[│├└─ ]*(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
+    defined = [name for name in _error_classes() if not name.startswith("_")]
+    assert sorted(drawn) == sorted(defined)
+
+
+def test_codes_of_error_classes_are_unique() -> None:
+    codes = [kind.code for name, kind in _error_classes().items() if not name.startswith("_")]
+    own = [code for code in codes if code not in ("bad_input", "error")]
+    assert len(own) == len(set(own))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OmniGraphError("it failed", hint="try again"),
+        errors.QueryNotFoundError("no query 'x'"),
+        errors.QueryError(
+            [Problem(errors.Code.UNKNOWN_EDGE, "unknown edge", Span(0, 1), "look")],
+            source=Source("q.gq", "x"),
+            total=7,
+        ),
+        errors.ParamsError([Problem(errors.Code.MISSING_PARAM, "'$x' is missing")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_survives_pickling(error: OmniGraphError) -> None:
+    revived = pickle.loads(pickle.dumps(error))
+    assert type(revived) is type(error)
+    assert revived.to_json() == error.to_json()
+    assert revived.render() == error.render()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["version"], ["completion", "bash"], ["query", "lint", "--help"]],
+    ids=" ".join,
+)
+def test_quick_commands_import_nothing_heavy(arguments: list[str]) -> None:
+    assert _imported(arguments) == set()
+
+
+def test_lint_against_a_schema_file_imports_nothing_heavy(tmp_path: Path) -> None:
+    schema, query = tmp_path / "s.pg", tmp_path / "q.gq"
+    schema.write_text('node A { name: String @check(name, "^a") }')
+    query.write_text("query q() { match { $a: A } return { $a } }")
+    command = ["query", "lint", "--schema", str(schema), "--query", str(query)]
+    assert _imported(command) == set()
+
+
+def test_the_layers_hold() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def _imported(arguments: list[str]) -> set[str]:
+    """Give the heavy libraries that a command imports."""
+    code = (
+        "import sys; from omnigraph.cli.main import omnigraph\n"
+        "try: omnigraph(sys.argv[1:])\n"
+        f"finally: print('heavy:', *(n for n in {HEAVY!r} if n in sys.modules), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stderr.partition("heavy:")[2].split())
+
+
+def _module_name(path: Path) -> str:
+    name = str(path.relative_to(ROOT)).removesuffix(".py").removesuffix("/__init__")
+    return name.replace("/", ".")
+
+
+def _described_modules() -> dict[str, str]:
+    """Give the line of each module in the table of ARCHITECTURE.md."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    return dict(re.findall(r"^\| `(omnigraph[\w.]*)` \| (.+) \|$", text, re.MULTILINE))
+
+
+def _error_classes() -> dict[str, type[OmniGraphError]]:
+    return {
+        name: kind
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, OmniGraphError)
+    }
