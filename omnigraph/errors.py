@@ -7,9 +7,24 @@
     │   │   └── QueryError        a `.gq` query does not compile
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
-    │   └── UnreadableError       a file cannot be read
+    │   ├── UnreadableError       a file cannot be read
+    │   ├── StoreError            the place named cannot hold a graph
+    │   ├── BranchNameError       the name cannot be that of a branch
+    │   ├── ReadOnlyError         the graph was opened for reading only
+    │   ├── GraphExistsError      there is a graph already
+    │   └── BranchExistsError     there is a branch of that name, or of one too like it
     ├── NotFoundError             the thing named does not exist
-    │   └── QueryNotFoundError    no query of that name in the file
+    │   ├── QueryNotFoundError    no query of that name in the file
+    │   ├── GraphNotFoundError    no graph at that place
+    │   ├── BranchNotFoundError   no branch of that name
+    │   ├── CommitNotFoundError   no commit of that id or version
+    │   └── TableNotFoundError    no table of that key
+    ├── ConflictError             somebody else was faster; nothing was done
+    │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
+    │   └── HeadMovedError        the branch moved again and again while publishing to it
+    ├── StorageError              the disk or object store failed; nothing was done
+    ├── OutcomeUnknownError       the store failed so that nobody can tell whether it was done
+    ├── FormatError               the graph was written by a newer release
     └── UnavailableError          this release cannot do that
 
 An error that comes from a text holds all problems of that text (bounded), and
@@ -220,6 +235,36 @@ class UnreadableError(InputError):
     code = "unreadable"
 
 
+class StoreError(InputError):
+    """The place named cannot hold a graph."""
+
+    code = "store_unusable"
+
+
+class BranchNameError(InputError):
+    """The name cannot be that of a branch."""
+
+    code = "branch_name_invalid"
+
+
+class ReadOnlyError(InputError):
+    """The graph was opened for reading only."""
+
+    code = "read_only"
+
+
+class GraphExistsError(InputError):
+    """There is a graph already."""
+
+    code = "graph_exists"
+
+
+class BranchExistsError(InputError):
+    """There is a branch of that name, or of one too like it."""
+
+    code = "branch_exists"
+
+
 class NotFoundError(OmniGraphError):
     """The thing named does not exist."""
 
@@ -230,6 +275,81 @@ class QueryNotFoundError(NotFoundError):
     """No query of that name in the file."""
 
     code = "query_not_found"
+
+
+class GraphNotFoundError(NotFoundError):
+    """No graph at that place."""
+
+    code = "graph_not_found"
+
+
+class BranchNotFoundError(NotFoundError):
+    """No branch of that name."""
+
+    code = "branch_not_found"
+
+
+class CommitNotFoundError(NotFoundError):
+    """No commit of that id or version."""
+
+    code = "commit_not_found"
+
+
+class TableNotFoundError(NotFoundError):
+    """No table of that key."""
+
+    code = "table_not_found"
+
+
+class ConflictError(OmniGraphError):
+    """Somebody else was faster; nothing was done."""
+
+    code = "conflict"
+
+
+class ExpectedVersionMismatchError(ConflictError):
+    """A table is no longer at the version that was read."""
+
+    code = "expected_version_mismatch"
+
+    def __init__(self, table_key: str, expected: int | None, actual: int | None) -> None:
+        message = f"{table_key} was at version {expected} and is now at {actual}"
+        super().__init__(message, hint="read again and repeat the change")
+        self.table_key = table_key
+        self.expected = expected
+        self.actual = actual
+
+    def to_json(self) -> dict[str, Json]:
+        conflict: Json = {
+            "table_key": self.table_key,
+            "expected": None if self.expected is None else str(self.expected),
+            "actual": None if self.actual is None else str(self.actual),
+        }
+        return {**super().to_json(), "manifest_conflict": conflict}
+
+
+class HeadMovedError(ConflictError):
+    """The branch moved again and again while publishing to it."""
+
+    code = "head_moved"
+
+
+class StorageError(OmniGraphError):
+    """The disk or object store failed; nothing was done."""
+
+    code = "storage_failed"
+
+
+class OutcomeUnknownError(OmniGraphError):
+    """The store failed so that nobody can tell whether it was done."""
+
+    code = "outcome_unknown"
+
+
+class FormatError(OmniGraphError):
+    """The graph was written by a newer release."""
+
+    code = "format_too_new"
 
 
 class UnavailableError(OmniGraphError):

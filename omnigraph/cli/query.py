@@ -19,12 +19,18 @@ def query() -> None:
     """Check queries and show how they run."""
 
 
+def _check_stdin(query_path: str, schema_path: str) -> None:
+    if query_path == schema_path == "-":
+        raise click.UsageError("only one of --query and --schema can be read from stdin")
+
+
 def _lint(query_path: str, schema_path: str, as_json: bool) -> None:
+    _check_stdin(query_path, schema_path)
     from omnigraph.query.lint import lint_queries
     from omnigraph.schema.compile import compile_schema
 
-    catalog = compile_schema(read_schema(schema_path))
-    report = lint_queries(read_queries(query_path), catalog)
+    catalog, source = compile_schema(read_schema(schema_path)), read_queries(query_path)
+    report = lint_queries(source, catalog)
     if as_json:
         show_json(report.to_json(schema_path))
     else:
@@ -71,6 +77,7 @@ def check(query_path: str, schema_path: str, as_json: bool) -> None:
 @_JSON
 def explain(query_path: str, schema_path: str, name: str | None, as_json: bool) -> None:
     """Show the plan of a query, or of every query of a file."""
+    _check_stdin(query_path, schema_path)
     from omnigraph.query.compile import compile_queries, compile_query
     from omnigraph.query.explain import explain_json, explain_text
     from omnigraph.schema.compile import compile_schema

@@ -19,6 +19,7 @@ from omnigraph.query.comparing import is_integer, type_of
 from omnigraph.query.expr import (
     Aggregate,
     Bm25,
+    EntityType,
     Expr,
     ListOf,
     Nearest,
@@ -37,7 +38,7 @@ from omnigraph.query.printer import expr_text
 from omnigraph.query.statements import Statements
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
-from omnigraph.schema.types import BLOB, ListType, VectorType
+from omnigraph.schema.types import BLOB, ListType, VectorType, is_single
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
@@ -109,8 +110,8 @@ class _ReadChecker:
             skip=skip,
             limit=limit,
         )
-        self._check_groups(checked)
-        self._check_rankings(checked)
+        if not self._check_rankings(checked):
+            self._check_groups(checked)
         return checked
 
     def _expressions(self, scope: Mapping[str, Bound], aliases: Mapping[str, Expr]) -> Expressions:
@@ -191,6 +192,8 @@ class _ReadChecker:
         """Refuse to read what groups and distinct rows no longer have."""
         if not checked.grouped and not checked.distinct:
             return
+        if self._check_comparable(checked):
+            return
         keys: set[Expr] = {
             column.expr for column in checked.columns if not isinstance(column.expr, Aggregate)
         }
@@ -199,6 +202,20 @@ class _ReadChecker:
                 self._check_grouped(predicate, keys, node.span)
         for key, ordering in zip(checked.order, self.read.order, strict=True):
             self._check_grouped(key.expr, keys, ordering.expr.span, aggregates=checked.grouped)
+
+    def _check_comparable(self, checked: CheckedRead) -> bool:
+        """Refuse groups of, or distinct rows with, values that cannot be compared."""
+        found = False
+        for column, projection in zip(checked.columns, self.read.projections, strict=False):
+            kind = type_of(column.expr)
+            if isinstance(column.expr, Aggregate | ListOf) or isinstance(kind, EntityType):
+                continue
+            if kind is None or not is_single(kind):
+                message = f"rows cannot be told apart by {kind} values"
+                span = projection.expr.span
+                self.problems.report(Code.UNSUITABLE_OPERATOR, span, message)
+                found = True
+        return found
 
     def _check_grouped(
         self,
@@ -214,14 +231,16 @@ class _ReadChecker:
             hint = "return it as well, or aggregate it"
             self.problems.report(Code.UNGROUPED_EXPRESSION, span, message, hint)
 
-    def _check_rankings(self, checked: CheckedRead) -> None:
+    def _check_rankings(self, checked: CheckedRead) -> bool:
+        """Refuse rankings where they have no meaning; True when one was refused."""
+        before = self.problems.total
         exprs: list[Expr | Predicate] = [column.expr for column in checked.columns]
         exprs += [*checked.having, *(key.expr for key in checked.order)]
         rankings = [
             part for e in exprs for part in parts(e) if isinstance(part, Bm25 | Nearest | Rrf)
         ]
         if not rankings:
-            return
+            return False
         if checked.grouped:
             message = "a ranking cannot stand beside an aggregate"
             self.problems.report(Code.MISUSED_SEARCH, self._ranking_span(), message)
@@ -229,6 +248,7 @@ class _ReadChecker:
             message = "nearest needs a limit: every row has a distance"
             hint = "add limit 10 or the like"
             self.problems.report(Code.NEAREST_WITHOUT_LIMIT, self._ranking_span(), message, hint)
+        return self.problems.total > before
 
     def _ranking_span(self) -> Span:
         nodes = [each.expr for each in self.read.order]

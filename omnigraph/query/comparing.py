@@ -1,7 +1,8 @@
 """Comparing: which types can stand on the two sides of an operator."""
 
+from omnigraph.errors import Code
 from omnigraph.query.ast import Operator
-from omnigraph.query.expr import Constant, EntityType, Expr, ListOf
+from omnigraph.query.expr import Constant, EntityType, Expr, ListOf, ParamRef
 from omnigraph.schema.types import (
     F32,
     F64,
@@ -14,12 +15,14 @@ from omnigraph.schema.types import (
     U64,
     EnumType,
     ListType,
+    Scalar,
     ScalarType,
     ValueType,
     is_ordered,
     is_single,
     is_text,
 )
+from omnigraph.schema.values import BadValue, coerce
 
 _ORDERING = (Operator.LESS, Operator.LESS_EQUAL, Operator.GREATER, Operator.GREATER_EQUAL)
 _WIDER = {
@@ -51,8 +54,8 @@ def compatible(left: ValueType, right: ValueType) -> bool:
     return STRING in (left, right) and is_text(left) and is_text(right)
 
 
-def operator_problem(left: Expr, operator: Operator, right: Expr) -> str | None:
-    """Give the reason why an operator cannot stand between two expressions, or None."""
+def operator_problem(left: Expr, operator: Operator, right: Expr) -> tuple[Code, str] | None:
+    """Give the code and reason why an operator cannot stand between two expressions, or None."""
     left_type, right_type = type_of(left), type_of(right)
     if isinstance(left_type, EntityType) or isinstance(right_type, EntityType):
         return _entity_problem(left_type, operator, right_type)
@@ -80,6 +83,26 @@ def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
     return None
 
 
+def as_wide(one: Expr, other: Expr) -> Expr:
+    """Give a number written in the query as wide as the F32 it is compared with.
+
+    `0.1` would equal no F32 otherwise, because none of them is 0.1 to 64 bits.
+    """
+    if type_of(other) not in (F32, ListType(Scalar.F32)):
+        return one
+    if isinstance(one, ListOf):
+        items = tuple(as_wide(item, other) for item in one.items)
+        return ListOf(
+            tuple(each for each in items if isinstance(each, Constant | ParamRef)), one.item
+        )
+    if isinstance(one, Constant) and one.type in NUMBERS:
+        try:
+            return Constant(coerce(one.value, F32), F32)
+        except BadValue:
+            return one
+    return one
+
+
 def assignable(source: ValueType, target: ValueType) -> bool:
     """Tell whether a parameter of one type can be stored in a property of another, unchanged."""
     if source == target or (is_text(target) and source == STRING):
@@ -103,45 +126,57 @@ def _entity_problem(
     left: "ValueType | EntityType | None",
     operator: Operator,
     right: "ValueType | EntityType | None",
-) -> str | None:
+) -> tuple[Code, str] | None:
     if not isinstance(left, EntityType) or not isinstance(right, EntityType):
-        return "a node or edge cannot be compared with a value; name a property"
+        return _unsuitable("a node or edge cannot be compared with a value; name a property")
     if operator not in (Operator.EQUAL, Operator.NOT_EQUAL):
-        return f"'{operator}' does not compare nodes or edges; '=' and '!=' do"
+        return _unsuitable(f"'{operator}' does not compare nodes or edges; '=' and '!=' do")
     if left.kind != right.kind or not set(left.types) & set(right.types):
-        return f"a {left} is never a {right}"
+        return _mismatch(f"{left} and {right} are different types, so these are never equal")
     return None
 
 
 def _plain_problem(
     left: ValueType | None, operator: Operator, right: ValueType | None
-) -> str | None:
+) -> tuple[Code, str] | None:
     for kind in (left, right):
         if kind is None or isinstance(kind, ListType):
-            return f"'{operator}' does not compare lists; use 'contains' or 'in'"
+            return _unsuitable(f"'{operator}' does not compare lists; use 'contains' or 'in'")
         if not is_single(kind):
-            return f"'{operator}' does not compare {kind} values"
+            return _unsuitable(f"'{operator}' does not compare {kind} values")
     assert left is not None
     assert right is not None
     if operator in _ORDERING and not (is_ordered(left) and is_ordered(right)):
-        return f"'{operator}' needs values that have an order; Bool has none"
-    return None if compatible(left, right) else f"{left} and {right} cannot be compared"
+        return _unsuitable(f"'{operator}' needs values that have an order; Bool has none")
+    if compatible(left, right):
+        return None
+    return _mismatch(f"{left} and {right} cannot be compared")
 
 
-def _member_problem(item: ValueType | None, members: ValueType | None, word: str) -> str | None:
+def _member_problem(
+    item: ValueType | None, members: ValueType | None, word: str
+) -> tuple[Code, str] | None:
     if members is None:
         return None
     if not isinstance(members, ListType):
-        return f"'{word}' needs a list, not {members}"
+        return _unsuitable(f"'{word}' needs a list, not {members}")
     if item is None or not is_single(item):
-        return f"'{word}' looks for one value in a list, not for {item or 'a list'}"
+        return _unsuitable(f"'{word}' looks for one value in a list, not for {item or 'a list'}")
     kind = ScalarType(members.item)
-    return None if compatible(item, kind) else f"{item} cannot be in a list of {kind}"
+    return None if compatible(item, kind) else _mismatch(f"{item} cannot be in a list of {kind}")
 
 
 def _text_problem(
     left: ValueType | None, operator: Operator, right: ValueType | None
-) -> str | None:
+) -> tuple[Code, str] | None:
     if left is None or right is None or not (is_text(left) and is_text(right)):
-        return f"'{operator}' needs a String on both sides"
+        return _unsuitable(f"'{operator}' needs a String on both sides")
     return None
+
+
+def _mismatch(reason: str) -> tuple[Code, str]:
+    return Code.TYPE_MISMATCH, reason
+
+
+def _unsuitable(reason: str) -> tuple[Code, str]:
+    return Code.UNSUITABLE_OPERATOR, reason

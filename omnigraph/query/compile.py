@@ -27,7 +27,7 @@ def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:
     source = as_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
-    report_twins(file, problems)
+    _report_twins(file, problems)
     checked = [check_query(query, catalog, problems) for query in file.queries]
     _raise(problems, source)
     return {each.name: plan_query(each, catalog) for each in checked if each is not None}
@@ -47,18 +47,22 @@ def read_queries(source: Source, problems: Problems) -> ast.QueryFile:
     return ast.QueryFile(())
 
 
-def report_twins(file: ast.QueryFile, problems: Problems) -> None:
-    """Report queries whose name is taken by an earlier one."""
+def report_twin(query: ast.Query, seen: set[str], problems: Problems) -> None:
+    """Report a query whose name is taken by an earlier one; add its name to those seen."""
+    if query.name.text in seen:
+        message = f"query '{query.name.text}' is declared twice"
+        problems.report(Code.DUPLICATE_NAME, query.name.span, message)
+    seen.add(query.name.text)
+
+
+def _report_twins(file: ast.QueryFile, problems: Problems) -> None:
     seen: set[str] = set()
     for query in file.queries:
-        if query.name.text in seen:
-            message = f"query '{query.name.text}' is declared twice"
-            problems.report(Code.DUPLICATE_NAME, query.name.span, message)
-        seen.add(query.name.text)
+        report_twin(query, seen, problems)
 
 
 def _named(file: ast.QueryFile, source: Source, name: str | None, problems: Problems) -> ast.Query:
-    report_twins(file, problems)
+    _report_twins(file, problems)
     _raise(problems, source)
     names = [query.name.text for query in file.queries]
     if name is None and len(names) == 1:

@@ -165,18 +165,20 @@ def _expand(expand: plan.Expand) -> list[str]:
         target += f": {'|'.join(expand.types)}"
     road = " ".join(part for part in (_variable(expand.source), edges, hops, target) if part)
     named = [] if expand.edge_variable is None else [f"as {_variable(expand.edge_variable)}"]
-    edge_details = _details(expand.edge_filters, expand.edge_columns, counted=False)
+    edge_details = _details(expand.edge_filters, expand.edge_columns, counted=False, of="edge ")
     closes = ["closes"] if expand.closes else []
     details = _details(expand.filters, expand.columns, expand.counted)
     return ["Expand", road, *named, *edge_details, *closes, *details]
 
 
-def _details(filters: Iterable[expr.Predicate], columns: Iterable[str], counted: bool) -> list[str]:
+def _details(
+    filters: Iterable[expr.Predicate], columns: Iterable[str], counted: bool, of: str = ""
+) -> list[str]:
     where = " and ".join(map(_grouped, filters))
     read = ", ".join(columns)
     return [
-        f"where {where}" if where else "",
-        f"reads {read}" if read else "",
+        f"{of}where {where}" if where else "",
+        f"{of}reads {read}" if read else "",
         "counted" if counted else "",
     ]
 

@@ -9,6 +9,7 @@ from omnigraph.errors import Code
 from omnigraph.query import ast, expr
 from omnigraph.query.checked import Bound
 from omnigraph.query.comparing import (
+    as_wide,
     compatible,
     enum_outsider,
     integer_type,
@@ -38,7 +39,7 @@ from omnigraph.schema.types import (
 )
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.span import Span
-from omnigraph.syntax.literal import Literal, Name, Scalar
+from omnigraph.syntax.literal import Literal, Name, Scalar, literal_text
 from omnigraph.syntax.problems import Problems
 
 RRF_K = 60
@@ -81,7 +82,7 @@ class Expressions:
             case ast.Comparison():
                 return self._comparison(node)
             case ast.NullTest(operand, negated, _):
-                typed = self.value(operand)
+                typed = self.value(self._tested(operand))
                 return None if typed is None else expr.NullTest(typed, negated)
             case ast.Call():
                 typed = self.value(node)
@@ -101,21 +102,21 @@ class Expressions:
         return found if len(found) == len(typed) else None
 
     def _comparison(self, node: ast.Comparison) -> expr.Comparison | None:
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.value(self._tested(node.left)), self.value(node.right)
         if left is None or right is None:
             return None
         problem = operator_problem(left, node.operator, right)
         if problem is not None:
-            same_kind = "cannot be compared" in problem or "never" in problem
-            code = Code.TYPE_MISMATCH if same_kind else Code.UNSUITABLE_OPERATOR
-            self.problems.report(code, node.span, problem, _date_hint(left, right))
+            code, message = problem
+            self.problems.report(code, node.span, message, _date_hint(left, right))
             return None
-        for one, other in ((left, right), (right, left)):
+        partial = node.operator in (ast.Operator.CONTAINS, ast.Operator.STARTS_WITH)
+        for one, other in () if partial else ((left, right), (right, left)):
             if (outsider := enum_outsider(one, other)) is not None:
                 value, kind = outsider
                 self.report_enum(value, kind.values, node.span)
                 return None
-        return expr.Comparison(left, node.operator, right)
+        return expr.Comparison(as_wide(left, right), node.operator, as_wide(right, left))
 
     def report_enum(self, value: str, values: tuple[str, ...], span: Span) -> None:
         """Report a string that is not one of an enum's values."""
@@ -137,6 +138,14 @@ class Expressions:
             case ast.Call():
                 return self._call(node)
 
+    def _tested(self, node: ast.Expr) -> ast.Expr:
+        """Read `true` on the left side as the property of that name, where a row has one."""
+        if self.row is not None and isinstance(node, Literal) and isinstance(node.value, bool):
+            name = literal_text(node.value)
+            if self.row.column(name) is not None:
+                return Name(name, node.span)
+        return node
+
     def _variable(self, node: ast.Variable) -> expr.Expr:
         if (param := self.params.get(node.name)) is not None:
             return expr.ParamRef(node.name, param.type)
@@ -152,13 +161,16 @@ class Expressions:
         if node.name == "_":
             anonymous = "'$_' is a new variable each time; give it a name to use it"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
-        near = self.problems.nearest(node.name, [*self.scope, *self.params])
+        near = self.problems.nearest(
+            f"${node.name}", [f"${x}" for x in (*self.scope, *self.params)]
+        )
         self._fail(Code.UNKNOWN_VARIABLE, node.span, message, near)
 
     def access(self, node: ast.Access) -> expr.PropertyRef:
         """Give the typed property of a variable; raises Unresolved."""
         name = node.variable.name
-        if name in self.params:
+        clashing = name in self.scope and not self.scope[name].type.types
+        if name in self.params and not clashing:
             message = f"'${name}' is a parameter and has no properties"
             self._fail(Code.UNKNOWN_PROPERTY, node.key.span, message)
         bound = self._bound(node.variable)
@@ -178,7 +190,7 @@ class Expressions:
         if self.row is not None:
             return self._row_property(node, self.row)
         if self.aliases is None:
-            hint = f"a property is written $variable.{node.text}"
+            hint = f"a property is written $variable.{node.text}" if self.scope else None
             message = f"'{node.text}' means nothing here"
             self._fail(Code.UNKNOWN_ALIAS, node.span, message, hint)
         found = self.aliases.get(node.text)
@@ -221,10 +233,13 @@ class Expressions:
                 self._fail(Code.NOT_A_VALUE, node.span, "now() takes no arguments")
             return expr.Now()
         if node.function in TEXT_FUNCTIONS:
+            if self.row is not None:
+                message = f"{node.function} may not stand in a mutation"
+                self._fail(Code.MISUSED_SEARCH, node.span, message)
             return self._text_match(node)
         if not self.in_result:
             code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
-            hint = "it stands in return, having or order"
+            hint = "it stands alone in return, having or order"
             self._fail(code, node.span, f"{node.function} may not stand here", hint)
         if node.function in AGGREGATES:
             return self._aggregate(node)

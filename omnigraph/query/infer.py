@@ -130,7 +130,7 @@ class Inference:
         single = (hops.minimum, hops.maximum) == (1, 1)
         message = None
         if hops.maximum is not None and hops.maximum < hops.minimum:
-            message = f"at most {hops.maximum} hops cannot be at least {hops.minimum}"
+            message = f"{hops.minimum} hops or more cannot be {hops.maximum} or less"
         elif hops.maximum == 0:
             message = "a traversal follows at least one edge"
         elif traversal.edge_variable is not None and not single:

@@ -7,7 +7,7 @@ from omnigraph.errors import Code, Json, Problem
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedMutation, CheckedQuery, Update
-from omnigraph.query.compile import read_queries, report_twins
+from omnigraph.query.compile import read_queries, report_twin
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
@@ -96,22 +96,20 @@ def lint_queries(text: str | Source, catalog: Catalog) -> LintReport:
     source = as_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
-    report_twins(file, problems)
-    if problems.total:
-        findings = tuple(_error(problem, ()) for problem in problems.in_order())
-        return LintReport(source=source, findings=findings, errors=problems.total)
-    return _Linter(source, catalog).lint(file)
+    return _Linter(source, catalog, problems).lint(file)
 
 
 @dataclass(slots=True)
 class _Linter:
     source: Source
     catalog: Catalog
-    problems: Problems = field(default_factory=Problems)
+    problems: Problems
     findings: list[Finding] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
     warnings: list[Finding] = field(default_factory=list)
 
     def lint(self, file: ast.QueryFile) -> LintReport:
+        self.findings += [_error(problem, ()) for problem in self.problems.in_order()]
         results, mutations = [], []
         for query in file.queries:
             result, checked = self._query(query)
@@ -128,12 +126,13 @@ class _Linter:
 
     def _query(self, query: ast.Query) -> tuple[QueryResult, CheckedQuery | None]:
         name = query.name.text
-        before = len(self.problems.items)
+        before, count = len(self.problems.items), self.problems.total
+        report_twin(query, self.names, self.problems)
         checked = check_query(query, self.catalog, self.problems)
         found = self.problems.items[before:]
         self.findings += [_error(problem, (name,)) for problem in found]
         error = None
-        if checked is None:
+        if self.problems.total > count:
             error = _placed(found[0], self.source) if found else "too many problems in this file"
         warnings: tuple[str, ...] = ()
         is_mutation = isinstance(query.body, ast.Mutation)

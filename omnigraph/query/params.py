@@ -1,12 +1,17 @@
 """Params: binds what JSON or Python gives to the parameters that a query declares."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 
 from omnigraph.errors import Code, ParamsError
-from omnigraph.query.expr import ParamRef
-from omnigraph.query.plan import Limit, Plan, ReadPlan
+from omnigraph.query.comparing import is_integer
+from omnigraph.query.expr import ParamRef, Rrf, TextMatch
+from omnigraph.query.expressions import MOST_EDITS
+from omnigraph.query.plan import Limit, Plan
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.syntax.problems import Problems
+
+_ANY = 2**64
 
 
 def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | None]:
@@ -50,13 +55,38 @@ def _coerced(name: str, value: object, plan: Plan, problems: Problems) -> Value 
 
 
 def _check_bounds(plan: Plan, bound: Mapping[str, Value | None], problems: Problems) -> None:
-    """Report a negative skip or limit."""
-    operators = plan.operators if isinstance(plan, ReadPlan) else ()
-    for limit in operators:
-        if not isinstance(limit, Limit):
-            continue
-        for word, count in (("skip", limit.skip), ("limit", limit.limit)):
-            value = bound.get(count.name) if isinstance(count, ParamRef) else None
-            if isinstance(count, ParamRef) and isinstance(value, int) and value < 0:
-                message = f"'${count.name}' is used as {word} and cannot be negative"
-                problems.report(Code.PARAM_BOUND, None, message)
+    """Report numbers that are too small or too large for what the query does with them."""
+    if not any(is_integer(param.type.type) for param in plan.params):
+        return
+    for param, what, least, most in _counts(plan):
+        value = bound.get(param.name)
+        if isinstance(value, int) and not least <= value <= most:
+            message = f"'${param.name}' is used as {what} and has to be {least} or more"
+            if value > most:
+                message = f"'${param.name}' is used as {what} and has to be {most} or less"
+            problems.report(Code.PARAM_BOUND, None, message)
+
+
+def _counts(node: object) -> Iterator[tuple[ParamRef, str, int, int]]:
+    """Give every parameter that counts something, with what it counts and its bounds."""
+    match node:
+        case Limit(skip, limit):
+            yield from _count(skip, "skip", 0, _ANY)
+            yield from _count(limit, "limit", 0, _ANY)
+        case TextMatch(edits=edits):
+            yield from _count(edits, "the number of edits", 0, MOST_EDITS)
+        case Rrf(k=k):
+            yield from _count(k, "k", 1, _ANY)
+        case tuple():
+            for item in node:
+                yield from _counts(item)
+        case _ if is_dataclass(node):
+            for each in fields(node):
+                yield from _counts(getattr(node, each.name))
+
+
+def _count(
+    value: object, what: str, least: int, most: int
+) -> Iterator[tuple[ParamRef, str, int, int]]:
+    if isinstance(value, ParamRef):
+        yield value, what, least, most

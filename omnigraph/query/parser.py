@@ -45,7 +45,7 @@ from omnigraph.query.ast import (
 from omnigraph.schema.type_parser import parse_type
 from omnigraph.schema.values import BadValue, parse_date, parse_datetime
 from omnigraph.span import Source, Span
-from omnigraph.syntax.cursor import Cursor
+from omnigraph.syntax.cursor import Cursor, Unparsable
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems, nearest_name
 
@@ -57,6 +57,7 @@ RANKINGS = ("bm25", "nearest", "rrf")
 _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
+_SIGN_HINTS = {"=": "equality is one =", ">": "inequality is !=", ",": "no comma stands here"}
 _STATEMENTS = ("insert", "update", "delete")
 
 
@@ -122,6 +123,8 @@ class _Expressions(Cursor):
             return NullTest(left, negated, left.span.to(end.span))
         if not self._at_operator():
             hint = "write = true to test a Bool" if isinstance(left, Access) else None
+            if self.at_word("not"):
+                hint = "write not in front of the whole comparison"
             self.fail_expecting("a comparison such as '='", hint)
         operator = Operator(self.advance().text)
         right = self.expr()
@@ -152,7 +155,7 @@ class _Expressions(Cursor):
             case "word":
                 return self.ident("a value")
             case _:
-                self.fail_expecting("a value")
+                self.fail_expecting("a value", _SIGN_HINTS.get(token.kind))
 
     def _at_call(self) -> bool:
         """Tell `count (…)` and `cuont(…)`, which are calls, from `total (…)`, which is a name."""
@@ -224,6 +227,8 @@ class _Patterns(_Expressions):
 
     def clauses(self) -> tuple[Clause, ...]:
         self.expect("{")
+        if self.at("}"):
+            self.fail(self.token.span, "a pattern has at least one clause")
         with self.nested():
             clauses = [self._clause()]
             while not self.at("}"):
@@ -303,6 +308,10 @@ class _Patterns(_Expressions):
             name = self.ident("the name of an edge")
             self.expect(">")
             return EdgeName(name, undirected=True)
+        if self.at("word") and self.token.text[0].isupper():
+            written = self.token.text
+            hint = f"an edge is written {written[0].lower()}{written[1:]} in a traversal"
+            self.fail_expecting("the name of an edge", hint)
         return EdgeName(self.ident("the name of an edge"))
 
     def _hops(self) -> Hops:
@@ -443,6 +452,7 @@ class _Parser(_Patterns):
             hint = "split it: one query that inserts and updates, one that deletes"
             span = first.span.to(self.peek(-1).span)
             self.problems.report(Code.MIXED_MUTATION, span, message, hint)
+            raise Unparsable
         return Mutation(tuple(statements))
 
     def _statement(self) -> Statement:

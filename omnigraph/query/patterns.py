@@ -66,7 +66,8 @@ class Patterns:
         known = {name: b.type.types for name, b in outer.items() if b.is_node and b.type.types}
         for binding in bindings:
             self._declare(binding, known, interfaces, outer)
-        usable = [each for each in traversals if self._traversable(each, known, outer)]
+        named = self._named_edges(traversals, known, outer)
+        usable = [each for each in traversals if self._traversable(each, named, outer)]
         inference = Inference(self.catalog, self.problems, known)
         links = inference.resolve(usable)
         scope = dict(outer)
@@ -74,9 +75,9 @@ class Patterns:
             bound = node_variable(name, types, interfaces.get(name))
             scope[name] = replace(bound, optional=name in outer and outer[name].optional)
         for link in links:
-            named = edge_variable(link)
-            if named is not None:
-                scope[named.name] = named
+            edge = edge_variable(link)
+            if edge is not None:
+                scope[edge.name] = edge
         for variable in _bound_in(bindings, traversals):
             scope.setdefault(variable.name, node_variable(variable.name, (), None))
         return scope, links
@@ -114,28 +115,40 @@ class Patterns:
         near = self.problems.nearest(name, [*self.catalog.nodes, *self.catalog.interfaces])
         self.problems.report(Code.UNKNOWN_TYPE, span, f"unknown type '{name}'", near)
 
+    def _named_edges(
+        self,
+        traversals: list[ast.Traversal],
+        known: Mapping[str, tuple[str, ...]],
+        outer: Mapping[str, Bound],
+    ) -> dict[str, ast.Traversal]:
+        """Give the traversal that names each edge; report names that are taken."""
+        named: dict[str, ast.Traversal] = {}
+        for each in traversals:
+            edge = each.edge_variable
+            if edge is None or self._is_param(edge):
+                continue
+            if edge.name in known or edge.name in outer or edge.name in named:
+                message = f"'${edge.name}' is already bound"
+                self.problems.report(Code.REBOUND_VARIABLE, edge.span, message)
+            else:
+                named[edge.name] = each
+        return named
+
     def _traversable(
         self,
         traversal: ast.Traversal,
-        known: Mapping[str, tuple[str, ...]],
+        named: Mapping[str, ast.Traversal],
         outer: Mapping[str, Bound],
     ) -> bool:
-        fine = True
+        edge = traversal.edge_variable
+        fine = edge is None or named.get(edge.name) is traversal
         for variable in (traversal.source, traversal.target):
+            is_outer_edge = variable.name in outer and not outer[variable.name].is_node
             if self._is_param(variable):
                 fine = False
-            elif variable.name in outer and not outer[variable.name].is_node:
+            elif is_outer_edge or variable.name in named:
                 message = f"'${variable.name}' is an edge; a traversal goes from node to node"
                 self.problems.report(Code.REBOUND_VARIABLE, variable.span, message)
-                fine = False
-        named = traversal.edge_variable
-        if named is not None:
-            ends = (traversal.source.name, traversal.target.name)
-            if self._is_param(named):
-                fine = False
-            elif named.name in known or named.name in outer or named.name in ends:
-                message = f"'${named.name}' is already bound"
-                self.problems.report(Code.REBOUND_VARIABLE, named.span, message)
                 fine = False
         return fine
 
@@ -239,6 +252,8 @@ class Patterns:
         if not (isinstance(left, ast.Variable) and isinstance(right, ast.Variable)):
             return None
         if word not in _WORDS or word.value not in self.catalog.edges_by_traversal:
+            return None
+        if left.name in self.params or right.name in self.params:
             return None
         name = Name(word.value, comparison.span)
         return ast.Traversal(source=left, edges=(ast.EdgeName(name),), target=right)

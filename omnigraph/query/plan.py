@@ -28,8 +28,9 @@ class PointRead:
 class NodeScan:
     """Binds a variable to the nodes of its types; beside other variables, a cross product.
 
-    `columns` are the properties that later operators read. A counted variable is not bound: it
-    multiplies the number of rows.
+    `columns` are the properties that later operators read. Of a counted variable nothing is read,
+    except by expands that are counted too: only how many there are matters, so that the rows can
+    be multiplied instead of made.
     """
 
     variable: str
@@ -44,8 +45,8 @@ class NodeScan:
 class Expand:
     """Follows edges from a bound variable to another.
 
-    When it closes, the target is bound already and the rows without such a path go. A counted
-    target is not bound: the number of targets multiplies the number of rows.
+    When it closes, the target is bound already and the rows without such a path go. Counted means
+    the same as in a scan.
     """
 
     source: str

@@ -70,12 +70,13 @@ def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
     counted: set[str] = set()
     for operator in reversed(operators):
         binds = set(_bound_by(operator))
-        if isinstance(operator, NodeScan | Expand) and binds and not binds & needed:
+        unread = bool(binds) and not binds & needed
+        if isinstance(operator, NodeScan | Expand) and unread:
             kept.append(replace(operator, counted=True))
             counted |= binds
-            continue
-        kept.append(operator)
-        if isinstance(operator, Expand):
+        else:
+            kept.append(operator)
+        if isinstance(operator, Expand) and (operator.closes or not unread):
             needed |= {operator.source, operator.target}
     kept.reverse()
     return tuple(_without_ties(each, counted) for each in kept)

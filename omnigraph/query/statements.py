@@ -9,7 +9,16 @@ from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, 
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
 from omnigraph.query.expressions import Expressions
-from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, NodeType, Property, StoredType
+from omnigraph.schema.catalog import (
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    NODE_COLUMNS,
+    Catalog,
+    EdgeType,
+    NodeType,
+    Property,
+    StoredType,
+)
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import (
     BLOB,
@@ -24,10 +33,10 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.schema.values import BadValue, coerce
-from omnigraph.syntax.literal import Literal, Name
+from omnigraph.syntax.literal import Literal, Name, literal_text
 from omnigraph.syntax.problems import Problems
 
-_SYSTEM = ("id", "src", "dst", "from", "to")
+_SYSTEM = {False: NODE_COLUMNS, True: EDGE_COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ class Statements:
     ) -> tuple[tuple[str, Assigned], ...]:
         values: dict[str, Assigned] = {}
         for name, node in assignments:
-            column = EDGE_ENDS.get(name.text, name.text) if _is_edge(stored) else name.text
+            column = _column(stored, name)
             target = self._target(stored, name, column, inserting=inserting)
             if target is None:
                 continue
@@ -92,7 +101,7 @@ class Statements:
                 self.problems.report(Code.DUPLICATE_NAME, name.span, message)
                 continue
             value = self._assigned(name, target, node)
-            if value is not None:
+            if value is not None and self._may_hold(stored, column, value, node):
                 values[column] = value
         return tuple(values.items())
 
@@ -108,7 +117,7 @@ class Statements:
             code = Code.KEY_UPDATE
             message = f"'{name.text}' is part of the key of {stored.name}"
             hint = "delete the row and insert another"
-        elif not inserting and column in _SYSTEM and stored.column(column) is not None:
+        elif not inserting and column in _SYSTEM[_is_edge(stored)]:
             message = f"'{name.text}' cannot be updated"
         elif (found := stored.column(column)) is not None:
             return found
@@ -132,6 +141,17 @@ class Statements:
             self._mismatch(name, target, str(value.type), node)
         return value if fits else None
 
+    def _may_hold(self, stored: StoredType, column: str, value: Assigned, node: ast.Expr) -> bool:
+        """Refuse a parameter that may be null where a value is required."""
+        item = stored.properties.get(column)
+        required = item is None or not item.nullable
+        if not (required and isinstance(value, ParamRef) and self.params[value.name].nullable):
+            return True
+        message = f"'{column}' is required, but '${value.name}' may be null"
+        hint = f"declare it as ${value.name}: {self.params[value.name].type}"
+        self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
+        return False
+
     def _value(self, node: ast.Expr) -> ParamRef | Now | None:
         if isinstance(node, ast.Variable) and node.name not in self.params:
             hint = self.problems.nearest(node.name, self.params)
@@ -153,7 +173,7 @@ class Statements:
             self._expressions(None).report_enum(value, target.values, node.span)
             return None
         if target in (DATE, DATETIME) and isinstance(value, str | int):
-            self._mismatch(name, target, "a literal of another type", node)
+            self._mismatch(name, target, literal_text(value), node)
             return None
         try:
             return Constant(coerce(value, target), target)
@@ -174,17 +194,13 @@ class Statements:
             except BadValue as bad:
                 self.problems.report(Code.TYPE_MISMATCH, node.span, f"'{name.text}': {bad}")
                 return None
-        typed = self._expressions(None).value(node)
-        if typed is None:
+        if isinstance(target, VectorType):
+            self._mismatch(name, target, "a list with parameters", node)
             return None
-        assert isinstance(typed, ListOf)
-        assert typed.item is not None
-        if isinstance(target, VectorType) or not assignable(
-            ScalarType(typed.item), ScalarType(target.item)
-        ):
-            self._mismatch(name, target, f"[{typed.item}]", node)
-            return None
-        return typed
+        item = ScalarType(target.item)
+        items = [self._assigned(name, item, each) for each in node.items]
+        fitting = tuple(each for each in items if isinstance(each, Constant | ParamRef))
+        return ListOf(fitting, target.item) if len(fitting) == len(items) else None
 
     def _mismatch(self, name: Name, target: ValueType, given: str, node: ast.Expr) -> None:
         hint = None
@@ -196,7 +212,7 @@ class Statements:
         self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
 
     def _check_complete(self, stored: StoredType, statement: ast.Insert) -> None:
-        given = {EDGE_ENDS.get(name.text, name.text) for name, _ in statement.assignments}
+        given = {_column(stored, name) for name, _ in statement.assignments}
         missing = [item.name for item in stored.properties.values() if _needed(item, given)]
         if isinstance(stored, EdgeType):
             ends = [name for name, column in EDGE_ENDS.items() if column not in given]
@@ -211,6 +227,10 @@ def _needed(item: Property, given: set[str]) -> bool:
     if item.nullable or item.default is not None or item.name in given:
         return False
     return item.embed is None or item.embed.source not in given
+
+
+def _column(stored: StoredType, name: Name) -> str:
+    return EDGE_ENDS.get(name.text, name.text) if _is_edge(stored) else name.text
 
 
 def _is_edge(stored: StoredType) -> bool:

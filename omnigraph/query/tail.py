@@ -21,6 +21,8 @@ from omnigraph.query.expr import (
 )
 from omnigraph.schema.types import F64
 
+_UNGROUPED = (Aggregate, Constant, ParamRef, Now, ListOf)
+
 
 def lower_tail(read: CheckedRead) -> list[plan.Operator]:
     """Give the operators that turn matches into the rows of the result."""
@@ -62,7 +64,7 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
     names = _Names(list(read.columns))
     having = [plan.Filter(map_operands(each, names.column)) for each in read.having]
     keys = tuple(OrderKey(names.column(key.expr), key.descending) for key in read.order)
-    groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate))
+    groups = tuple(each for each in names.columns if not isinstance(each.expr, _UNGROUPED))
     aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate))
     order = [plan.Order(keys, tuple(each.name for each in groups))] if groups else []
     tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
@@ -79,7 +81,10 @@ def _visible(columns: tuple[Column, ...] | list[Column]) -> plan.Project:
     return plan.Project(tuple(Column(each.name, _as_column(each)) for each in columns))
 
 
-def _as_column(column: Column) -> ColumnRef:
+def _as_column(column: Column) -> Expr:
+    """Give the reference to a column; what is the same for all rows stays what it is."""
+    if isinstance(column.expr, Constant | ParamRef | Now | ListOf):
+        return column.expr
     kind = type_of(column.expr)
     assert kind is not None
     return ColumnRef(column.name, kind)
@@ -93,7 +98,7 @@ class _Names:
 
     def column(self, expr: Expr) -> Expr:
         """Give the column that holds an expression; a constant stays what it is."""
-        if isinstance(expr, Constant | ParamRef | Now | ListOf | ColumnRef):
+        if isinstance(expr, Constant | ParamRef | Now | ListOf):
             return expr
         for column in self.columns:
             if column.expr == expr:

@@ -125,7 +125,7 @@ class _Reader:
         if not isinstance(least, int) or not isinstance(most, int | None) or least < 0:
             message = "@card counts edges: a whole number, '..', and perhaps another"
         elif most is not None and most < least:
-            message = f"@card allows at most {most} edges but wants at least {least}"
+            message = f"@card wants {least} edges or more but allows no more than {most}"
         else:
             return Cardinality(minimum=least, maximum=most)
         self.problems.report(Code.BAD_CARDINALITY, value.span, message, "write @card(0..1)")
@@ -139,7 +139,7 @@ class _Reader:
             return None
         model = options.get("model")
         if model is not None and not (isinstance(model, str) and model):
-            self._wrong('model="…", a string,', '("text", model="…")')
+            self._wrong("its model as a string", '("text", model="…")')
             return None
         return Embed(source=source.text, model=model)
 
@@ -184,11 +184,12 @@ def _plain(literal: Literal) -> str | int | float | bool:
 def _misplaced(annotation: ast.Annotation, place: str, problems: Problems) -> None:
     name = annotation.name
     places = _PLACES[name]
-    hint = (
-        f"write {_BODY_FORM[name]}"
-        if name in _BODY_FORM
-        else f"@{name} may stand on {' or '.join(_article(p) for p in places)}"
-    )
+    if place == "edge" and name in _BODY_FORM:
+        hint = "edges take @unique(…), @index(…) and @key(src, dst) in the body"
+    elif name in _BODY_FORM:
+        hint = f"write {_BODY_FORM[name]}"
+    else:
+        hint = f"@{name} may stand on {' or '.join(_article(each) for each in places)}"
     message = f"@{name} may not stand on {_article(place)}"
     problems.report(Code.MISPLACED_ANNOTATION, annotation.span, message, hint)
 

@@ -14,9 +14,9 @@ from omnigraph.schema.catalog import (
     NodeType,
     Property,
 )
-from omnigraph.schema.constraints import Constraints, pattern_found
+from omnigraph.schema.constraints import Constraints
 from omnigraph.schema.identity import mint
-from omnigraph.schema.types import STRING, ValueType, VectorType
+from omnigraph.schema.types import STRING, VectorType
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name
@@ -28,7 +28,7 @@ _RESERVED = {
     "edge": frozenset(("id", "src", "dst", "from", "to")),
 }
 # Columns that Lance adds to scans and searches.
-_SUBSTRATE = frozenset(
+_NEVER = frozenset(
     (
         "_distance",
         "_relevance_score",
@@ -123,7 +123,7 @@ class _Builder:
         notes = read_annotations(declaration.annotations, "node", self.problems)
         old = self._accepted_type("node", declaration.name, notes.renamed_from)
         members = self._members(declaration.properties, "node", name, _columns(old))
-        implemented = self._implemented(declaration, members)
+        implemented = self._implemented(declaration, members, _columns(old))
         constraints = self._constraints("node", name, members)
         for constraint in declaration.constraints:
             constraints.body(constraint)
@@ -185,7 +185,10 @@ class _Builder:
         self.problems.report(Code.UNDECLARED_TYPE, end.span, message, hint)
 
     def _implemented(
-        self, declaration: ast.Node, members: dict[str, _Member]
+        self,
+        declaration: ast.Node,
+        members: dict[str, _Member],
+        old: Mapping[str, Property],
     ) -> list[tuple[Interface, Span]]:
         """Add the properties of each interface; give the interfaces with their spans."""
         found: dict[str, tuple[Interface, Span]] = {}
@@ -201,34 +204,30 @@ class _Builder:
             else:
                 found[name.text] = (interface, name.span)
                 for inherited in interface.properties.values():
-                    self._inherit(declaration, inherited, name, members)
+                    self._inherit(inherited, name, members, old)
         return list(found.values())
 
     def _inherit(
         self,
-        declaration: ast.Node,
         inherited: Property,
         interface: Name,
         members: dict[str, _Member],
+        old: Mapping[str, Property],
     ) -> None:
         own = members.get(inherited.name)
         if own is None:
-            identity = self._inherited_identity(declaration, inherited, members)
+            before = old.get(inherited.name) or old.get(inherited.renamed_from or "")
+            taken = {member.property.identity for member in members.values()}
+            taken |= {item.identity for item in old.values()}
+            identity = before.identity if before else mint(inherited.name, taken)
             added = replace(inherited, identity=identity)
             members[added.name] = _Member(added, Notes(embed=added.embed), interface.span)
         elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):
             wanted = f"{inherited.type}{'?' if inherited.nullable else ''}"
             message = f"'{inherited.name}' has to be {wanted}, as {interface.text} declares it"
             self.problems.report(Code.INTERFACE_MISMATCH, own.span, message)
-
-    def _inherited_identity(
-        self, declaration: ast.Node, inherited: Property, members: dict[str, _Member]
-    ) -> str:
-        old = None if self.accepted is None else self.accepted.nodes.get(declaration.name.text)
-        known = {} if old is None else old.properties
-        before = known.get(inherited.name) or known.get(inherited.renamed_from or "")
-        taken = {member.property.identity for member in members.values()}
-        return before.identity if before else mint(inherited.name, taken)
+        else:
+            members[inherited.name] = replace(own, property=_completed(own, inherited))
 
     def _members(
         self,
@@ -246,12 +245,14 @@ class _Builder:
                 message = f"{type_name} declares '{name.text}' twice"
                 self.problems.report(Code.DUPLICATE_PROPERTY, name.span, message)
                 continue
-            if name.text in _RESERVED[place] or name.text in _SUBSTRATE:
+            if name.text in _RESERVED[place] or name.text in _NEVER:
                 message = f"'{name.text}' is reserved and cannot be declared"
                 self.problems.report(Code.RESERVED_NAME, name.span, message)
                 continue
             notes = read_annotations(item.annotations, "property", self.problems)
             self._check_rename(notes.renamed_from, name, names, type_name)
+            if old:
+                self._check_origin(notes.renamed_from, name, old)
             source = old.get(name.text) or old.get(_text(notes.renamed_from) or "")
             identity = source.identity if source else mint(name.text, taken)
             taken.add(identity)
@@ -273,6 +274,8 @@ class _Builder:
             if member.notes.default is not None:
                 default = self._default(member, member.notes.default, constraints)
                 members[name] = replace(member, property=replace(member.property, default=default))
+            elif member.property.default is not None:
+                self._check_default(member, member.property.default, constraints, member.span)
 
     def _check_embed(
         self, member: _Member, embed: Embed, members: Mapping[str, _Member], place: str
@@ -295,11 +298,22 @@ class _Builder:
 
     def _default(self, member: _Member, literal: Literal, constraints: Constraints) -> Value | None:
         try:
-            return _default_value(literal, member.property, constraints)
+            value = coerce(literal.value, member.property.type)
         except BadValue as bad:
             message = f"this default does not fit '{member.property.name}': {bad}"
             self.problems.report(Code.BAD_DEFAULT, literal.span, message)
             return None
+        self._check_default(member, value, constraints, literal.span)
+        return value
+
+    def _check_default(
+        self, member: _Member, value: Value, constraints: Constraints, span: Span
+    ) -> None:
+        name = member.property.name
+        broken = constraints.broken_by(name, value)
+        if broken is not None:
+            message = f"the default of '{name}' does not pass its @{broken}"
+            self.problems.report(Code.BAD_DEFAULT, span, message)
 
     def _accepted_type(
         self, place: str, name: Name, renamed_from: Name | None
@@ -311,7 +325,19 @@ class _Builder:
         known: Mapping[str, NodeType | EdgeType] = (
             self.accepted.nodes if place == "node" else self.accepted.edges
         )
+        self._check_origin(renamed_from, name, known)
         return known.get(name.text) or known.get(_text(renamed_from) or "")
+
+    def _check_origin(self, old: Name | None, name: Name, known: Mapping[str, object]) -> None:
+        """Refuse to rename what the accepted schema does not have, or onto what it has."""
+        if old is None or (old.text in known) != (name.text in known):
+            return
+        message = f"there is no '{old.text}' that could be renamed to '{name.text}'"
+        hint = self.problems.nearest(old.text, known)
+        if old.text in known:
+            message = f"'{old.text}' cannot be renamed to '{name.text}', which is there already"
+            hint = None
+        self.problems.report(Code.BAD_RENAME, old.span, message, hint)
 
     def _check_rename(
         self, old: Name | None, name: Name, declared: Collection[str], scope: str
@@ -348,19 +374,16 @@ def _property(item: ast.Property, identity: str, notes: Notes) -> Property:
     )
 
 
-def _default_value(literal: Literal, prop: Property, constraints: Constraints) -> Value:
-    kind: ValueType = prop.type
-    value = coerce(literal.value, kind)
-    for bounds in constraints.ranges:
-        if bounds.property == prop.name and isinstance(value, int | float):
-            below = bounds.minimum is not None and value < bounds.minimum
-            above = bounds.maximum is not None and value > bounds.maximum
-            if below or above:
-                raise BadValue("it is outside the property's @range")
-    for check in constraints.checks:
-        if check.property == prop.name and not pattern_found(check.pattern, str(value)):
-            raise BadValue("it does not pass the property's @check")
-    return value
+def _completed(own: _Member, inherited: Property) -> Property:
+    """Give a repeated property with what only its interface says about it."""
+    return replace(
+        own.property,
+        default=inherited.default if own.notes.default is None else None,
+        embed=own.property.embed or inherited.embed,
+        description=own.property.description or inherited.description,
+        renamed_from=own.property.renamed_from or inherited.renamed_from,
+        annotations=own.property.annotations or inherited.annotations,
+    )
 
 
 def _properties(members: Mapping[str, _Member]) -> dict[str, Property]:

@@ -18,6 +18,7 @@ from omnigraph.schema.types import (
     ValueType,
     is_single,
 )
+from omnigraph.schema.values import Value
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
@@ -78,6 +79,19 @@ class Constraints:
                 self._report(Code.ANNOTATION_ARGUMENT, constraint.span, message)
             else:
                 self._add(constraint.kind, tuple(names), constraint.span)
+
+    def broken_by(self, name: str, value: Value) -> str | None:
+        """Give the constraint that a value of a property breaks, if one does."""
+        for bounds in self.ranges:
+            if bounds.property == name and isinstance(value, int | float):
+                below = bounds.minimum is not None and value < bounds.minimum
+                above = bounds.maximum is not None and value > bounds.maximum
+                if below or above:
+                    return "range"
+        for check in self.checks:
+            if check.property == name and not pattern_found(check.pattern, str(value)):
+                return "check"
+        return None
 
     def _add(self, kind: str, names: tuple[Name, ...], span: Span) -> None:
         columns = tuple(name.text for name in names)

@@ -33,10 +33,7 @@ def parse_schema(source: Source, problems: Problems) -> Schema:
 
 class _Parser(Cursor):
     def starts_declaration(self) -> bool:
-        follower = self.peek(1)
-        return (
-            self.at_word(*_DECLARATIONS) and follower.kind == "word" and follower.text[0].isupper()
-        )
+        return self.at_word(*_DECLARATIONS) and self.peek(1).kind == "word"
 
     def declaration(self) -> Declaration:
         if self.at_word("interface"):
@@ -60,7 +57,7 @@ class _Parser(Cursor):
     def _node(self) -> Node:
         self.advance()
         name = self.type_name("the name of the node type")
-        annotations = self._annotations()
+        annotations = self._head_annotations()
         implements: list[Name] = []
         if self.accept_word("implements"):
             implements.append(self.type_name("the name of an interface"))
@@ -82,7 +79,7 @@ class _Parser(Cursor):
         source = self.type_name("the type that the edge leaves")
         self.expect("->")
         target = self.type_name("the type that the edge reaches")
-        annotations = self._annotations()
+        annotations = self._head_annotations()
         properties, constraints = self._body() if self.at("{") else ((), ())
         return Edge(
             name=name,
@@ -113,6 +110,17 @@ class _Parser(Cursor):
         ref = parse_type(self)
         annotations = self._annotations()
         return Property(name=name, type=ref.type, nullable=ref.nullable, annotations=annotations)
+
+    def _head_annotations(self) -> tuple[Annotation, ...]:
+        """Take the annotations of a type; a constraint among them belongs into the body."""
+        annotations = self._annotations()
+        while self._at_constraint():
+            constraint = self._constraint()
+            message = f"@{constraint.kind}(…) stands in the body"
+            hint = "write it between { and }"
+            self.problems.report(Code.MISPLACED_ANNOTATION, constraint.span, message, hint)
+            annotations += self._annotations()
+        return annotations
 
     def _annotations(self) -> tuple[Annotation, ...]:
         annotations: list[Annotation] = []

@@ -14,7 +14,6 @@ from omnigraph.schema.types import (
     enum_of,
 )
 from omnigraph.syntax.cursor import Cursor
-from omnigraph.syntax.literal import unquote
 from omnigraph.syntax.problems import nearest_name
 
 _SCALARS = {scalar.value: ScalarType(scalar) for scalar in Scalar}
@@ -91,7 +90,7 @@ def _enum_value(cursor: Cursor) -> str:
         token = cursor.advance()
         text, end = text + token.text, token.end
     if cursor.at("string") and not text:
-        text = unquote(cursor.advance().text)
+        text = str(cursor.string("a value of the enum").value)
     if not text:
         cursor.fail_expecting("a value of the enum")
     if not _ENUM_VALUE.fullmatch(text):

@@ -92,7 +92,8 @@ def _unescape(match: re.Match[str]) -> str:
         return chr(int(code, 16))
     if char not in _PLAIN:
         offset = match.start() + 1
-        raise BadEscape(f"unknown escape '\\{char}'", offset, offset + 2)
+        reason = "\\u takes four hex digits" if char == "u" else f"unknown escape '\\{char}'"
+        raise BadEscape(reason, offset, offset + 2)
     return _PLAIN[char]
 
 

@@ -111,6 +111,7 @@ def test_lint_of_a_broken_file_reports_every_query_that_does_not_parse(folder: P
     assert done.returncode == 1
     assert [finding["code"] for finding in report["findings"]] == ["Q000", "Q000"]
     assert report["queries_processed"] == 0
+    assert report["errors"] == 2
 
 
 def test_a_text_can_come_from_standard_input(folder: Path) -> None:
@@ -118,6 +119,12 @@ def test_a_text_can_come_from_standard_input(folder: Path) -> None:
     done = run("omnigraph", "query", "lint", *paths, cwd=folder, stdin=QUERIES.encode())
     assert done.returncode == 0
     assert done.stdout == b"-: 2 queries, 0 errors, 0 warnings\n"
+
+
+def test_both_texts_cannot_come_from_standard_input(folder: Path) -> None:
+    done = run("omnigraph", "query", "lint", "--query", "-", "--schema", "-", cwd=folder)
+    assert done.returncode == 2
+    assert b"only one of" in done.stderr
 
 
 def test_explain_shows_one_plan_or_all(folder: Path) -> None:

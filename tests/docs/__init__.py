@@ -1,0 +1,1 @@
+"""The documentation runs: every example in it does what the page says."""
