@@ -7,19 +7,17 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from omnigraph.errors import (
+        ConflictError,
         InputError,
         NotFoundError,
         OmniGraphError,
         ParamsError,
         Problem,
         QueryError,
-        QueryNotFoundError,
         SchemaError,
-        SchemaIrError,
-        SourceError,
-        UnavailableError,
-        UnreadableError,
+        StorageError,
     )
+    from omnigraph.graph import Graph, init, open  # noqa: A004
     from omnigraph.query.compile import compile_queries, compile_query
     from omnigraph.query.explain import explain_json, explain_text
     from omnigraph.query.lint import LintReport, lint_queries
@@ -28,12 +26,17 @@ if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.compile import compile_schema
     from omnigraph.schema.printer import print_schema
-    from omnigraph.span import Source, Span
+    from omnigraph.span import Source
+    from omnigraph.versioning.commit import Commit
+    from omnigraph.versioning.snapshot import Snapshot
 
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
 _HOMES = {
     "Catalog": "omnigraph.schema.catalog",
+    "Commit": "omnigraph.versioning.commit",
+    "ConflictError": "omnigraph.errors",
+    "Graph": "omnigraph.graph",
     "InputError": "omnigraph.errors",
     "LintReport": "omnigraph.query.lint",
     "MutationPlan": "omnigraph.query.plan",
@@ -42,27 +45,28 @@ _HOMES = {
     "ParamsError": "omnigraph.errors",
     "Problem": "omnigraph.errors",
     "QueryError": "omnigraph.errors",
-    "QueryNotFoundError": "omnigraph.errors",
     "ReadPlan": "omnigraph.query.plan",
     "SchemaError": "omnigraph.errors",
-    "SchemaIrError": "omnigraph.errors",
+    "Snapshot": "omnigraph.versioning.snapshot",
     "Source": "omnigraph.span",
-    "SourceError": "omnigraph.errors",
-    "Span": "omnigraph.span",
-    "UnavailableError": "omnigraph.errors",
-    "UnreadableError": "omnigraph.errors",
+    "StorageError": "omnigraph.errors",
     "bind_params": "omnigraph.query.params",
     "compile_queries": "omnigraph.query.compile",
     "compile_query": "omnigraph.query.compile",
     "compile_schema": "omnigraph.schema.compile",
     "explain_json": "omnigraph.query.explain",
     "explain_text": "omnigraph.query.explain",
+    "init": "omnigraph.graph",
     "lint_queries": "omnigraph.query.lint",
+    "open": "omnigraph.graph",
     "print_schema": "omnigraph.schema.printer",
 }
 
 __all__ = [
     "Catalog",
+    "Commit",
+    "ConflictError",
+    "Graph",
     "InputError",
     "LintReport",
     "MutationPlan",
@@ -71,15 +75,11 @@ __all__ = [
     "ParamsError",
     "Problem",
     "QueryError",
-    "QueryNotFoundError",
     "ReadPlan",
     "SchemaError",
-    "SchemaIrError",
+    "Snapshot",
     "Source",
-    "SourceError",
-    "Span",
-    "UnavailableError",
-    "UnreadableError",
+    "StorageError",
     "__version__",
     "bind_params",
     "compile_queries",
@@ -87,7 +87,9 @@ __all__ = [
     "compile_schema",
     "explain_json",
     "explain_text",
+    "init",
     "lint_queries",
+    "open",
     "print_schema",
 ]
 

@@ -23,6 +23,9 @@ HEAVY = ("lance", "pyarrow", "pyspark", "rich", "lark")
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(omnigraph.__all__) == [
         "Catalog",
+        "Commit",
+        "ConflictError",
+        "Graph",
         "InputError",
         "LintReport",
         "MutationPlan",
@@ -31,15 +34,11 @@ def test_the_public_names_are_exactly_these() -> None:
         "ParamsError",
         "Problem",
         "QueryError",
-        "QueryNotFoundError",
         "ReadPlan",
         "SchemaError",
-        "SchemaIrError",
+        "Snapshot",
         "Source",
-        "SourceError",
-        "Span",
-        "UnavailableError",
-        "UnreadableError",
+        "StorageError",
         "__version__",
         "bind_params",
         "compile_queries",
@@ -47,7 +46,9 @@ def test_the_public_names_are_exactly_these() -> None:
         "compile_schema",
         "explain_json",
         "explain_text",
+        "init",
         "lint_queries",
+        "open",
         "print_schema",
     ]
 

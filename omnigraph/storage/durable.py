@@ -1,0 +1,31 @@
+"""Durable: makes files of a local disk survive a loss of power."""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+
+def sync(root: Path, paths: Iterable[str]) -> None:
+    """Flush files and all files of folders, then every folder on the way to them."""
+    wanted = [root / path for path in paths]
+    files = [path for path in wanted if path.is_file()]
+    files += [each for path in wanted if path.is_dir() for each in path.iterdir()]
+    folders = {folder for path in files for folder in path.parents if folder.is_relative_to(root)}
+    for group in (files, folders):
+        list(_pool().map(_flush, group))
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Flush in parallel, so that the commits of the file system's journal are shared."""
+    return ThreadPoolExecutor(8, thread_name_prefix="omnigraph-sync")

@@ -1,0 +1,39 @@
+"""Failures: turns what Lance and the object store raise into errors of our own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lance.commit import CommitConflictError
+from obstore.exceptions import BaseError as ObjectError
+
+from omnigraph.errors import StorageError
+
+_PANIC = "PanicException"
+
+
+class Rejected(Exception):
+    """A commit lost against another one and was certainly not made."""
+
+
+@contextmanager
+def reported(doing: str) -> Iterator[None]:
+    """Raise StorageError for whatever the substrate raises while the block runs.
+
+    A panic inside Lance derives from BaseException; it is an error like any other here.
+    """
+    try:
+        yield
+    except CommitConflictError as lost:
+        raise Rejected(str(lost)) from lost
+    except (OSError, RuntimeError, ValueError, ObjectError) as failed:
+        raise StorageError(f"{doing}: {_brief(failed)}") from failed
+    except BaseException as failed:
+        if type(failed).__name__ != _PANIC:
+            raise
+        raise StorageError(f"{doing}: {_brief(failed)}") from failed
+
+
+def _brief(failed: BaseException) -> str:
+    """Give the first line of a message, without the place in Lance's own source."""
+    text = str(failed).partition("\n")[0]
+    return text.partition(", /home/")[0].partition(", rust/")[0] or type(failed).__name__

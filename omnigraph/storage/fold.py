@@ -1,0 +1,56 @@
+"""Fold: rewrites small and half-deleted fragments, so that a table stays quick as it grows."""
+
+from dataclasses import dataclass
+
+import lance
+from lance.fragment import LanceFragment
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Fragments below these sizes belong to the level, which may hold so many of them."""
+
+    rows: int
+    size: int
+    most: int
+
+
+_MIB = 1 << 20
+TABLE_LEVELS = (
+    Level(64, _MIB, 4),
+    Level(1_024, 8 * _MIB, 4),
+    Level(16_384, 32 * _MIB, 4),
+    Level(131_072, 64 * _MIB, 8),
+)
+MANIFEST_LEVELS = (Level(1_024, 8 * _MIB, 16), Level(65_536, 64 * _MIB, 16))
+MOST_DELETED = 0.2
+
+
+def fragments_to_fold(
+    dataset: lance.LanceDataset, levels: tuple[Level, ...]
+) -> list[LanceFragment]:
+    """Give the fragments to rewrite together; none while every level is within its bound.
+
+    Above the lowest level, a fragment with many deleted rows is rewritten as well. Fragments
+    larger than the last level are left to `optimize`.
+    """
+    by_level: list[list[LanceFragment]] = [[] for _ in levels]
+    chosen: dict[int, LanceFragment] = {}
+    for fragment in dataset.get_fragments():
+        at = _level(fragment, levels)
+        if at is None:
+            continue
+        by_level[at].append(fragment)
+        if at > 0 and fragment.num_deletions > MOST_DELETED * fragment.physical_rows:
+            chosen[fragment.fragment_id] = fragment
+    for level, fragments in zip(levels, by_level, strict=True):
+        if len(fragments) > level.most:
+            chosen |= {each.fragment_id: each for each in fragments}
+    return list(chosen.values())
+
+
+def _level(fragment: LanceFragment, levels: tuple[Level, ...]) -> int | None:
+    rows = fragment.physical_rows
+    size = sum(each.file_size_bytes or 0 for each in fragment.metadata.files)
+    fitting = (at for at, level in enumerate(levels) if rows < level.rows and size < level.size)
+    return next(fitting, None)

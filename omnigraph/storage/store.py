@@ -1,0 +1,99 @@
+"""Store: one place to keep a graph, by URI: how it is reached, and whether it can be trusted."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from omnigraph.errors import StoreError
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+
+_REMOTE = ("s3", "gs", "az")
+_S3_OPTIONS = {
+    "aws_region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+    "aws_access_key_id": ("AWS_ACCESS_KEY_ID",),
+    "aws_secret_access_key": ("AWS_SECRET_ACCESS_KEY",),
+    "aws_session_token": ("AWS_SESSION_TOKEN",),
+    "aws_endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    "allow_http": ("AWS_ALLOW_HTTP",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A root on a local disk or in a bucket, and the options with which it is reached."""
+
+    root: str
+    is_local: bool
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def objects(self) -> Objects:
+        return Objects.at(self.root, self.is_local, dict(self.options))
+
+    def uri(self, path: str) -> str:
+        """Give the full address of something below the root."""
+        return f"{self.root}/{path}"
+
+    def check(self) -> None:
+        """Raise StoreError unless the store refuses to create what exists already."""
+        self._check_links() if self.is_local else None
+        if not self.objects.honours_create(layout.PROBES):
+            raise StoreError(
+                f"{self.root}: the store overwrites objects that should only be created",
+                hint="commits need a store that honours If-None-Match on writes",
+            )
+
+    def _check_links(self) -> None:
+        """Raise StoreError unless the file system has hard links, with which Lance commits."""
+        folder = Path(self.root)
+        probe, link = (folder / f".probe-{os.getpid()}-{end}" for end in ("a", "b"))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            probe.touch()
+            os.link(probe, link)
+        except OSError as failed:
+            reason = failed.strerror or type(failed).__name__
+            raise StoreError(f"{self.root}: cannot be written with hard links: {reason}") from None
+        finally:
+            for path in (probe, link):
+                path.unlink(missing_ok=True)
+
+
+def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Store:
+    """Give the store of a URI: a local path, `file://`, `s3://`, `gs://` or `az://`."""
+    text = os.fspath(uri)
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return Store(_absolute(text), is_local=True)
+    if scheme == "file":
+        return Store(_absolute(unquote(urlsplit(text).path)), is_local=True)
+    if scheme in ("http", "https"):
+        hint = "a server is reached with its own client, not as a store"
+        raise StoreError(f"{text}: HTTP is not a store", hint=hint)
+    if scheme not in _REMOTE:
+        hint = "give a path or file://, s3://, gs:// or az://"
+        raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=hint)
+    variables = os.environ if environment is None else environment
+    options = _s3_options(variables) if scheme == "s3" else {}
+    return Store(text.rstrip("/"), is_local=False, options=options)
+
+
+def _absolute(path: str) -> str:
+    if not path or "\0" in path:
+        raise StoreError("the path of the graph is empty or holds a null character")
+    return str(Path(path).expanduser().absolute()).rstrip("/") or "/"
+
+
+def _s3_options(variables: Mapping[str, str]) -> dict[str, str]:
+    options = {}
+    for option, names in _S3_OPTIONS.items():
+        value = next((variables[name] for name in names if variables.get(name)), None)
+        if value is not None:
+            options[option] = value
+    forced = variables.get("AWS_S3_FORCE_PATH_STYLE", "").lower()
+    if forced:
+        options["aws_virtual_hosted_style_request"] = "false" if forced == "true" else "true"
+    return options

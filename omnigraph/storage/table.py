@@ -1,0 +1,346 @@
+"""Table: immutable versions of Lance tables; a change makes a new version that nobody sees yet."""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset, LanceOperation
+from lance.dataset import Transaction
+from lance.fragment import FragmentMetadata, write_fragments
+from lance.lance import _Session as Session
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.durable import sync
+from omnigraph.storage.failures import reported
+from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
+from omnigraph.storage.indexes import IndexSpec, create_empty, segments_for_new
+from omnigraph.storage.steps import reached
+from omnigraph.storage.store import Store
+
+Rows: TypeAlias = pa.Table | pa.RecordBatchReader
+
+MOST_HANDLES = 256
+_INDEX_CACHE_BYTES = 256 << 20
+_METADATA_CACHE_BYTES = 64 << 20
+_BATCH_BYTES = 32 << 20
+_DETACHED = 1 << 63
+_NEWEST = 2**64 - 1
+
+
+class Table:
+    """One version of one table. Reading it never changes; every change gives another Table."""
+
+    def __init__(self, tables: "Tables", path: str, dataset: LanceDataset) -> None:
+        self._tables = tables
+        self.path = path
+        self.dataset = dataset
+        self.version: int = dataset.version
+
+    def __repr__(self) -> str:
+        return f"Table({self.path!r}, version={self.version})"
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.dataset.schema
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The keys that `set_keys` wrote, as of this version."""
+        found: dict[str, str] = self.dataset.metadata
+        return found
+
+    def count(self) -> int:
+        """Give the number of rows."""
+        with reported(f"cannot count {self.path}"):
+            return int(self.dataset.count_rows())
+
+    def scan(
+        self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Give the rows that meet a condition."""
+        with reported(f"cannot read {self.path}"):
+            return self.dataset.to_table(columns=_listed(columns), filter=where)
+
+    def stream(
+        self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.RecordBatchReader:
+        """Give the rows that meet a condition, batch by batch."""
+        with reported(f"cannot read {self.path}"):
+            scanner = self.dataset.scanner(
+                columns=_listed(columns), filter=where, batch_size_bytes=_BATCH_BYTES
+            )
+            return scanner.to_reader()
+
+    def fragment(self, number: int, columns: Sequence[str]) -> pa.Table | None:
+        """Give the rows of one fragment, or None when this version has no such fragment."""
+        with reported(f"cannot read {self.path}"):
+            found = self.dataset.get_fragment(number)
+            return None if found is None else found.to_table(columns=list(columns))
+
+    def appended(self, rows: Rows) -> "Table":
+        """Give the table with more rows; the rows are streamed."""
+        with reported(f"cannot append to {self.path}"):
+            return self._detached(LanceOperation.Append(self._written(rows)))
+
+    def upserted(self, rows: Rows) -> "Table":
+        """Give the table with rows replaced by id, and new ids added."""
+        with reported(f"cannot write to {self.path}"):
+            merge = self.dataset.merge_insert("id")
+            merge = merge.when_matched_update_all().when_not_matched_insert_all()
+            return self._detached(merge.execute_uncommitted(rows)[0])
+
+    def deleted(self, ids: pa.Array) -> "Table":
+        """Give the table without the rows of these ids."""
+        with reported(f"cannot delete from {self.path}"):
+            merge = self.dataset.merge_insert("id").when_matched_delete()
+            return self._detached(merge.execute_uncommitted(pa.table({"id": ids}))[0])
+
+    def overwritten(self, rows: Rows) -> "Table":
+        """Give the table with these rows alone; its indexes stay declared."""
+        with reported(f"cannot overwrite {self.path}"):
+            old = [each.fragment_id for each in self.dataset.get_fragments()]
+            new = self._written(rows)
+            return self._detached(
+                LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
+            )
+
+    def settled(self) -> "Table":
+        """Give the same rows in few fragments, every one of them indexed."""
+        with reported(f"cannot index {self.path}"):
+            return self._folded()._indexed()
+
+    def files(self) -> set[str]:
+        """Give the files and folders, below the store's root, that this version is made of."""
+        return {f"{self.path}/{each}" for each in _files(self.dataset)}
+
+    def new_files(self, before: "Table") -> set[str]:
+        """Give the files that this version has and another has not."""
+        return self.files() - before.files()
+
+    def _folded(self) -> "Table":
+        operation = fold_operation(self, TABLE_LEVELS)
+        return self if operation is None else self._detached(operation)
+
+    def _indexed(self) -> "Table":
+        added, replaced = segments_for_new(self.dataset)
+        if not added:
+            return self
+        return self._detached(LanceOperation.CreateIndex(added, replaced))
+
+    def _written(self, rows: Rows) -> list[FragmentMetadata]:
+        written = write_fragments(
+            rows, self.dataset, schema=self.schema, storage_options=self._tables.options
+        )
+        reached("fragments written")
+        return list(written)
+
+    def _detached(self, change: "Transaction | LanceOperation.BaseOperation") -> "Table":
+        if not isinstance(change, Transaction):
+            change = Transaction(read_version=self.version, operation=change)
+        dataset = LanceDataset.commit(
+            self.dataset, change, detached=True, storage_options=self._tables.options
+        )
+        reached("version staged")
+        return self._tables.remember(self.path, dataset)
+
+
+def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.Update | None":
+    """Give the operation that swaps small fragments for one, or None when nothing is due."""
+    chosen = fragments_to_fold(table.dataset, levels)
+    if not chosen:
+        return None
+    scanner = table.dataset.scanner(fragments=chosen, batch_size_bytes=_BATCH_BYTES)
+    new = table._written(scanner.to_reader())
+    old = [each.fragment_id for each in chosen]
+    return LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
+
+
+class Tables:
+    """All tables of one store: one Lance session, and handles kept by path and version."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.options: dict[str, str] | None = dict(store.options) or None
+        self._session = Session(_INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES)
+        self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, path: str, version: int) -> Table:
+        """Give one version of a table; versions never change, so handles are kept."""
+        with self._lock:
+            found = self._handles.get((path, version))
+            if found is not None:
+                self._handles.move_to_end((path, version))
+                return found
+        with reported(f"cannot open {path} at version {version}"):
+            dataset = lance.dataset(
+                self.store.uri(path),
+                version=version,
+                storage_options=self.options,
+                session=self._session,
+            )
+        return self.remember(path, dataset)
+
+    def create(self, path: str, schema: pa.Schema, indexes: Iterable[IndexSpec]) -> Table | None:
+        """Make an empty table with its indexes, or give an empty one just like it.
+
+        None when something else lies there: another writer's table, or what a crash left.
+        """
+        try:
+            with reported(f"cannot create {path}"):
+                lance.write_dataset(
+                    schema.empty_table(),
+                    self.store.uri(path),
+                    mode="create",
+                    storage_options=self.options,
+                )
+                reached("table created")
+        except StorageError as failed:
+            if "already exists" not in str(failed):
+                raise
+        table = self.newest(path)
+        if table is None or table.count() or not table.schema.equals(schema):
+            return None
+        return self._with_indexes(table, indexes)
+
+    def create_ledger(self, path: str, rows: pa.Table) -> bool:
+        """Make a table with its first rows, in one atomic step; False when there is one."""
+        try:
+            with reported(f"cannot create {path}"):
+                lance.write_dataset(
+                    rows, self.store.uri(path), mode="create", storage_options=self.options
+                )
+        except StorageError as failed:
+            if "already exists" in str(failed):
+                return False
+            raise
+        reached("ledger created")
+        return True
+
+    def newest(self, path: str) -> Table | None:
+        """Give the newest version of a table that moves forward, or None when there is none."""
+        version = self._hinted(path) if self.store.is_local else None
+        if version is not None:
+            return self.open(path, version)
+        try:
+            with reported(f"cannot open {path}"):
+                dataset = lance.dataset(
+                    self.store.uri(path), storage_options=self.options, session=self._session
+                )
+        except StorageError as failed:
+            if "not found" in str(failed).lower():
+                return None
+            raise
+        return self.remember(path, dataset)
+
+    def advance(self, table: Table, change: "LanceOperation.BaseOperation") -> Table:
+        """Commit a change after the version it was made for; raises Rejected when it clashes."""
+        with reported(f"cannot commit to {table.path}"):
+            dataset = LanceDataset.commit(
+                table.dataset, change, read_version=table.version, storage_options=self.options
+            )
+        return self.remember(table.path, dataset)
+
+    def add_rows(self, table: Table, rows: pa.Table) -> Table:
+        """Append rows to a table that moves forward; they are visible at once."""
+        with reported(f"cannot append to {table.path}"):
+            written = table._written(rows)
+        return self.advance(table, LanceOperation.Append(written))
+
+    def set_keys(self, table: Table, updates: Mapping[str, str | None]) -> Table:
+        """Set or remove keys; raises Rejected when one of them changed after `table`."""
+        change = LanceOperation.UpdateMap(dict(updates))
+        return self.advance(table, LanceOperation.UpdateConfig(table_metadata_updates=change))
+
+    def set_schema_keys(self, table: Table, updates: Mapping[str, str]) -> Table:
+        """Set keys of the schema of a table that moves forward."""
+        change = LanceOperation.UpdateMap(dict(updates))
+        return self.advance(table, LanceOperation.UpdateConfig(schema_metadata_updates=change))
+
+    def mark_column(self, table: Table, column: str, updates: Mapping[str, str]) -> Table:
+        """Set keys of one column of a table that moves forward."""
+        field = table.dataset.lance_schema.field(column)
+        assert field is not None
+        change = {field.id(): LanceOperation.UpdateMap(dict(updates))}
+        return self.advance(table, LanceOperation.UpdateConfig(field_metadata_updates=change))
+
+    def folded(
+        self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]
+    ) -> Table:
+        """Join the small fragments of a table that moves forward, and index what is joined."""
+        with reported(f"cannot fold {table.path}"):
+            operation = fold_operation(table, levels)
+        if operation is None:
+            return table
+        joined = self.advance(table, operation)
+        reached("ledger folded")
+        with reported(f"cannot index {table.path}"):
+            added, replaced = segments_for_new(joined.dataset, indexes)
+        return self.advance(joined, LanceOperation.CreateIndex(added, replaced))
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files survive a loss of power; an object store does so by itself."""
+        if self.store.is_local:
+            with reported("cannot flush to disk"):
+                sync(Path(self.store.root), paths)
+
+    def remember(self, path: str, dataset: LanceDataset) -> Table:
+        """Keep a handle for later reads of the same version."""
+        table = Table(self, path, dataset)
+        with self._lock:
+            self._handles[path, table.version] = table
+            while len(self._handles) > MOST_HANDLES:
+                self._handles.popitem(last=False)
+        return table
+
+    def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
+        with reported(f"cannot index {table.path}"):
+            present = {each["name"] for each in table.dataset.list_indices()}
+            for spec in indexes:
+                if spec.name not in present:
+                    create_empty(table.dataset, spec)
+                    reached("index created")
+        found = self.newest(table.path)
+        assert found is not None
+        return found
+
+    def _hinted(self, path: str) -> int | None:
+        """Find the newest version on a local disk by Lance's hint and a look forward.
+
+        A listing grows with the history; this does not. None when the hint cannot be used.
+        """
+        folder = Path(self.store.root, path, "_versions")
+        try:
+            version = int(json.loads((folder / "latest_version_hint.json").read_bytes())["version"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        while (folder / _manifest_name(version + 1)).exists():
+            version += 1
+        return version if (folder / _manifest_name(version)).exists() else None
+
+
+def _manifest_name(version: int) -> str:
+    if version & _DETACHED:
+        return f"d{version}.manifest"
+    return f"{_NEWEST - version:020d}.manifest"
+
+
+def _files(dataset: LanceDataset) -> set[str]:
+    """Give everything that a version is made of, relative to its table."""
+    found = {f"_versions/{_manifest_name(dataset.version)}"}
+    for fragment in dataset.get_fragments():
+        found |= {f"data/{each.path}" for each in fragment.metadata.files}
+        deletions = fragment.deletion_file()
+        if deletions is not None:
+            found.add(deletions)
+    return found | {f"_indices/{each['uuid']}" for each in dataset.list_indices()}
+
+
+def _listed(columns: Sequence[str] | None) -> list[str] | None:
+    return None if columns is None else list(columns)

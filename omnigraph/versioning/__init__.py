@@ -1,0 +1,1 @@
+"""Versioning: many tables, one history: commits, branches, snapshots and the one flip."""

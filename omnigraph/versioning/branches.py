@@ -1,0 +1,127 @@
+"""Branches: heads that are made, moved and removed by one flip each."""
+
+from collections.abc import Callable, Mapping
+
+from omnigraph.errors import (
+    BranchExistsError,
+    BranchNameError,
+    BranchNotFoundError,
+    HeadMovedError,
+)
+from omnigraph.storage.failures import Rejected
+from omnigraph.storage.steps import reached
+from omnigraph.storage.table import Table
+from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.names import MAIN, fold, is_system, new_branch_name, normalized
+from omnigraph.versioning.publish import RETRY_BUDGET
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.ulid import is_ulid
+
+
+def list_branches(repository: Repository) -> list[str]:
+    """Give the names of the users' branches, `main` first."""
+    heads = repository.manifest.heads(repository.manifest.newest()).values()
+    names = sorted(head.name for head in heads if not is_system(head.name))
+    return [MAIN, *(name for name in names if name != MAIN)]
+
+
+def create_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
+    """Make a branch that stands where another one does, or at a commit."""
+    return _create(repository, new_branch_name(name), source)
+
+
+def create_system_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
+    """Make one of the system's own branches, hidden from listings."""
+    if not is_system(name):
+        raise BranchNameError(f"'{name}' is not the name of a system branch")
+    return _create(repository, normalized(name), source)
+
+
+def delete_branch(repository: Repository, name: str) -> None:
+    """Remove a branch; its commits stay as long as something else keeps them."""
+    given = normalized(name)
+    _refuse_fixed(given, "deleted")
+
+    def updates(ledger: Table) -> Mapping[str, Head | None]:
+        return {repository.manifest.head(given, ledger).name: None}
+
+    _flip(repository, updates)
+
+
+def delete_system_branch(repository: Repository, name: str) -> None:
+    """Remove one of the system's own branches."""
+
+    def updates(ledger: Table) -> Mapping[str, Head | None]:
+        return {repository.manifest.head(name, ledger).name: None}
+
+    _flip(repository, updates)
+
+
+def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
+    """Give a branch another name; it stays where it stands."""
+    given, wanted = normalized(name), new_branch_name(new_name)
+    _refuse_fixed(given, "renamed")
+
+    def updates(ledger: Table) -> Mapping[str, Head | None]:
+        head = repository.manifest.head(given, ledger)
+        if fold(wanted) != fold(given):
+            _refuse_taken(repository, wanted, ledger)
+        moved = Head(wanted, head.commit, head.version, head.fragment)
+        return {wanted: moved} if fold(wanted) == fold(given) else {given: None, wanted: moved}
+
+    made = _flip(repository, updates)[wanted]
+    assert made is not None
+    return made
+
+
+def _create(repository: Repository, name: str, source: str) -> Head:
+    def updates(ledger: Table) -> Mapping[str, Head | None]:
+        _refuse_taken(repository, name, ledger)
+        return {name: _start(repository, name, source, ledger)}
+
+    made = _flip(repository, updates)[name]
+    assert made is not None
+    return made
+
+
+def _start(repository: Repository, name: str, source: str, ledger: Table) -> Head:
+    if is_ulid(source):
+        commit = repository.commit(source)
+        return Head(name, commit.id, commit.version, 0)
+    head = repository.manifest.head(source, ledger)
+    return Head(name, head.commit, head.version, head.fragment)
+
+
+def _refuse_taken(repository: Repository, name: str, ledger: Table) -> None:
+    taken = repository.manifest.heads(ledger).get(fold(name))
+    if taken is not None:
+        same = taken.name == name
+        hint = None if same else f"'{taken.name}' differs only in upper and lower case"
+        raise BranchExistsError(f"there is a branch '{taken.name}' already", hint=hint)
+
+
+def _refuse_fixed(name: str, verb: str) -> None:
+    if name == MAIN:
+        raise BranchNameError(f"'{MAIN}' cannot be {verb}")
+    if is_system(name):
+        raise BranchNotFoundError(f"no branch '{name}'")
+
+
+def _flip(
+    repository: Repository, updates: Callable[[Table], Mapping[str, Head | None]]
+) -> Mapping[str, Head | None]:
+    """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
+    repository.check_writable()
+    manifest = repository.manifest
+    for _ in range(RETRY_BUDGET):
+        ledger = manifest.newest()
+        wanted = updates(ledger)
+        try:
+            flipped = manifest.flip(ledger, wanted)
+        except Rejected:
+            continue
+        reached("branch flipped")
+        if repository.durable:
+            repository.tables.sync(flipped.new_files(ledger))
+        return wanted
+    raise HeadMovedError("the branch moved again and again; nothing was changed")

@@ -1,0 +1,73 @@
+"""Commit: what is recorded of each change of a graph, and the tables it leaves behind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.errors import Json
+
+
+class CommitKind(StrEnum):
+    """What a commit is about; a physical one changes files and no content."""
+
+    INIT = "init"
+    WRITE = "write"
+    MERGE = "merge"
+    SCHEMA = "schema"
+    PHYSICAL = "physical"
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """Where a table stands: its folder, its version, its rows, and the branch that wrote it."""
+
+    path: str
+    version: int
+    row_count: int
+    branch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One point of a graph's history.
+
+    `version` counts: it is one more than that of the newest parent, so it grows along every
+    branch. `tables` is the whole graph at this point, by table key.
+    """
+
+    id: str
+    parents: tuple[str, ...]
+    branch: str
+    version: int
+    kind: CommitKind
+    created_at: int
+    operation_id: str
+    schema: str
+    tables: Mapping[str, TableState]
+    actor: str | None = None
+    message: str | None = None
+
+    @property
+    def parent(self) -> str | None:
+        """The commit that this one followed on its branch."""
+        return self.parents[0] if self.parents else None
+
+    @property
+    def merged_parent(self) -> str | None:
+        """The commit that was merged, for a merge."""
+        return self.parents[1] if len(self.parents) > 1 else None
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the commit in the stable machine form."""
+        return {
+            "graph_commit_id": self.id,
+            "manifest_branch": self.branch,
+            "manifest_version": self.version,
+            "parent_commit_id": self.parent,
+            "merged_parent_commit_id": self.merged_parent,
+            "actor_id": self.actor,
+            "created_at": self.created_at,
+            "kind": str(self.kind),
+            "message": self.message,
+            "operation_id": self.operation_id,
+        }

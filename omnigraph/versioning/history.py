@@ -1,0 +1,122 @@
+"""History: walks the graph of commits; the cost grows with the distance, not with the history."""
+
+import heapq
+from collections.abc import Iterator
+
+from omnigraph.errors import CommitNotFoundError
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+
+_PAGE = 64
+_ONE, _OTHER, _STALE = 1, 2, 4
+_BOTH = _ONE | _OTHER
+
+
+def log(
+    repository: Repository, branch: str = MAIN, *, after: str | None = None
+) -> Iterator[Commit]:
+    """Give the commits of a branch, newest first; `after` goes on behind a commit of it."""
+    walk = _Walk(repository)
+    commit: Commit | None
+    if after is None:
+        commit = repository.manifest.head_commit(branch, walk.ledger)
+    else:
+        commit = walk.parent(repository.commit(after))
+    while commit is not None:
+        yield commit
+        commit = walk.parent(commit)
+
+
+def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
+    """Pin the commit that gave a branch a version."""
+    walk = _Walk(repository)
+    head = repository.manifest.head_commit(branch, walk.ledger)
+    for commit in walk.down_to(head, version):
+        if commit.version == version:
+            return repository.pinned(commit)
+    raise CommitNotFoundError(f"'{branch}' never had version {version}")
+
+
+def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, ...]:
+    """Give the best common ancestors of two commits, newest first; several when they criss-cross.
+
+    Commits are visited by falling version: when one is reached, everything that descends from
+    it was reached before, and nothing older than the bases is read.
+    """
+    walk = _Walk(repository)
+    marks: dict[str, int] = {}
+    queue: list[tuple[int, str]] = []
+
+    def visit(commit: Commit, mark: int) -> None:
+        if commit.id not in marks:
+            heapq.heappush(queue, (-commit.version, commit.id))
+        marks[commit.id] = marks.get(commit.id, 0) | mark
+
+    visit(repository.commit(one), _ONE)
+    visit(repository.commit(other), _OTHER)
+    bases: list[Commit] = []
+    while any(not marks[waiting] & _STALE for _, waiting in queue):
+        _, commit_id = heapq.heappop(queue)
+        commit, mark = repository.commit(commit_id), marks[commit_id]
+        if mark == _BOTH:
+            bases.append(commit)
+            mark |= _STALE
+        for parent in walk.parents(commit):
+            visit(parent, mark)
+    return tuple(base for base in bases if not marks[base.id] & _STALE)
+
+
+def merge_base(repository: Repository, one: str, other: str) -> Commit:
+    """Give the newest common ancestor of two commits; every two have one."""
+    return merge_bases(repository, one, other)[0]
+
+
+def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
+    """Tell whether a commit is another one, or one that it came from."""
+    walk = _Walk(repository)
+    known = repository.manifest.commits([ancestor], walk.ledger).get(ancestor)
+    if known is None:
+        return False
+    waiting, seen = [repository.commit(descendant)], {descendant}
+    while waiting:
+        commit = waiting.pop()
+        if commit.id == ancestor:
+            return True
+        if commit.version > known.version:
+            fresh = [each for each in walk.parents(commit) if each.id not in seen]
+            seen |= {each.id for each in fresh}
+            waiting += fresh
+    return False
+
+
+class _Walk:
+    """Follows parents in one version of the ledger, reading many commits at a time."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self.ledger: Table = repository.manifest.newest()
+
+    def parents(self, commit: Commit) -> list[Commit]:
+        """Give the parents of a commit, the one on its own branch first."""
+        manifest = self._repository.manifest
+        if not manifest.knows(commit.parents):
+            manifest.load(self.ledger, commit.version - _PAGE, commit.version - 1)
+        found = manifest.commits(commit.parents, self.ledger)
+        missing = [each for each in commit.parents if each not in found]
+        if missing:
+            raise CommitNotFoundError(f"commit {commit.id} came from {missing[0]}, which is gone")
+        return [found[each] for each in commit.parents]
+
+    def parent(self, commit: Commit) -> Commit | None:
+        """Give the commit that a commit followed on its branch."""
+        return self.parents(commit)[0] if commit.parents else None
+
+    def down_to(self, commit: Commit, version: int) -> Iterator[Commit]:
+        """Give a commit and those before it on its branch, down to a version."""
+        current: Commit | None = commit
+        while current is not None and current.version >= version:
+            yield current
+            current = self.parent(current)

@@ -1,0 +1,264 @@
+"""Manifest: the ledger of all commits, and the head of every branch."""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import BranchNotFoundError, GraphNotFoundError
+from omnigraph.storage import layout
+from omnigraph.storage.failures import Rejected
+from omnigraph.storage.fold import MANIFEST_LEVELS
+from omnigraph.storage.indexes import IndexKind, IndexSpec
+from omnigraph.storage.table import Table, Tables
+from omnigraph.syntax.problems import nearest_name
+from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.names import MAIN, fold, normalized
+
+STAMP = "omnigraph:internal_schema_version"
+FIRST_COMMIT = "omnigraph:first_commit"
+PRIMARY_KEY = "lance-schema:unenforced-primary-key"
+FORMAT = 2
+
+_MOST_COMMITS = 4_096
+_BRANCH = "branch/"
+_COMMIT = "graph_commit"
+_FENCE = "fence"
+_INDEXES = tuple(IndexSpec(each, IndexKind.BTREE) for each in ("object_id", "location"))
+_COLUMNS = ("object_id", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a branch stands; `fragment` tells where in the ledger its commit was written."""
+
+    name: str
+    commit: str
+    version: int
+    fragment: int
+
+    def encoded(self) -> str:
+        """Give the head as the ledger's key holds it."""
+        return json.dumps([self.name, self.commit, self.version, self.fragment])
+
+
+class Manifest:
+    """The `__manifest` table of one graph."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._commits: OrderedDict[str, Commit] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def newest(self) -> Table:
+        """Give the newest version of the ledger: one probe, and no read when it is known."""
+        found = self._tables.newest(layout.MANIFEST)
+        if found is None:
+            raise GraphNotFoundError(f"no graph at {self._tables.store.root}")
+        return found
+
+    def heads(self, at: Table) -> dict[str, Head]:
+        """Give the head of every branch by its folded name."""
+        heads = {
+            key.removeprefix(_BRANCH): Head(*json.loads(value))
+            for key, value in at.metadata.items()
+            if key.startswith(_BRANCH)
+        }
+        heads.setdefault(MAIN, _first_head(at))
+        return heads
+
+    def head(self, branch: str, at: Table) -> Head:
+        """Give the head of one branch."""
+        name = normalized(branch)
+        value = at.metadata.get(_BRANCH + fold(name))
+        if value is not None:
+            found = Head(*json.loads(value))
+            if found.name == name:
+                return found
+        elif name == MAIN:
+            return _first_head(at)
+        near = nearest_name(name, [head.name for head in self.heads(at).values()])
+        hint = f"did you mean '{near}'?" if near else None
+        raise BranchNotFoundError(f"no branch '{name}'", hint=hint)
+
+    def head_commit(self, branch: str, at: Table) -> Commit:
+        """Give the commit at which a branch stands."""
+        head = self.head(branch, at)
+        return self.commits([head.commit], at, fragment=head.fragment)[head.commit]
+
+    def commits(
+        self, ids: Iterable[str], at: Table, fragment: int | None = None
+    ) -> dict[str, Commit]:
+        """Give the commits of these ids that the ledger holds; commits never change."""
+        wanted = list(ids)
+        with self._lock:
+            found = {each: self._commits[each] for each in wanted if each in self._commits}
+        missing = [each for each in wanted if each not in found]
+        if missing and fragment is not None:
+            rows = at.fragment(fragment, _COLUMNS)
+            found |= {} if rows is None else _matching(rows, missing)
+            missing = [each for each in wanted if each not in found]
+        if missing:
+            where = pc.field("object_id").isin(pa.array([_object_id(each) for each in missing]))
+            found |= _matching(at.scan(_COLUMNS, where), missing)
+        self.remember(found.values())
+        return found
+
+    def knows(self, ids: Iterable[str]) -> bool:
+        """Tell whether all these commits are at hand without a read."""
+        with self._lock:
+            return all(each in self._commits for each in ids)
+
+    def load(self, at: Table, least: int, most: int) -> None:
+        """Read the commits of a range of versions, so that they are at hand."""
+        place = pc.field("location")
+        rows = at.scan(_COLUMNS, (place >= _place(max(least, 0))) & (place <= _place(most)))
+        self.remember(map(_decoded, rows["metadata"].to_pylist()))
+
+    def remember(self, commits: Iterable[Commit]) -> None:
+        """Keep commits for later questions."""
+        with self._lock:
+            self._commits.update((commit.id, commit) for commit in commits)
+            while len(self._commits) > _MOST_COMMITS:
+                self._commits.popitem(last=False)
+
+    def add(self, at: Table, commit: Commit, changed: Iterable[str]) -> tuple[Table, Head]:
+        """Write a commit into the ledger, where nobody sees it until a head points to it."""
+        added = self._tables.add_rows(at, commit_rows(commit, changed, at.schema))
+        fragment = max(each.fragment_id for each in added.dataset.get_fragments())
+        return added, Head(commit.branch, commit.id, commit.version, fragment)
+
+    def flip(self, at: Table, updates: Mapping[str, Head | None]) -> Table:
+        """Move, make or remove heads, all at once; raises Rejected when one moved after `at`."""
+        keys = {
+            _BRANCH + fold(name): None if head is None else head.encoded()
+            for name, head in updates.items()
+        }
+        return self._tables.set_keys(at, keys)
+
+    def folded(self, at: Table) -> Table:
+        """Give the ledger with its small fragments joined and indexed, when that is due."""
+        try:
+            return self._tables.folded(at, MANIFEST_LEVELS, _INDEXES)
+        except Rejected:
+            return self.newest()
+
+    def fence(self) -> Table:
+        """Take the next place in the ledger, so that no earlier attempt can still get it."""
+        try:
+            return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
+        except Rejected:
+            return self.newest()
+
+
+def new_ledger(commit: Commit) -> pa.Table:
+    """Give the first rows of a ledger; its schema holds the stamp and the first commit."""
+    key = pa.field("object_id", pa.utf8(), nullable=False, metadata={PRIMARY_KEY: "true"})
+    schema = pa.schema(
+        [
+            key,
+            pa.field("object_type", pa.utf8(), nullable=False),
+            pa.field("location", pa.utf8()),
+            pa.field("metadata", pa.utf8()),
+            pa.field("base_objects", pa.list_(pa.utf8())),
+            pa.field("table_key", pa.utf8()),
+            pa.field("table_version", pa.uint64()),
+            pa.field("table_branch", pa.utf8()),
+            pa.field("row_count", pa.uint64()),
+        ],
+        metadata={STAMP: str(FORMAT), FIRST_COMMIT: commit.id},
+    )
+    tables = [
+        {
+            "object_id": f"table:{key}",
+            "object_type": "table",
+            "location": state.path,
+            "table_key": key,
+        }
+        for key, state in commit.tables.items()
+    ]
+    first = pa.Table.from_pylist(tables, schema=schema)
+    return pa.concat_tables([first, commit_rows(commit, commit.tables, schema)])
+
+
+def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa.Table:
+    """Give the rows of a commit: the new table versions, and the record of the commit itself."""
+    rows: list[dict[str, object]] = [
+        {
+            "object_id": f"version:{key}@{state.version}",
+            "object_type": "table_version",
+            "location": state.path,
+            "table_key": key,
+            "table_version": state.version,
+            "table_branch": None if state.branch == MAIN else state.branch,
+            "row_count": state.row_count,
+        }
+        for key in changed
+        if (state := commit.tables.get(key)) is not None
+    ]
+    record = {
+        "object_id": _object_id(commit.id),
+        "object_type": _COMMIT,
+        "location": _place(commit.version),
+        "metadata": _encoded(commit),
+        "base_objects": [_object_id(parent) for parent in commit.parents],
+        "table_version": commit.version,
+        "table_branch": commit.branch,
+    }
+    return pa.Table.from_pylist([*rows, record], schema=schema)
+
+
+def _place(version: int) -> str:
+    """Give the location of a commit's record: its place in history, which sorts as text.
+
+    Lance takes no condition on unsigned columns, so versions cannot be looked up as numbers.
+    """
+    return f"history/{version:020d}"
+
+
+def _object_id(commit_id: str) -> str:
+    return f"commit:{commit_id}"
+
+
+def _first_head(at: Table) -> Head:
+    stored = (at.schema.metadata or {}).get(FIRST_COMMIT.encode(), b"").decode()
+    return Head(MAIN, stored, 0, 0)
+
+
+def _matching(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
+    wanted = {_object_id(each) for each in ids}
+    names, records = rows["object_id"].to_pylist(), rows["metadata"].to_pylist()
+    found = (_decoded(text) for name, text in zip(names, records, strict=True) if name in wanted)
+    return {commit.id: commit for commit in found}
+
+
+def _encoded(commit: Commit) -> str:
+    record = {
+        "id": commit.id,
+        "parents": commit.parents,
+        "branch": commit.branch,
+        "version": commit.version,
+        "kind": commit.kind,
+        "created_at": commit.created_at,
+        "operation_id": commit.operation_id,
+        "schema": commit.schema,
+        "actor": commit.actor,
+        "message": commit.message,
+        "tables": {
+            key: [state.path, state.version, state.row_count, state.branch]
+            for key, state in commit.tables.items()
+        },
+    }
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def _decoded(text: str) -> Commit:
+    record = json.loads(text)
+    tables = {key: TableState(*state) for key, state in record.pop("tables").items()}
+    kind = CommitKind(record.pop("kind"))
+    return Commit(parents=tuple(record.pop("parents")), kind=kind, tables=tables, **record)

@@ -1,0 +1,123 @@
+"""Publish: makes a staged change a commit, for all tables at once, by one flip."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.errors import (
+    ExpectedVersionMismatchError,
+    HeadMovedError,
+    OutcomeUnknownError,
+    StorageError,
+)
+from omnigraph.storage.failures import Rejected
+from omnigraph.storage.steps import reached
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.history import is_ancestor
+from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.writes import Staged
+
+RETRY_BUDGET = 5
+
+
+def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
+    """Append the commit to the ledger and flip the branch to it.
+
+    Every table that was touched or validated against must still be at the version that was
+    read. A head that moved without touching them is simply tried again on top.
+    """
+    repository.check_writable()
+    operation = staged.write_set.operation_id or repository.clock.ulid()
+    attempt = _Attempt(repository, branch, staged, operation)
+    for _ in range(RETRY_BUDGET):
+        commit = attempt.run()
+        if commit is not None:
+            return commit
+    raise HeadMovedError(
+        f"'{branch}' moved {RETRY_BUDGET} times while publishing to it",
+        hint="read again and repeat the change",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    repository: Repository
+    branch: str
+    staged: Staged
+    operation: str
+
+    def run(self) -> Commit | None:
+        """Try once, under an id of its own; None when another commit of the branch came first."""
+        manifest = self.repository.manifest
+        ledger = manifest.folded(manifest.newest())
+        current = manifest.head_commit(self.branch, ledger)
+        self._check_expected(current)
+        commit = self._commit(current)
+        added, head = manifest.add(ledger, commit, self.staged.tables)
+        reached("commit written")
+        if self.repository.durable:
+            self.repository.tables.sync({*self.staged.new_files, *added.new_files(ledger)})
+            reached("commit synced")
+        try:
+            flipped = manifest.flip(ledger, {self.branch: head})
+        except Rejected:
+            return None
+        except StorageError as failed:
+            flipped = self._settled(commit, head, failed)
+        reached("head flipped")
+        manifest.remember([commit])
+        if self.repository.durable:
+            self.repository.tables.sync(flipped.new_files(added))
+        return commit
+
+    def _check_expected(self, current: Commit) -> None:
+        base = self.staged.write_set.base.commit.tables
+        for key in sorted({*self.staged.tables, *self.staged.write_set.validated}):
+            expected, actual = _version(base, key), _version(current.tables, key)
+            if expected != actual:
+                raise ExpectedVersionMismatchError(key, expected, actual)
+
+    def _commit(self, current: Commit) -> Commit:
+        write_set = self.staged.write_set
+        merged = write_set.merged_parent
+        versions = [current.version]
+        if merged is not None:
+            versions.append(self.repository.commit(merged).version)
+        return Commit(
+            id=self.repository.clock.ulid(),
+            parents=(current.id,) if merged is None else (current.id, merged),
+            branch=self.branch,
+            version=max(versions) + 1,
+            kind=write_set.kind,
+            created_at=self.repository.clock.time(),
+            operation_id=self.operation,
+            schema=current.schema,
+            tables={**current.tables, **self.staged.tables},
+            actor=write_set.actor,
+            message=write_set.message,
+        )
+
+    def _settled(self, commit: Commit, head: Head, failed: StorageError) -> Table:
+        """Find out whether a flip without an answer was made, and keep it from coming late.
+
+        On an object store the lost request may still be on its way. Any other commit to the
+        ledger takes the place that it needs, so after one the answer is final.
+        """
+        manifest = self.repository.manifest
+        try:
+            ledger = manifest.newest() if self.repository.store.is_local else manifest.fence()
+            landed = manifest.head(self.branch, ledger)
+            if landed == head or is_ancestor(self.repository, commit.id, landed.commit):
+                return ledger
+        except StorageError as again:
+            raise OutcomeUnknownError(
+                f"the store failed while publishing commit {commit.id}: {again.message}",
+                hint=f"look for commit {commit.id} before repeating the change",
+            ) from failed
+        raise failed
+
+
+def _version(tables: Mapping[str, TableState], key: str) -> int | None:
+    state = tables.get(key)
+    return None if state is None else state.version

@@ -1,0 +1,51 @@
+"""Snapshot: one commit with its catalog and tables; what every read and write starts from."""
+
+from dataclasses import dataclass, field
+
+from omnigraph.errors import Json, TableNotFoundError
+from omnigraph.schema.catalog import Catalog
+from omnigraph.storage.table import Table, Tables
+from omnigraph.versioning.commit import Commit, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The whole graph at one commit. Nobody looks at the head again while it is used."""
+
+    commit: Commit
+    catalog: Catalog
+    tables: Tables = field(repr=False, compare=False)
+
+    @property
+    def version(self) -> int:
+        return self.commit.version
+
+    def table(self, key: str) -> Table:
+        """Give the table of a key such as `node:Person`."""
+        state = self.state(key)
+        return self.tables.open(state.path, state.version)
+
+    def state(self, key: str) -> TableState:
+        """Give the path, version and row count of a table."""
+        found = self.commit.tables.get(key)
+        if found is None:
+            known = ", ".join(self.commit.tables) or "none"
+            raise TableNotFoundError(f"no table '{key}'", hint=f"the tables are: {known}")
+        return found
+
+    def to_json(self, branch: str) -> dict[str, Json]:
+        """Give the snapshot of a branch in the stable machine form."""
+        return {
+            "branch": branch,
+            "manifest_version": self.version,
+            "tables": [
+                {
+                    "table_key": key,
+                    "table_path": state.path,
+                    "table_version": str(state.version),
+                    "table_branch": state.branch,
+                    "row_count": state.row_count,
+                }
+                for key, state in self.commit.tables.items()
+            ],
+        }

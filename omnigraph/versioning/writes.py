@@ -1,0 +1,107 @@
+"""Writes: what a change does to each table, as data, and its staging into unseen versions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.storage.table import Rows, Table
+from omnigraph.versioning.commit import CommitKind, TableState
+from omnigraph.versioning.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """New rows; that their ids are new is for the caller to know."""
+
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """Rows that replace those of the same id, or are new; no id twice."""
+
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The ids of rows that go."""
+
+    ids: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """All rows that the table shall have."""
+
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """A version that exists already, of this branch or another."""
+
+    state: TableState
+
+
+TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | Adopt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteSet:
+    """A change made on one snapshot: steps for each table, in their order.
+
+    `validated` names the tables that the change was checked against without touching them.
+    """
+
+    base: Snapshot
+    writes: Mapping[str, tuple[TableWrite, ...]]
+    validated: frozenset[str] = frozenset()
+    kind: CommitKind = CommitKind.WRITE
+    merged_parent: str | None = None
+    actor: str | None = None
+    message: str | None = None
+    operation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A write set whose tables are written, as versions that nobody sees yet."""
+
+    write_set: WriteSet
+    tables: Mapping[str, TableState]
+    new_files: frozenset[str] = field(repr=False, default=frozenset())
+
+
+def stage(write_set: WriteSet, branch: str) -> Staged:
+    """Write every table of a write set on top of its pinned version."""
+    states: dict[str, TableState] = {}
+    files: set[str] = set()
+    for key, writes in write_set.writes.items():
+        before = write_set.base.table(key)
+        adopted = [each.state for each in writes if isinstance(each, Adopt)]
+        if adopted:
+            states[key] = adopted[-1]
+            continue
+        after = _written(before, writes)
+        files |= after.new_files(before)
+        states[key] = TableState(before.path, after.version, after.count(), branch)
+    return Staged(write_set=write_set, tables=states, new_files=frozenset(files))
+
+
+def _written(table: Table, writes: Iterable[TableWrite]) -> Table:
+    for write in writes:
+        match write:
+            case Append(rows):
+                table = table.appended(rows)
+            case Upsert(rows):
+                table = table.upserted(rows)
+            case Delete(ids):
+                table = table.deleted(ids)
+            case Overwrite(rows):
+                table = table.overwritten(rows)
+            case Adopt():
+                raise TypeError("an adopted version stands alone")
+    return table.settled()
