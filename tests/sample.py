@@ -1,6 +1,6 @@
 """Sample: a small graph of people, and how tests change and read it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,7 +52,7 @@ def knows(pairs: Iterable[tuple[str, str]]) -> pa.Table:
 
 def write(
     graph: Graph,
-    writes: dict[str, tuple[TableWrite, ...]],
+    writes: Mapping[str, tuple[TableWrite, ...]],
     branch: str = "main",
     *,
     base: Snapshot | None = None,

@@ -7,6 +7,7 @@ import click
 
 from omnigraph import __version__
 from omnigraph.cli.completion import completion
+from omnigraph.cli.graph import branch, commit, init, snapshot
 from omnigraph.cli.query import query
 from omnigraph.cli.schema import schema
 from omnigraph.cli.session import exit_code, show_error
@@ -51,9 +52,8 @@ def version(as_json: bool) -> None:
         click.echo(f"omnigraph {__version__}")
 
 
-omnigraph.add_command(query)
-omnigraph.add_command(schema)
-omnigraph.add_command(completion)
+for command in (init, snapshot, branch, commit, query, schema, completion):
+    omnigraph.add_command(command)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import click
 
 from omnigraph.errors import (
     Code,
+    ConflictError,
     NotFoundError,
     OmniGraphError,
     QueryError,
@@ -15,7 +16,10 @@ from omnigraph.errors import (
 )
 from omnigraph.span import Source
 
-_EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = ((NotFoundError, 5),)
+_EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
+    (ConflictError, 3),
+    (NotFoundError, 5),
+)
 
 
 def exit_code(error: OmniGraphError) -> int:

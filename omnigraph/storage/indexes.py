@@ -1,6 +1,5 @@
 """Indexes: which a table has, and how new fragments get into them."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,6 +7,7 @@ from typing import Any, TypeAlias
 
 import lance
 from lance.dataset import Index
+from lance.indices import IndexSegmentDescription
 
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, VectorType
@@ -15,6 +15,9 @@ from omnigraph.schema.types import STRING, VectorType
 # Segments of one index that are allowed before small ones are built again as one.
 MOST_SEGMENTS = 32
 SMALL_SEGMENT_ROWS = 131_072
+# Fragments and rows that a BTREE leaves to be read one by one.
+MOST_UNCOVERED = 4
+MOST_UNCOVERED_ROWS = 1_024
 
 # What a search finds depends on these, so they are never left to Lance's defaults.
 TOKENIZER: dict[str, Any] = {
@@ -29,7 +32,8 @@ TOKENIZER: dict[str, Any] = {
 }
 
 
-Segment: TypeAlias = Any  # one entry of Lance's `list_indices`
+_Key: TypeAlias = tuple[str, str, str]  # name, column and kind of an index
+_Covering: TypeAlias = tuple[IndexSegmentDescription, set[int]]
 
 
 class IndexKind(StrEnum):
@@ -90,27 +94,42 @@ def segments_for_new(
         found.setdefault((spec.name, spec.column, spec.kind.value), [])
     for (name, column, kind), segments in found.items():
         uncovered = set(rows) - {each for _, covered in segments for each in covered}
-        if not uncovered:
+        few = kind == IndexKind.BTREE and _few([rows[each] for each in uncovered])
+        if not uncovered or few:
             continue
         if len(segments) > MOST_SEGMENTS:
             for segment, covered in segments:
                 if sum(rows[each] for each in covered) < SMALL_SEGMENT_ROWS:
                     uncovered |= covered
-                    replaced.append(_removal(segment))
+                    replaced.append(_removal(name, segment))
         added.append(_build(dataset, name, column, kind, sorted(uncovered)))
     return added, replaced
 
 
-def _segments(
-    dataset: lance.LanceDataset, living: set[int]
-) -> dict[tuple[str, str, str], list[tuple[Segment, set[int]]]]:
-    found: defaultdict[tuple[str, str, str], list[tuple[Segment, set[int]]]]
-    found = defaultdict(list)
-    for segment in dataset.list_indices():
-        kind = segment["type"].upper()
+def _few(rows: list[int]) -> bool:
+    """Tell whether fragments are so few and small that reading them costs less than a segment.
+
+    Only for BTREE: a text index finds misspelt words in covered rows alone.
+    """
+    return len(rows) <= MOST_UNCOVERED and sum(rows) < MOST_UNCOVERED_ROWS
+
+
+def segment_folders(dataset: lance.LanceDataset) -> set[str]:
+    """Give the folders of all index segments, relative to the table."""
+    described = dataset.describe_indices()
+    return {f"_indices/{segment.uuid}" for index in described for segment in index.segments}
+
+
+def _segments(dataset: lance.LanceDataset, living: set[int]) -> dict[_Key, list[_Covering]]:
+    """Give the segments of every index that writes keep up, with the fragments they cover."""
+    found: dict[_Key, list[_Covering]] = {}
+    for index in dataset.describe_indices():
+        kind = index.index_type.upper()
         if kind in tuple(IndexKind):
-            covered = {each for each in segment["fragment_ids"] if each in living}
-            found[segment["name"], segment["fields"][0], kind].append((segment, covered))
+            found[index.name, index.field_names[0], kind] = [
+                (segment, {each for each in segment.fragment_ids if each in living})
+                for segment in index.segments
+            ]
     return found
 
 
@@ -130,6 +149,6 @@ def _build(
     return dataset.merge_existing_index_segments([segment]) if is_text else segment
 
 
-def _removal(segment: Segment) -> Index:
-    covered = segment["fragment_ids"]
-    return Index(segment["uuid"], segment["name"], [0], segment["version"], covered, 0)
+def _removal(name: str, segment: IndexSegmentDescription) -> Index:
+    version, covered = segment.dataset_version_at_last_update, segment.fragment_ids
+    return Index(segment.uuid, name, [0], version, covered, 0)

@@ -19,7 +19,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.durable import sync
 from omnigraph.storage.failures import reported
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
-from omnigraph.storage.indexes import IndexSpec, create_empty, segments_for_new
+from omnigraph.storage.indexes import IndexSpec, create_empty, segment_folders, segments_for_new
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 
@@ -282,6 +282,8 @@ class Tables:
         reached("ledger folded")
         with reported(f"cannot index {table.path}"):
             added, replaced = segments_for_new(joined.dataset, indexes)
+        if not added:
+            return joined
         return self.advance(joined, LanceOperation.CreateIndex(added, replaced))
 
     def sync(self, paths: Iterable[str]) -> None:
@@ -301,7 +303,7 @@ class Tables:
 
     def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
         with reported(f"cannot index {table.path}"):
-            present = {each["name"] for each in table.dataset.list_indices()}
+            present = {each.name for each in table.dataset.describe_indices()}
             for spec in indexes:
                 if spec.name not in present:
                     create_empty(table.dataset, spec)
@@ -339,7 +341,7 @@ def _files(dataset: LanceDataset) -> set[str]:
         deletions = fragment.deletion_file()
         if deletions is not None:
             found.add(deletions)
-    return found | {f"_indices/{each['uuid']}" for each in dataset.list_indices()}
+    return found | segment_folders(dataset)
 
 
 def _listed(columns: Sequence[str] | None) -> list[str] | None:

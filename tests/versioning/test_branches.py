@@ -1,0 +1,126 @@
+"""Branches are made, renamed and deleted by one flip each."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import (
+    BranchExistsError,
+    BranchNameError,
+    BranchNotFoundError,
+    CommitNotFoundError,
+    ReadOnlyError,
+)
+from omnigraph.graph import Graph
+from omnigraph.graph import open as open_graph
+from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.writes import Upsert
+from tests.sample import PERSON, ages, new_graph, people, write
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    made = new_graph(tmp_path / "g")
+    write(made, {PERSON: (Upsert(people({"ada": 1})),)})
+    return made
+
+
+def set_age(graph: Graph, age: int, branch: str = "main") -> None:
+    write(graph, {PERSON: (Upsert(people({"ada": age})),)}, branch)
+
+
+def test_a_branch_starts_where_its_source_stands_and_goes_its_own_way(graph: Graph) -> None:
+    graph.create_branch("draft")
+    set_age(graph, 2, "draft")
+    set_age(graph, 3)
+    assert (ages(graph), ages(graph, "draft")) == ({"ada": 3}, {"ada": 2})
+
+
+def test_a_branch_can_start_from_a_branch_or_an_old_commit(graph: Graph) -> None:
+    old = graph.snapshot().commit.id
+    set_age(graph, 2)
+    graph.create_branch("past", old)
+    graph.create_branch("copy", "past")
+    assert ages(graph, "past") == ages(graph, "copy") == {"ada": 1}
+
+
+def test_branches_are_listed_with_main_first(graph: Graph) -> None:
+    for name in ("zeta", "alpha/one"):
+        graph.create_branch(name)
+    assert graph.branches() == ["main", "alpha/one", "zeta"]
+
+
+@pytest.mark.parametrize("name", ["draft", "DRAFT", "Draft"])
+def test_a_name_that_is_taken_or_too_alike_is_refused(graph: Graph, name: str) -> None:
+    graph.create_branch("draft")
+    with pytest.raises(BranchExistsError):
+        graph.create_branch(name)
+    with pytest.raises(BranchExistsError):
+        graph.create_branch("MAIN")
+
+
+def test_a_branch_is_found_only_by_its_own_spelling(graph: Graph) -> None:
+    graph.create_branch("Draft")
+    with pytest.raises(BranchNotFoundError) as missing:
+        graph.snapshot("draft")
+    assert missing.value.hint == "did you mean 'Draft'?"
+
+
+def test_a_deleted_branch_is_gone_and_its_name_free(graph: Graph) -> None:
+    graph.create_branch("draft")
+    set_age(graph, 2, "draft")
+    last = graph.snapshot("draft").commit.id
+    graph.delete_branch("draft")
+    assert graph.branches() == ["main"]
+    assert ages(graph, last) == {"ada": 2}
+    graph.create_branch("draft")
+    assert ages(graph, "draft") == {"ada": 1}
+
+
+def test_a_renamed_branch_keeps_its_commits(graph: Graph) -> None:
+    graph.create_branch("draft")
+    set_age(graph, 2, "draft")
+    graph.rename_branch("draft", "review/final")
+    assert graph.branches() == ["main", "review/final"]
+    assert ages(graph, "review/final") == {"ada": 2}
+    graph.rename_branch("review/final", "Review/Final")
+    assert graph.branches() == ["main", "Review/Final"]
+
+
+def test_main_can_be_neither_deleted_nor_renamed(graph: Graph) -> None:
+    with pytest.raises(BranchNameError, match="'main' cannot be deleted"):
+        graph.delete_branch("main")
+    with pytest.raises(BranchNameError, match="'main' cannot be renamed"):
+        graph.rename_branch("main", "other")
+
+
+def test_what_does_not_exist_is_not_found(graph: Graph) -> None:
+    with pytest.raises(BranchNotFoundError, match="no branch 'nope'"):
+        graph.delete_branch("nope")
+    with pytest.raises(BranchNotFoundError):
+        graph.rename_branch("nope", "other")
+    with pytest.raises(BranchNotFoundError):
+        graph.create_branch("x", "nope")
+    with pytest.raises(CommitNotFoundError):
+        graph.create_branch("x", "0" * 26)
+    assert graph.branches() == ["main"]
+
+
+def test_system_branches_are_hidden_and_out_of_reach(graph: Graph) -> None:
+    create_system_branch(graph.repository, "__run__1")
+    assert graph.branches() == ["main"]
+    assert ages(graph, "__run__1") == {"ada": 1}
+    with pytest.raises(BranchNotFoundError):
+        graph.delete_branch("__run__1")
+    delete_system_branch(graph.repository, "__run__1")
+    with pytest.raises(BranchNotFoundError):
+        graph.snapshot("__run__1")
+
+
+def test_a_graph_opened_for_reading_changes_nothing(graph: Graph) -> None:
+    reader = open_graph(graph.uri, read_only=True)
+    with pytest.raises(ReadOnlyError):
+        reader.create_branch("draft")
+    with pytest.raises(ReadOnlyError):
+        set_age(reader, 2)
+    assert (reader.branches(), ages(reader)) == (["main"], {"ada": 1})
