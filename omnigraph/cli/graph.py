@@ -21,7 +21,10 @@ _BRANCH = click.option("--branch", default="main", show_default=True, help="The 
 @_URI
 @_JSON
 def init(schema_path: str, uri: str, as_json: bool) -> None:
-    """Make a new graph at URI; an existing one is refused and not touched."""
+    """Make a new graph at URI.
+
+    An existing graph is refused and not touched.
+    """
     from omnigraph.graph import init as init_graph
 
     graph = init_graph(uri, read_schema(schema_path))
@@ -37,7 +40,10 @@ def init(schema_path: str, uri: str, as_json: bool) -> None:
 @_BRANCH
 @_JSON
 def snapshot(uri: str, branch: str, as_json: bool) -> None:
-    """Show the version and the number of rows of every table of a branch."""
+    """Show what a branch holds.
+
+    Prints the version and commit of the branch and the number of rows of every table.
+    """
     pinned = _opened(uri).snapshot(branch)
     if as_json:
         show_json(pinned.to_json(branch))

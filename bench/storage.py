@@ -1,0 +1,166 @@
+"""Storage: the cost of small commits, reads and branches as history and tables grow."""
+
+import argparse
+import gc
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bench.record import Timing, measure, store
+from omnigraph import Graph, init
+from omnigraph.schema.arrow import arrow_schema
+from omnigraph.versioning.publish import publish
+from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet, stage
+
+SCHEMA = """
+node Person { slug: String @key  name: String @index  age: I32? @index }
+edge Knows: Person -> Person
+"""
+WINDOW = 40
+
+
+def main() -> None:
+    """Measure, print and store."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--commits", type=int, default=5_000)
+    options.add_argument("--types", type=int, default=50)
+    options.add_argument("--rows", type=int, default=1_000_000)
+    options.add_argument("--branches", type=int, default=1_000)
+    chosen = options.parse_args()
+    findings: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        findings |= _history(Path(folder, "history"), chosen.commits)
+        findings |= _durable(Path(folder, "durable"))
+        findings |= _peer(Path(folder, "peer"))
+        findings |= _branches(Path(folder, "wide"), chosen.types, chosen.rows, chosen.branches)
+    for name, found in findings.items():
+        print(f"{name:48} {found}")
+    path = store("storage", ["pylance", "pyarrow"], findings)
+    print(f"stored in {path.relative_to(Path.cwd())}")
+
+
+def _history(root: Path, commits: int) -> dict[str, object]:
+    """Commit row after row: the time of a write and of a point read, early and late."""
+    graph = init(root, SCHEMA, durable=False)
+    checkpoints = sorted({50, commits // 10, commits // 2, commits})
+    findings: dict[str, object] = {}
+    times: list[float] = []
+    for number in range(1, commits + 1):
+        times.append(_timed(lambda number=number: _upsert(graph, number)))  # type: ignore[misc]
+        if number in checkpoints:
+            findings[f"write_at_commit_{number}"] = _timing(times[-WINDOW:])
+            findings[f"point_read_after_{number}"] = measure(
+                lambda: _point_read(graph, "p7"), runs=WINDOW, warm_up=5
+            )
+            findings[f"head_read_after_{number}"] = measure(graph.snapshot, runs=200, warm_up=10)
+            findings[f"resident_mb_after_{number}"] = _resident_mb()
+    first, last = checkpoints[0], checkpoints[-1]
+    findings["write_last_over_first"] = _ratio(findings, "write_at_commit", last, first)
+    findings["point_read_last_over_first"] = _ratio(findings, "point_read_after", last, first)
+    findings["write_all"] = _timing(times)
+    return findings
+
+
+def _durable(root: Path) -> dict[str, object]:
+    graph = init(root, SCHEMA, durable=True)
+    numbers = iter(range(1_000))
+    written = measure(lambda: _upsert(graph, next(numbers)), runs=60, warm_up=10)
+    return {"write_with_sync": written}
+
+
+def _peer(root: Path) -> dict[str, object]:
+    """The same row into one Lance table by Lance's own upsert: one table, no history of a graph."""
+    rows = _people(init(root / "g", SCHEMA, durable=False), 0)
+    dataset = lance.write_dataset(rows.schema.empty_table(), str(root / "raw"))
+    dataset.create_scalar_index("id", "BTREE")
+    numbers = iter(range(1_000))
+    graph = init(root / "h", SCHEMA, durable=False)
+
+    def upsert() -> None:
+        merge = dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge.execute(_people(graph, next(numbers)))
+
+    return {"raw_lance_upsert_one_table": measure(upsert, runs=40, warm_up=10)}
+
+
+def _branches(root: Path, types: int, rows: int, branches: int) -> dict[str, object]:
+    """Make and delete a branch of a graph with many large tables, then among many branches."""
+    names = [f"T{number}" for number in range(types)]
+    schema = "\n".join(f"node {name} {{ number: I64? }}" for name in names)
+    graph = init(root, schema, durable=False)
+    for name in names:
+        key, arrow = f"node:{name}", arrow_schema(graph.catalog.nodes[name])
+        ids = pc.cast(pa.array(range(rows)), pa.utf8())
+        table = pa.table({"id": ids, "number": range(rows)}, schema=arrow)
+        _publish(graph, {key: (Append(table),)})
+    findings: dict[str, object] = {}
+    findings |= _create_and_delete(graph, f"{types}_types_of_{rows}_rows")
+    for number in range(branches):
+        graph.create_branch(f"many/{number}")
+    findings |= _create_and_delete(graph, f"{branches}_branches")
+    shutil.rmtree(root)
+    return findings
+
+
+def _create_and_delete(graph: Graph, what: str) -> dict[str, object]:
+    created, deleted = [], []
+    for number in range(40):
+        created.append(_timed(lambda number=number: graph.create_branch(f"b{number}")))  # type: ignore[misc]
+        deleted.append(_timed(lambda number=number: graph.delete_branch(f"b{number}")))  # type: ignore[misc]
+    return {f"create_branch_{what}": _timing(created), f"delete_branch_{what}": _timing(deleted)}
+
+
+def _upsert(graph: Graph, number: int) -> None:
+    _publish(graph, {"node:Person": (Upsert(_people(graph, number)),)})
+
+
+def _publish(graph: Graph, writes: dict[str, tuple[TableWrite, ...]]) -> None:
+    write_set = WriteSet(base=graph.snapshot(), writes=writes)
+    publish(graph.repository, "main", stage(write_set, "main"))
+
+
+def _people(graph: Graph, number: int) -> pa.Table:
+    slug = f"p{number}"
+    row = {"id": [slug], "slug": [slug], "name": [f"person number {number}"], "age": [number % 90]}
+    return pa.table(row, schema=arrow_schema(graph.catalog.nodes["Person"]))
+
+
+def _point_read(graph: Graph, slug: str) -> None:
+    found = graph.snapshot().table("node:Person").scan(["age"], pc.field("id") == slug)
+    assert found.num_rows == 1
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1000
+
+
+def _timing(times: list[float]) -> Timing:
+    low, median, high = statistics.quantiles(times, n=4)
+    return Timing(median, low, high, len(times))
+
+
+def _ratio(findings: dict[str, object], name: str, last: int, first: int) -> float:
+    later, earlier = findings[f"{name}_{last}"], findings[f"{name}_{first}"]
+    assert isinstance(later, Timing)
+    assert isinstance(earlier, Timing)
+    return later.median_ms / earlier.median_ms
+
+
+def _resident_mb() -> float:
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+if __name__ == "__main__":
+    main()
