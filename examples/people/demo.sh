@@ -1,5 +1,5 @@
 #!/bin/sh
-# What OmniGraph can do so far: compile a schema and queries, and show how a query would run.
+# What OmniGraph can do so far: compile both languages, make a graph, branch it, look at its history.
 # `make demo` runs this with .venv/bin on PATH; it works from any directory.
 set -eu
 cd "$(dirname "$0")"
@@ -38,4 +38,17 @@ if printf '%s\n' "$mistake" | omnigraph query lint --schema people.pg --query -;
   exit 1
 fi
 
-say "That exits with 1. Next: docs/README.md, or change people.pg and people.gq and run again."
+say "That exits with 1. Now a graph: tables for every type, and a first commit."
+graph=$(mktemp -d)/people.omni
+trap 'rm -rf "$(dirname "$graph")"' EXIT
+show omnigraph init --schema people.pg "$graph"
+
+say "A branch is one small write, whatever the size of the graph."
+show omnigraph branch create review/hires "$graph"
+show omnigraph branch list "$graph"
+
+say "Every branch has its tables and its history."
+show omnigraph snapshot "$graph" --branch review/hires
+show omnigraph commit list "$graph"
+
+say "Next: docs/README.md, or change people.pg and people.gq and run again."
