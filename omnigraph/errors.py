@@ -382,7 +382,7 @@ def _revive(
 
 def _quote(source: Source, span: Span) -> list[str]:
     place = source.locate(span.start)
-    text = source.line(place.line)
+    text = source.line_at(span.start)
     first = place.column - 1
     width = max(1, min(span.end - span.start, len(text) - first))
     text, first = _window(text, first, width)

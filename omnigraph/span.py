@@ -32,13 +32,11 @@ class Source:
 
     def locate(self, offset: int) -> Location:
         """Give the line and column of a character offset."""
-        before = self.text[:offset]
-        return Location(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+        line = self.text.count("\n", 0, offset) + 1
+        return Location(line, offset - self.text.rfind("\n", 0, offset))
 
-    def line(self, number: int) -> str:
-        """Give the text of a line without its line ending."""
-        start = 0
-        for _ in range(number - 1):
-            start = self.text.index("\n", start) + 1
-        end = self.text.find("\n", start)
+    def line_at(self, offset: int) -> str:
+        """Give the text of the line that holds a character offset, without its line ending."""
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
         return self.text[start : None if end < 0 else end].rstrip("\r")

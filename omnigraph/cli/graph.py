@@ -31,8 +31,9 @@ def init(schema_path: str, uri: str, as_json: bool) -> None:
     if as_json:
         show_json({"uri": graph.uri, "schema_hash": graph.schema_hash})
     else:
-        count = counted(len(graph.catalog.nodes), "node type")
-        click.echo(f"made {graph.uri} with {count} and {len(graph.catalog.edges)} of edges")
+        nodes = counted(len(graph.catalog.nodes), "node type")
+        edges = counted(len(graph.catalog.edges), "edge type")
+        click.echo(f"made {graph.uri} with {nodes} and {edges}")
 
 
 @click.command()

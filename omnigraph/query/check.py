@@ -1,5 +1,6 @@
 """Check: a parsed query against the catalog; what passes can be executed as written."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from omnigraph.query.checked import (
     ParamDecl,
     RowCount,
 )
-from omnigraph.query.comparing import is_integer, type_of
+from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
     Aggregate,
     Bm25,
@@ -38,7 +39,7 @@ from omnigraph.query.printer import expr_text
 from omnigraph.query.statements import Statements
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
-from omnigraph.schema.types import BLOB, ListType, VectorType, is_single
+from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer, is_single
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
@@ -89,7 +90,7 @@ class _ReadChecker:
 
     def check(self) -> CheckedRead | None:
         patterns = Patterns(self.catalog, self.params, self.problems)
-        pattern, scope = patterns.check(self.read.match, {})
+        pattern, scope = patterns.check(self.read.match, ChainMap())
         aliases: dict[str, Expr] = {}
         columns = self._columns(scope, aliases)
         expressions = self._expressions(scope, aliases)

@@ -8,8 +8,6 @@ from omnigraph.schema.types import (
     F64,
     I32,
     I64,
-    INTEGERS,
-    NUMBERS,
     STRING,
     U32,
     U64,
@@ -18,6 +16,7 @@ from omnigraph.schema.types import (
     Scalar,
     ScalarType,
     ValueType,
+    is_number,
     is_ordered,
     is_single,
     is_text,
@@ -49,7 +48,7 @@ def type_name(expr: Expr) -> str:
 
 def compatible(left: ValueType, right: ValueType) -> bool:
     """Tell whether values of two types can be equal: numbers, the same type, enum and String."""
-    if left == right or (left in NUMBERS and right in NUMBERS):
+    if left == right or (is_number(left) and is_number(right)):
         return True
     return STRING in (left, right) and is_text(left) and is_text(right)
 
@@ -78,7 +77,7 @@ def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
     constants = other.items if isinstance(other, ListOf) else (other,)
     for constant in constants:
         value = constant.value if isinstance(constant, Constant) else None
-        if isinstance(value, str) and value not in kind.values:
+        if isinstance(value, str) and value not in kind.members:
             return value, kind
     return None
 
@@ -95,7 +94,7 @@ def as_wide(one: Expr, other: Expr) -> Expr:
         return ListOf(
             tuple(each for each in items if isinstance(each, Constant | ParamRef)), one.item
         )
-    if isinstance(one, Constant) and one.type in NUMBERS:
+    if isinstance(one, Constant) and is_number(one.type):
         try:
             return Constant(coerce(one.value, F32), F32)
         except BadValue:
@@ -115,11 +114,6 @@ def assignable(source: ValueType, target: ValueType) -> bool:
 def integer_type(value: int) -> ValueType:
     """Give the type of an integer written in a query."""
     return I64 if value < 2**63 else U64
-
-
-def is_integer(kind: "ValueType | EntityType | None") -> bool:
-    """Tell whether values of a type are integers."""
-    return kind in INTEGERS
 
 
 def _entity_problem(

@@ -1,8 +1,9 @@
 """Expressions: resolves the names in values and predicates, and types them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import chain
 from typing import NoReturn
 
 from omnigraph.errors import Code
@@ -13,7 +14,6 @@ from omnigraph.query.comparing import (
     compatible,
     enum_outsider,
     integer_type,
-    is_integer,
     operator_problem,
     type_name,
     type_of,
@@ -28,19 +28,19 @@ from omnigraph.schema.types import (
     DATETIME,
     F64,
     I64,
-    INTEGERS,
-    NUMBERS,
     STRING,
     ScalarType,
     ValueType,
     VectorType,
+    is_integer,
+    is_number,
     is_ordered,
     is_single,
 )
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name, Scalar, literal_text
-from omnigraph.syntax.problems import Problems
+from omnigraph.syntax.problems import Problems, listed
 
 RRF_K = 60
 MOST_EDITS = 10
@@ -120,7 +120,7 @@ class Expressions:
 
     def report_enum(self, value: str, values: tuple[str, ...], span: Span) -> None:
         """Report a string that is not one of an enum's values."""
-        message = f"'{value}' is not one of {', '.join(values)}"
+        message = f"'{value}' is not one of {listed(values)}"
         self.problems.report(Code.ENUM_VALUE, span, message, self.problems.nearest(value, values))
 
     def _value(self, node: ast.Expr) -> expr.Expr:
@@ -162,7 +162,7 @@ class Expressions:
             anonymous = "'$_' is a new variable each time; give it a name to use it"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
         near = self.problems.nearest(
-            f"${node.name}", [f"${x}" for x in (*self.scope, *self.params)]
+            f"${node.name}", (f"${x}" for x in chain(self.scope, self.params))
         )
         self._fail(Code.UNKNOWN_VARIABLE, node.span, message, near)
 
@@ -394,18 +394,22 @@ def property_type(bound: Bound, name: str, catalog: Catalog) -> ValueType | None
             return STRING
         found = catalog.interfaces[bound.interface].properties.get(name)
         return None if found is None else found.type
-    kinds = {_stored(bound.type, each, catalog).column(name) for each in bound.type.types}
-    return kinds.pop() if len(kinds) == 1 else None
+    first, *others = bound.type.types
+    kind = _stored(bound.type, first, catalog).column(name)
+    same = all(_stored(bound.type, each, catalog).column(name) == kind for each in others)
+    return kind if same else None
 
 
-def property_names(bound: Bound, catalog: Catalog) -> list[str]:
+def property_names(bound: Bound, catalog: Catalog) -> Iterator[str]:
     """Give the properties of a variable that can be read by name."""
     if bound.interface is not None:
-        return ["id", *catalog.interfaces[bound.interface].properties]
+        yield from ("id", *catalog.interfaces[bound.interface].properties)
+        return
     first = _stored(bound.type, bound.type.types[0], catalog)
-    system = ["id"] if bound.is_node else ["id", "src", "dst"]
-    names = [*system, *first.properties]
-    return [name for name in names if property_type(bound, name, catalog) is not None]
+    system = ("id",) if bound.is_node else ("id", "src", "dst")
+    for name in (*system, *first.properties):
+        if property_type(bound, name, catalog) is not None:
+            yield name
 
 
 def _stored(kind: EntityType, name: str, catalog: Catalog) -> StoredType:
@@ -420,9 +424,9 @@ def _aggregate_type(function: str, kind: "ValueType | EntityType | None") -> Val
         return None
     if function in ("min", "max"):
         return kind if is_ordered(kind) else None
-    if kind not in NUMBERS:
+    if not is_number(kind):
         return None
-    return I64 if function == "sum" and kind in INTEGERS else F64
+    return I64 if function == "sum" and is_integer(kind) else F64
 
 
 def _within(constant: expr.Constant, least: int, most: int) -> bool:

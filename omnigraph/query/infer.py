@@ -1,7 +1,9 @@
 """Infer: the types of a pattern's variables and the directions of its traversals."""
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
@@ -10,62 +12,92 @@ from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import Problems
 
+_Pair: TypeAlias = tuple[str, str]  # the types of a traversal's source and target
+
 
 @dataclass(slots=True)
 class Inference:
-    """Narrows the types of variables, one traversal at a time, until all are known.
+    """Finds the types of variables and the directions of edges that agree with all traversals.
 
-    A traversal between two variables of unknown type waits for another one to tell; when none
-    does, it is read in text order, from the edge's source to its target.
+    Every edge allows one pair of types for its two variables, or two when it could be followed
+    either way. Pairs that disagree with what is known of a variable are dropped until nothing
+    changes. An edge that could still go either way, between variables that no binding types, is
+    read in text order; if that does not agree either, or a binding leaves it open, it is refused.
+    The order of the traversals makes no difference.
     """
 
     catalog: Catalog
     problems: Problems
-    known: dict[str, tuple[str, ...]]
+    typed: Mapping[str, tuple[str, ...]]
+    known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def resolve(self, traversals: list[ast.Traversal]) -> list[Link]:
         """Give the links of all traversals that fit their types; report the others."""
-        waiting = _by_variable(traversals)
-        ready = deque(at for name in self.known for at in waiting.pop(name, ()))
-        unread = iter(range(len(traversals)))
-        links: dict[int, Link | None] = {}
-        while len(links) < len(traversals):
-            at = ready.popleft() if ready else next(unread)
-            if at not in links:
-                links[at] = self._link(traversals[at])
-                for name in _ends(traversals[at]):
-                    ready.extend(waiting.pop(name, ()))
-        found = [links[at] for at in range(len(traversals))]
+        open_links = [_Open(each, edges) for each in traversals if (edges := self._edges(each))]
+        self._settle(open_links)
+        undecided = [link for link in open_links if link.is_open]
+        for link in undecided:
+            if not any(name in self.typed for name in link.ends):
+                link.read_in_text_order()
+        self._settle(open_links)
+        found = [self._link(link, was_open=link in undecided) for link in open_links]
         return [link for link in found if link is not None]
 
-    def _anchored(self, traversal: ast.Traversal) -> bool:
-        return traversal.source.name in self.known or traversal.target.name in self.known
+    def types(self, name: str) -> tuple[str, ...] | None:
+        """Give what is known of a variable's types so far."""
+        found = self.known.get(name)
+        return self.typed.get(name) if found is None else found
+
+    def _settle(self, links: list["_Open"]) -> None:
+        """Drop pairs and narrow types until both agree everywhere."""
+        touching: defaultdict[str, list[_Open]] = defaultdict(list)
+        for link in links:
+            for name in set(link.ends):
+                touching[name].append(link)
+        waiting = deque(links)
+        while waiting:
+            link = waiting.popleft()
+            link.drop(self.types(link.ends[0]), self.types(link.ends[1]))
+            for at, name in enumerate(link.ends):
+                if self._narrow(name, link.reachable(at)):
+                    waiting.extend(each for each in touching[name] if each is not link)
+
+    def _narrow(self, name: str, reachable: set[str]) -> bool:
+        """Keep of a variable only the types that a link reaches; True when some went."""
+        before = self.types(name)
+        after = tuple(
+            sorted(reachable) if before is None else (t for t in before if t in reachable)
+        )
+        if not after or after == before:
+            return False
+        self.known[name] = after
+        return True
 
     def _edges(self, traversal: ast.Traversal) -> list[tuple[ast.EdgeName, EdgeType]]:
         """Give the edge types that a traversal names, or none when one is unknown."""
         found: list[tuple[ast.EdgeName, EdgeType]] = []
+        seen: set[str] = set()
         for edge in traversal.edges:
             declared = self.catalog.edges_by_traversal.get(edge.name.text.casefold())
             if declared is None:
-                names = [name[0].lower() + name[1:] for name in self.catalog.edges]
+                names = (name[0].lower() + name[1:] for name in self.catalog.edges)
                 hint = self.problems.nearest(edge.name.text, names)
                 message = f"unknown edge '{edge.name.text}'"
                 self.problems.report(Code.UNKNOWN_EDGE, edge.name.span, message, hint)
-            elif any(declared is other for _, other in found):
+            elif declared.name in seen:
                 message = f"'{edge.name.text}' is named twice"
                 self.problems.report(Code.DUPLICATE_NAME, edge.name.span, message)
             else:
+                seen.add(declared.name)
                 found.append((edge, declared))
         return found if len(found) == len(traversal.edges) else []
 
-    def _link(self, traversal: ast.Traversal) -> Link | None:
-        edges = self._edges(traversal)
-        if not edges:
-            return None
-        steps = [self._step(traversal, name, edge) for name, edge in edges]
+    def _link(self, link: "_Open", *, was_open: bool) -> Link | None:
+        traversal = link.traversal
+        steps = [self._step(link, at, was_open=was_open) for at in range(len(link.edges))]
         resolved = [step for step in steps if step is not None]
-        self._narrow(traversal, resolved)
-        if len(resolved) < len(steps) or not self._hops_fit(traversal, [e for _, e in edges]):
+        fits = self._hops_fit(traversal, [edge for _, edge in link.edges])
+        if len(resolved) < len(steps) or not fits:
             return None
         named = traversal.edge_variable
         return Link(
@@ -76,53 +108,34 @@ class Inference:
             edge_variable=None if named is None else named.name,
         )
 
-    def _step(self, traversal: ast.Traversal, name: ast.EdgeName, edge: EdgeType) -> Step | None:
+    def _step(self, link: "_Open", at: int, *, was_open: bool) -> Step | None:
+        (name, edge), pairs = link.edges[at], link.pairs[at]
         if name.undirected and not edge.chains:
             message = f"{edge.name} cannot go both ways: it joins {edge.source} to {edge.target}"
             hint = f"write {name.name.text} without < >"
             self.problems.report(Code.AMBIGUOUS_DIRECTION, name.name.span, message, hint)
             return None
-        outwards = self._fits(traversal, edge.source, edge.target)
-        inwards = not edge.chains and self._fits(traversal, edge.target, edge.source)
-        if outwards and inwards and self._anchored(traversal):
+        if len(pairs) == 2 or (was_open and not pairs):
             message = f"{edge.name} could be followed either way between these variables"
             hint = f"give one of them the type {edge.source} or {edge.target}"
-            self.problems.report(Code.AMBIGUOUS_DIRECTION, traversal.span, message, hint)
+            self.problems.report(Code.AMBIGUOUS_DIRECTION, link.traversal.span, message, hint)
             return None
-        if not outwards and not inwards:
-            self._report_ends(traversal, edge)
+        if not pairs:
+            self._report_ends(link.traversal, edge)
             return None
         if name.undirected:
             return Step(edge.name, Direction.BOTH)
+        outwards = pairs[0] == (edge.source, edge.target)
         return Step(edge.name, Direction.OUT if outwards else Direction.IN)
-
-    def _fits(self, traversal: ast.Traversal, source: str, target: str) -> bool:
-        sources = self.known.get(traversal.source.name)
-        targets = self.known.get(traversal.target.name)
-        return (sources is None or source in sources) and (targets is None or target in targets)
 
     def _report_ends(self, traversal: ast.Traversal, edge: EdgeType) -> None:
         ends = " and ".join(
-            f"${variable.name} is {'|'.join(self.known[variable.name])}"
+            f"${variable.name} is {'|'.join(types)}"
             for variable in (traversal.source, traversal.target)
-            if variable.name in self.known
+            if (types := self.types(variable.name)) is not None
         )
         message = f"{edge.name} goes from {edge.source} to {edge.target}, but {ends}"
         self.problems.report(Code.EDGE_ENDPOINTS, traversal.span, message)
-
-    def _narrow(self, traversal: ast.Traversal, steps: list[Step]) -> None:
-        """Keep of both ends only the types that the edges reach."""
-        sources, targets = set(), set()
-        for step in steps:
-            edge = self.catalog.edges[step.edge]
-            ends = (edge.source, edge.target)
-            source, target = reversed(ends) if step.direction is Direction.IN else ends
-            sources.add(source)
-            targets.add(target)
-        for variable, types in ((traversal.source, sources), (traversal.target, targets)):
-            if types:
-                before = self.known.get(variable.name, sorted(types))
-                self.known[variable.name] = tuple(each for each in before if each in types)
 
     def _hops_fit(self, traversal: ast.Traversal, edges: list[EdgeType]) -> bool:
         hops = traversal.hops
@@ -144,6 +157,49 @@ class Inference:
         return message is None
 
 
+class _Open:
+    """A traversal with the pairs of types that each of its edges still allows."""
+
+    def __init__(
+        self, traversal: ast.Traversal, edges: list[tuple[ast.EdgeName, EdgeType]]
+    ) -> None:
+        self.traversal = traversal
+        self.edges = edges
+        self.ends = (traversal.source.name, traversal.target.name)
+        self.pairs: list[list[_Pair]] = [_pairs(edge) for _, edge in edges]
+
+    @property
+    def is_open(self) -> bool:
+        return any(len(pairs) > 1 for pairs in self.pairs)
+
+    def read_in_text_order(self) -> None:
+        """Follow every edge that is open from its source to its target."""
+        self.pairs = [pairs[:1] for pairs in self.pairs]
+
+    def drop(self, sources: tuple[str, ...] | None, targets: tuple[str, ...] | None) -> None:
+        """Drop the pairs that disagree with the types of the two ends."""
+        loop = self.ends[0] == self.ends[1]
+        self.pairs = [
+            [
+                (source, target)
+                for source, target in pairs
+                if (sources is None or source in sources)
+                and (targets is None or target in targets)
+                and (not loop or source == target)
+            ]
+            for pairs in self.pairs
+        ]
+
+    def reachable(self, end: int) -> set[str]:
+        """Give the types that one end can have."""
+        return {pair[end] for pairs in self.pairs for pair in pairs}
+
+
+def _pairs(edge: EdgeType) -> list[_Pair]:
+    outwards = (edge.source, edge.target)
+    return [outwards] if edge.chains else [outwards, (edge.target, edge.source)]
+
+
 def node_variable(name: str, types: tuple[str, ...], interface: str | None) -> Bound:
     """Give the variable that stands for nodes of these types."""
     return Bound(name=name, type=EntityType(EntityKind.NODE, types), interface=interface)
@@ -155,19 +211,6 @@ def edge_variable(link: Link) -> Bound | None:
         return None
     types = tuple(step.edge for step in link.steps)
     return Bound(name=link.edge_variable, type=EntityType(EntityKind.EDGE, types))
-
-
-def _ends(traversal: ast.Traversal) -> tuple[str, str]:
-    return traversal.source.name, traversal.target.name
-
-
-def _by_variable(traversals: list[ast.Traversal]) -> dict[str, list[int]]:
-    """Give the places of the traversals that touch each variable."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for at, traversal in enumerate(traversals):
-        for name in _ends(traversal):
-            places[name].append(at)
-    return places
 
 
 def _times(hops: int) -> str:

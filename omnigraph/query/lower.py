@@ -20,7 +20,7 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
         return plan.MutationPlan(
             name=query.name, params=query.params, statements=query.body.statements
         )
-    operators = [*_pattern(query.body.pattern, frozenset(), catalog), *lower_tail(query.body)]
+    operators = [*_pattern(query.body.pattern, set(), catalog), *lower_tail(query.body)]
     columns = tuple(
         plan.ResultColumn(column.name, kind)
         for column in query.body.columns
@@ -31,28 +31,29 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     )
 
 
-def _pattern(pattern: Pattern, outer: frozenset[str], catalog: Catalog) -> list[plan.Operator]:
-    """Give the operators that match a pattern, given rows that bind the outer variables."""
-    steps = _Steps(pattern, outer, catalog)
-    operators: list[plan.Operator] = steps.operators()
-    bound = outer | {each.name for each in pattern.bound}
-    late_negations = []
+def _pattern(pattern: Pattern, bound: set[str], catalog: Catalog) -> list[plan.Operator]:
+    """Give the operators that match a pattern, given rows that bind the variables in `bound`.
+
+    Afterwards `bound` holds the variables that the pattern binds as well.
+    """
+    operators = _Steps(pattern, bound, catalog).operators()
+    bound |= {each.name for each in pattern.bound}
+    early: list[Pattern] = []
+    late: list[Pattern] = []
     for negation in pattern.negations:
-        if set(negation.outer) <= bound:
-            inner = _pattern(negation, bound, catalog)
-            operators.append(plan.AntiJoin(negation.outer, tuple(inner)))
-        else:
-            late_negations.append(negation)
+        (early if bound.issuperset(negation.outer) else late).append(negation)
+    operators += [_negation(each, bound, catalog) for each in early]
     for optional in pattern.optionals:
         inner = _pattern(optional, bound, catalog)
-        names = binds(optional)
-        operators.append(plan.Optional(optional.outer, names, tuple(inner)))
-        bound |= set(names)
+        operators.append(plan.Optional(optional.outer, binds(optional), tuple(inner)))
     operators += [plan.Filter(each) for each in pattern.filters]
-    for negation in late_negations:
-        inner = _pattern(negation, bound, catalog)
-        operators.append(plan.AntiJoin(negation.outer, tuple(inner)))
-    return operators
+    return [*operators, *(_negation(each, bound, catalog) for each in late)]
+
+
+def _negation(pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.AntiJoin:
+    inner = _pattern(pattern, bound, catalog)
+    bound -= set(binds(pattern))
+    return plan.AntiJoin(pattern.outer, tuple(inner))
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class _Steps:
     """Orders the scans and expands of one pattern, one connected part after the other."""
 
     pattern: Pattern
-    outer: frozenset[str]
+    bound: set[str]
     catalog: Catalog
     done: list[plan.Operator] = field(default_factory=list)
 
@@ -70,22 +71,19 @@ class _Steps:
         for at, link in enumerate(self.pattern.links):
             links[link.source].append(at)
             links[link.target].append(at)
-        bound = set(self.outer)
         used: set[int] = set()
-        self._grow(list(self.pattern.outer), links, bound, used, nodes)
+        self._grow(list(self.pattern.outer), links, used, nodes)
         for root in sorted(nodes.values(), key=_selectivity(self.pattern, self.catalog)):
-            if root.name not in bound:
-                scan = plan.NodeScan(variable=root.name, types=root.type.types)
-                self.done.append(scan)
-                bound.add(root.name)
-                self._grow([root.name], links, bound, used, nodes)
+            if root.name not in self.bound:
+                self.done.append(plan.NodeScan(variable=root.name, types=root.type.types))
+                self.bound.add(root.name)
+                self._grow([root.name], links, used, nodes)
         return self.done
 
     def _grow(
         self,
         frontier: list[str],
         links: dict[str, list[int]],
-        bound: set[str],
         used: set[int],
         nodes: dict[str, Bound],
     ) -> None:
@@ -97,10 +95,10 @@ class _Steps:
                     continue
                 used.add(number)
                 link = self._from(self.pattern.links[number], frontier[at])
-                closes = link.target in bound
+                closes = link.target in self.bound
                 self.done.append(self._expand(link, nodes, closes=closes))
                 if not closes:
-                    bound.add(link.target)
+                    self.bound.add(link.target)
                     frontier.append(link.target)
             at += 1
 

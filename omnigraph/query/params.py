@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
 from omnigraph.errors import Code, ParamsError
-from omnigraph.query.comparing import is_integer
 from omnigraph.query.expr import ParamRef, Rrf, TextMatch
 from omnigraph.query.expressions import MOST_EDITS
 from omnigraph.query.plan import Limit, Plan
+from omnigraph.schema.types import is_integer
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.syntax.problems import Problems
 

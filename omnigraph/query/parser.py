@@ -111,7 +111,9 @@ class _Expressions(Cursor):
             self.expect(")")
             return inner
         left = self.expr()
-        if isinstance(left, Call) and left.function in TEXT_FUNCTIONS and not self._at_operator():
+        is_text = isinstance(left, Call) and left.function in TEXT_FUNCTIONS
+        if is_text and not self._at_operator() and not self.at_word("is"):
+            assert isinstance(left, Call)
             return left
         return self._comparison(left)
 
@@ -229,17 +231,17 @@ class _Patterns(_Expressions):
         self.expect("{")
         if self.at("}"):
             self.fail(self.token.span, "a pattern has at least one clause")
-        with self.nested():
-            clauses = [self._clause()]
-            while not self.at("}"):
-                clauses.append(self._clause())
+        clauses = [self._clause()]
+        while not self.at("}"):
+            clauses.append(self._clause())
         self.expect("}")
         return tuple(clauses)
 
     def _clause(self) -> Clause:
         if self.peek(1).kind == "{" and self.at_word("not", "optional"):
             start = self.advance()
-            inner = self.clauses()
+            with self.nested():
+                inner = self.clauses()
             span = start.span.to(self.peek(-1).span)
             return (Negation if start.text == "not" else OptionalMatch)(inner, span)
         if self.at("var"):

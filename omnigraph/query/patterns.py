@@ -1,7 +1,10 @@
 """Patterns: checks a match block and the blocks nested in it."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
@@ -17,6 +20,9 @@ from omnigraph.syntax.problems import Problems
 _WORDS = (ast.Operator.CONTAINS, ast.Operator.STARTS_WITH, ast.Operator.IN)
 
 
+Scope: TypeAlias = ChainMap[str, Bound]
+
+
 @dataclass(slots=True)
 class Patterns:
     """Checks the patterns of one query."""
@@ -26,29 +32,30 @@ class Patterns:
     problems: Problems
     anonymous: int = field(default=0)
 
-    def check(
-        self, clauses: tuple[ast.Clause, ...], outer: Mapping[str, Bound]
-    ) -> tuple[Pattern, dict[str, Bound]]:
-        """Give the checked pattern and the variables in scope after it."""
+    def check(self, clauses: tuple[ast.Clause, ...], outer: Scope) -> tuple[Pattern, Scope]:
+        """Give the checked pattern and the variables in scope after it.
+
+        What the pattern adds to the scope lies in a map of its own, before those around it.
+        """
         clauses = tuple(self._named(clause) for clause in clauses)
         traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
         bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
-        self._check_optional_first(clauses)
         scope, links = self._bind(bindings, traversals, outer)
-        optionals = []
-        for clause in clauses:
-            if isinstance(clause, ast.OptionalMatch):
-                pattern, scope = self._optional(clause, scope)
-                optionals.append(pattern)
+        optionals = [
+            self._optional(clause, scope)
+            for clause in clauses
+            if isinstance(clause, ast.OptionalMatch)
+        ]
         filters = self._filters(clauses, scope)
         negations = [
             self._negation(clause, scope) for clause in clauses if isinstance(clause, ast.Negation)
         ]
-        new = tuple(b for name, b in scope.items() if name not in outer and not b.optional)
+        own = scope.maps[0]
+        new = tuple(b for name, b in own.items() if name not in outer and not b.optional)
         mentioned = self._mentioned(traversals, bindings, filters, [*negations, *optionals])
         pattern = Pattern(
             bound=new,
-            outer=tuple(name for name in outer if name in mentioned),
+            outer=tuple(name for name in mentioned if name in outer),
             links=tuple(links),
             filters=tuple(filters),
             negations=tuple(negations),
@@ -60,34 +67,47 @@ class Patterns:
         self,
         bindings: list[ast.Binding],
         traversals: list[ast.Traversal],
-        outer: Mapping[str, Bound],
-    ) -> tuple[dict[str, Bound], list[Link]]:
-        interfaces = {name: b.interface for name, b in outer.items()}
-        known = {name: b.type.types for name, b in outer.items() if b.is_node and b.type.types}
+        outer: Scope,
+    ) -> tuple[Scope, list[Link]]:
+        declared: dict[str, tuple[tuple[str, ...], str | None]] = {}
         for binding in bindings:
-            self._declare(binding, known, interfaces, outer)
-        named = self._named_edges(traversals, known, outer)
+            self._declare(binding, declared, outer)
+        named = self._named_edges(traversals, declared, outer)
         usable = [each for each in traversals if self._traversable(each, named, outer)]
-        inference = Inference(self.catalog, self.problems, known)
+        typed = _Typed({name: types for name, (types, _) in declared.items()}, outer)
+        inference = Inference(self.catalog, self.problems, typed)
         links = inference.resolve(usable)
-        scope = dict(outer)
-        for name, types in _in_text_order(known, bindings, traversals):
-            bound = node_variable(name, types, interfaces.get(name))
-            scope[name] = replace(bound, optional=name in outer and outer[name].optional)
+        scope: Scope = outer.new_child()
+        for variable in _bound_in(bindings, traversals):
+            self._add(variable.name, inference, declared, scope)
         for link in links:
             edge = edge_variable(link)
             if edge is not None:
                 scope[edge.name] = edge
-        for variable in _bound_in(bindings, traversals):
-            scope.setdefault(variable.name, node_variable(variable.name, (), None))
         return scope, links
+
+    def _add(
+        self,
+        name: str,
+        inference: Inference,
+        declared: Mapping[str, tuple[tuple[str, ...], str | None]],
+        scope: Scope,
+    ) -> None:
+        """Put a variable into scope; one whose types are not known has a problem already."""
+        before = scope.get(name)
+        types = inference.types(name) or ()
+        interface = None if before is None else before.interface
+        if name in declared:
+            interface = declared[name][1]
+        bound = node_variable(name, types, interface)
+        if before is None or before.is_node:
+            scope[name] = replace(bound, optional=before is not None and before.optional)
 
     def _declare(
         self,
         binding: ast.Binding,
-        known: dict[str, tuple[str, ...]],
-        interfaces: dict[str, str | None],
-        outer: Mapping[str, Bound],
+        declared: dict[str, tuple[tuple[str, ...], str | None]],
+        outer: Scope,
     ) -> None:
         name = binding.variable.name
         types = self.catalog.node_types(binding.type.text)
@@ -98,12 +118,11 @@ class Patterns:
             self.problems.report(Code.UNKNOWN_TYPE, binding.type.span, message)
         elif not self._is_param(binding.variable):
             interface = binding.type.text if binding.type.text in self.catalog.interfaces else None
-            is_edge = name in outer and not outer[name].is_node
-            if is_edge or (name in known and (known[name], interfaces[name]) != (types, interface)):
+            if _clashes(types, interface, declared.get(name), outer.get(name)):
                 message = f"'${name}' is already bound to another type"
                 self.problems.report(Code.REBOUND_VARIABLE, binding.variable.span, message)
             else:
-                known[name], interfaces[name] = types, interface
+                declared[name] = (types, interface)
 
     def _unknown_type(self, binding: ast.Binding) -> None:
         name, span = binding.type.text, binding.type.span
@@ -118,7 +137,7 @@ class Patterns:
     def _named_edges(
         self,
         traversals: list[ast.Traversal],
-        known: Mapping[str, tuple[str, ...]],
+        known: Mapping[str, object],
         outer: Mapping[str, Bound],
     ) -> dict[str, ast.Traversal]:
         """Give the traversal that names each edge; report names that are taken."""
@@ -200,7 +219,7 @@ class Patterns:
         self.problems.report(Code.NOT_A_VALUE, value.span, message, hint)
         return False
 
-    def _negation(self, clause: ast.Negation, scope: Mapping[str, Bound]) -> Pattern:
+    def _negation(self, clause: ast.Negation, scope: Scope) -> Pattern:
         pattern, _ = self.check(clause.clauses, scope)
         if not pattern.outer:
             message = "this negation mentions no variable from outside"
@@ -208,30 +227,18 @@ class Patterns:
             self.problems.report(Code.UNCORRELATED_NEGATION, clause.span, message, hint)
         return pattern
 
-    def _optional(
-        self, clause: ast.OptionalMatch, scope: dict[str, Bound]
-    ) -> tuple[Pattern, dict[str, Bound]]:
+    def _optional(self, clause: ast.OptionalMatch, scope: Scope) -> Pattern:
+        """Check an optional block, and put what it binds into scope."""
+        before = self.problems.total
         pattern, inner = self.check(clause.clauses, scope)
-        after = dict(scope)
-        for name, bound in inner.items():
-            if name not in scope:
-                after[name] = replace(bound, optional=True)
-        return pattern, after
-
-    def _check_optional_first(self, clauses: tuple[ast.Clause, ...]) -> None:
-        """Refuse a variable that an optional block introduces and a later clause requires."""
-        required: set[str] = set()
-        offered: set[str] = set()
-        for clause in clauses:
-            if isinstance(clause, ast.OptionalMatch):
-                offered |= set(_bound_names(clause.clauses)) - required
-                continue
-            for variable in _bindable(clause):
-                if variable.name in offered:
-                    message = f"'${variable.name}' may be null here: an optional block binds it"
-                    hint = "move this clause into the optional block, or in front of it"
-                    self.problems.report(Code.OPTIONAL_ESCAPE, variable.span, message, hint)
-                required.add(variable.name)
+        new = [bound for name, bound in inner.maps[0].items() if name not in scope]
+        for bound in new:
+            scope[bound.name] = replace(bound, optional=True)
+        if not new and self.problems.total == before:
+            message = "this optional block binds nothing new, so it changes nothing"
+            hint = "a variable that other clauses bind as well is not optional; move them inside"
+            self.problems.report(Code.OPTIONAL_ESCAPE, clause.span, message, hint)
+        return pattern
 
     def _named(self, clause: ast.Clause) -> ast.Clause:
         """Give each `$_` a name that no text can write, and `$a contains $b` its meaning."""
@@ -270,53 +277,56 @@ class Patterns:
         bindings: list[ast.Binding],
         filters: list[Predicate],
         nested: Iterable[Pattern],
-    ) -> set[str]:
-        names = {each.variable.name for each in bindings}
-        for each in traversals:
-            names |= {each.source.name, each.target.name}
+    ) -> dict[str, None]:
+        """Give the names of the variables that a pattern mentions, in a fixed order."""
+        names = dict.fromkeys(variable.name for variable in _bound_in(bindings, traversals))
         for predicate in filters:
-            names |= variables(predicate)
+            names |= dict.fromkeys(sorted(variables(predicate)))
         for pattern in nested:
-            names |= set(pattern.outer)
+            names |= dict.fromkeys(pattern.outer)
         return names
 
 
-def _in_text_order(
-    known: Mapping[str, tuple[str, ...]],
-    bindings: list[ast.Binding],
-    traversals: list[ast.Traversal],
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give the known variables by where they first stand in the text."""
-    places: dict[str, int] = {}
-    for variable in _bound_in(bindings, traversals):
-        start = variable.span.start
-        places[variable.name] = min(start, places.get(variable.name, start))
-    for name in sorted(known, key=lambda name: places.get(name, -1)):
-        yield name, known[name]
+class _Typed(Mapping[str, tuple[str, ...]]):
+    """The types that bindings of a block, or the scope around it, give to variables."""
+
+    def __init__(self, declared: Mapping[str, tuple[str, ...]], outer: Scope) -> None:
+        self._declared = declared
+        self._outer = outer
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        if name in self._declared:
+            return self._declared[name]
+        bound = self._outer[name]
+        if not bound.is_node or not bound.type.types:
+            raise KeyError(name)
+        return bound.type.types
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(self._declared, self._outer)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _clashes(
+    types: tuple[str, ...],
+    interface: str | None,
+    declared: tuple[tuple[str, ...], str | None] | None,
+    outer: Bound | None,
+) -> bool:
+    """Tell whether a variable is bound already, and not to the same."""
+    if declared is not None and declared != (types, interface):
+        return True
+    if outer is None or not outer.type.types:
+        return False
+    return not outer.is_node or (outer.interface, outer.type.types) != (interface, types)
 
 
 def _bound_in(bindings: list[ast.Binding], traversals: list[ast.Traversal]) -> list[ast.Variable]:
-    variables = [each.variable for each in bindings]
+    """Give the variables that clauses bind or join, by where they first stand in the text."""
+    found = [each.variable for each in bindings]
     for each in traversals:
         named = [] if each.edge_variable is None else [each.edge_variable]
-        variables += [each.source, *named, each.target]
-    return variables
-
-
-def _bindable(clause: ast.Clause) -> list[ast.Variable]:
-    """Give the variables that a clause binds or joins, not those it only reads."""
-    match clause:
-        case ast.Binding(variable):
-            return [variable]
-        case ast.Traversal():
-            return [clause.source, clause.target]
-        case _:
-            return []
-
-
-def _bound_names(clauses: tuple[ast.Clause, ...]) -> Iterator[str]:
-    for clause in clauses:
-        if isinstance(clause, ast.OptionalMatch):
-            yield from _bound_names(clause.clauses)
-        for variable in _bindable(clause):
-            yield variable.name
+        found += [each.source, *named, each.target]
+    return sorted(found, key=lambda variable: variable.span.start)

@@ -100,7 +100,7 @@ def _read(read: Read) -> list[str]:
     ]
     lines += [f"return {'distinct ' if read.distinct else ''}{{", *_indented(projections), "}"]
     if read.having:
-        lines += ["having {", *_indented(map(predicate_text, read.having)), "}"]
+        lines += ["having {", *_indented(_having(read.having)), "}"]
     if read.order:
         lines.append(
             f"order {{ {', '.join(_ordering(o.expr, o.descending) for o in read.order)} }}"
@@ -110,6 +110,12 @@ def _read(read: Read) -> list[str]:
     if read.limit is not None:
         lines.append(f"limit {expr_text(read.limit)}")
     return lines
+
+
+def _having(predicates: tuple[Predicate, ...]) -> list[str]:
+    """Give predicates that cannot run into each other, whatever their aliases are called."""
+    texts = [predicate_text(each) for each in predicates]
+    return texts if len(texts) == 1 else [f"({text})" for text in texts]
 
 
 def _ordering(expr: Expr, descending: bool | None) -> str:

@@ -1,7 +1,7 @@
 """Rewrite: small rules that make a plan cheaper and keep its meaning."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -36,7 +36,7 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
 )
-from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog, NodeType
 from omnigraph.schema.types import BLOB, STRING, ValueType, VectorType
 from omnigraph.schema.values import BadValue, coerce
 
@@ -55,7 +55,7 @@ def rewrite(plan: Plan, catalog: Catalog) -> Plan:
 
 def push_filters(operators: Operators, _: Catalog) -> Operators:
     """Test each condition as early as its variables are there, inside the scan if it can be."""
-    return _push(operators, frozenset())
+    return _push(operators)
 
 
 def read_by_key(operators: Operators, catalog: Catalog) -> Operators:
@@ -93,7 +93,13 @@ def prune_columns(operators: Operators, catalog: Catalog) -> Operators:
     for operator in operators:
         for name in _objects(operator):
             wanted[name] |= _shown_properties(types.get(name, ()), catalog)
-    return _inside(operators, lambda each: _with_columns(each, wanted, types, catalog))
+    places = _Places(catalog)
+    columns = {
+        name: places.sorted(properties, types[name])
+        for name, properties in wanted.items()
+        if name in types
+    }
+    return _inside(operators, lambda each: _with_columns(each, columns))
 
 
 RULES: tuple[Callable[[Operators, Catalog], Operators], ...] = (
@@ -114,48 +120,47 @@ def _inside(operators: Operators, change: Callable[[Operator], Operator]) -> Ope
     )
 
 
-def _push(operators: Operators, outer: frozenset[str]) -> Operators:
+def _push(operators: Operators) -> Operators:
     rows = list(takewhile(lambda each: isinstance(each, _ROW_OPERATORS), operators))
     tail = operators[len(rows) :]
     filters = [
         part for each in rows if isinstance(each, Filter) for part in conjuncts(each.predicate)
     ]
     binders: list[Operator] = [each for each in rows if not isinstance(each, Filter)]
-    bound = set(outer)
     first: dict[str, int] = {}
     for at, operator in enumerate(binders):
         for name in _bound_by(operator):
             first.setdefault(name, at)
         if isinstance(operator, AntiJoin | Optional):
-            inner = _push(operator.inner, frozenset(bound))
-            binders[at] = replace(operator, inner=inner)
-        bound.update(_bound_by(operator))
-    after: defaultdict[int, list[Operator]] = defaultdict(list)
+            binders[at] = replace(operator, inner=_push(operator.inner))
+    tests: defaultdict[int, list[Predicate]] = defaultdict(list)
     for predicate in filters:
         at = max((first.get(name, -1) for name in variables(predicate)), default=len(binders) - 1)
-        absorbed = _absorb(binders[at], predicate) if at >= 0 else None
-        if absorbed is not None:
-            binders[at] = absorbed
-        else:
-            after[at].append(Filter(predicate))
-    pushed: list[Operator] = [*after[-1]]
+        tests[at].append(predicate)
+    pushed: list[Operator] = [Filter(each) for each in tests[-1]]
     for at, operator in enumerate(binders):
-        pushed += [operator, *after[at]]
+        pushed += _with_tests(operator, tests[at])
     return (*pushed, *tail)
 
 
-def _absorb(operator: Operator, predicate: Predicate) -> Operator | None:
-    """Give the scan or expand with the condition in it, when it is about what it binds."""
-    names = variables(predicate)
-    match operator:
-        case NodeScan(variable=variable, filters=filters) if names == {variable}:
-            return replace(operator, filters=(*filters, predicate))
-        case Expand(closes=False, target=target, filters=filters) if names == {target}:
-            return replace(operator, filters=(*filters, predicate))
-        case Expand(edge_variable=edge, edge_filters=filters) if names == {edge}:
-            return replace(operator, edge_filters=(*filters, predicate))
-        case _:
-            return None
+def _with_tests(operator: Operator, tests: list[Predicate]) -> list[Operator]:
+    """Put the conditions on what an operator binds into it, and the others behind it."""
+    own, edge, rest = [], [], []
+    for test in tests:
+        match operator, variables(test):
+            case NodeScan(variable=name), names if names == {name}:
+                own.append(test)
+            case Expand(closes=False, target=name), names if names == {name}:
+                own.append(test)
+            case Expand(edge_variable=name), names if names == {name}:
+                edge.append(test)
+            case _:
+                rest.append(Filter(test))
+    if isinstance(operator, NodeScan | Expand) and own:
+        operator = replace(operator, filters=(*operator.filters, *own))
+    if isinstance(operator, Expand) and edge:
+        operator = replace(operator, edge_filters=(*operator.edge_filters, *edge))
+    return [operator, *rest]
 
 
 def _bound_by(operator: Operator) -> list[str]:
@@ -308,35 +313,41 @@ def _shown_properties(types: tuple[str, ...], catalog: Catalog) -> set[str]:
     return shown
 
 
-def _with_columns(
-    operator: Operator,
-    wanted: dict[str, set[str]],
-    types: dict[str, tuple[str, ...]],
-    catalog: Catalog,
-) -> Operator:
-    def columns(name: str | None) -> tuple[str, ...]:
-        if name is None or not wanted.get(name):
-            return ()
-        return _declared_order(wanted[name], types[name], catalog)
-
+def _with_columns(operator: Operator, columns: Mapping[str, tuple[str, ...]]) -> Operator:
     match operator:
         case NodeScan(variable=variable):
-            return replace(operator, columns=columns(variable))
-        case Expand():
-            target = None if operator.closes else operator.target
-            edges = columns(operator.edge_variable)
-            return replace(operator, columns=columns(target), edge_columns=edges)
+            return replace(operator, columns=columns.get(variable, ()))
+        case Expand(target=target, edge_variable=edge):
+            read = () if operator.closes else columns.get(target, ())
+            return replace(operator, columns=read, edge_columns=columns.get(edge or "", ()))
         case _:
             return operator
 
 
-def _declared_order(names: set[str], types: tuple[str, ...], catalog: Catalog) -> tuple[str, ...]:
-    declared = ["id", "src", "dst"]
-    for each in types:
-        stored = catalog.stored(each)
-        assert stored is not None
-        declared += [name for name in stored.properties if name not in declared]
-    return tuple(name for name in declared if name in names)
+class _Places:
+    """Where each property stands in its type; found out once for each type."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._of_type: dict[str, dict[str, int]] = {}
+
+    def sorted(self, names: set[str], types: tuple[str, ...]) -> tuple[str, ...]:
+        """Give properties as they are declared, the columns of the table itself first."""
+        places = {name: (-1, at) for at, name in enumerate(EDGE_COLUMNS)}
+        for number, kind in enumerate(types):
+            missing = names - places.keys()
+            if not missing:
+                break
+            known = self._known(kind)
+            places |= {name: (number, known[name]) for name in missing if name in known}
+        return tuple(sorted(names, key=places.__getitem__))
+
+    def _known(self, kind: str) -> dict[str, int]:
+        if kind not in self._of_type:
+            stored = self._catalog.stored(kind)
+            assert stored is not None
+            self._of_type[kind] = {name: at for at, name in enumerate(stored.properties)}
+        return self._of_type[kind]
 
 
 _ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
@@ -24,18 +25,19 @@ from omnigraph.schema.types import (
     BLOB,
     DATE,
     DATETIME,
-    NUMBERS,
     STRING,
     EnumType,
     ListType,
     ScalarType,
     ValueType,
     VectorType,
+    is_number,
 )
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.syntax.literal import Literal, Name, literal_text
 from omnigraph.syntax.problems import Problems
 
+_MOST_MISSING = 12
 _SYSTEM = {False: NODE_COLUMNS, True: EDGE_COLUMNS}
 
 
@@ -169,7 +171,7 @@ class Statements:
 
     def _literal(self, name: Name, target: ValueType, node: Literal) -> Constant | None:
         value = node.value
-        if isinstance(target, EnumType) and isinstance(value, str) and value not in target.values:
+        if isinstance(target, EnumType) and isinstance(value, str) and value not in target.members:
             self._expressions(None).report_enum(value, target.values, node.span)
             return None
         if target in (DATE, DATETIME) and isinstance(value, str | int):
@@ -178,7 +180,7 @@ class Statements:
         try:
             return Constant(coerce(value, target), target)
         except BadValue as bad:
-            in_range = target in NUMBERS and isinstance(value, int) and not isinstance(value, bool)
+            in_range = is_number(target) and isinstance(value, int) and not isinstance(value, bool)
             code = Code.VALUE_OUT_OF_RANGE if in_range else Code.TYPE_MISMATCH
             self.problems.report(code, node.span, f"'{name.text}': {bad}")
             return None
@@ -213,13 +215,15 @@ class Statements:
 
     def _check_complete(self, stored: StoredType, statement: ast.Insert) -> None:
         given = {_column(stored, name) for name, _ in statement.assignments}
-        missing = [item.name for item in stored.properties.values() if _needed(item, given)]
+        needed = (item.name for item in stored.properties.values() if _needed(item, given))
+        missing = list(islice(needed, _MOST_MISSING))
         if isinstance(stored, EdgeType):
             ends = [name for name, column in EDGE_ENDS.items() if column not in given]
             missing = ends + missing
         if missing:
-            names = ", ".join(f"'{name}'" for name in missing)
-            message = f"insert {stored.name} has to set {names}"
+            names = ", ".join(f"'{name}'" for name in missing[:_MOST_MISSING])
+            more = " and more" if len(missing) >= _MOST_MISSING else ""
+            message = f"insert {stored.name} has to set {names}{more}"
             self.problems.report(Code.REQUIRED_ASSIGNMENT, statement.type.span, message)
 
 

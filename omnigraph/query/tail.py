@@ -95,17 +95,18 @@ class _Names:
     """The columns of grouped or distinct rows, with hidden ones for what only order reads."""
 
     columns: list[Column]
+    known: dict[Expr, Column] = field(default_factory=dict)
 
     def column(self, expr: Expr) -> Expr:
         """Give the column that holds an expression; a constant stays what it is."""
         if isinstance(expr, Constant | ParamRef | Now | ListOf):
             return expr
-        for column in self.columns:
-            if column.expr == expr:
-                return _as_column(column)
-        hidden = Column(f"#{len(self.columns)}", expr)
-        self.columns.append(hidden)
-        return _as_column(hidden)
+        if not self.known:
+            self.known = {column.expr: column for column in reversed(self.columns)}
+        if expr not in self.known:
+            self.known[expr] = Column(f"#{len(self.columns)}", expr)
+            self.columns.append(self.known[expr])
+        return _as_column(self.known[expr])
 
 
 @dataclass(slots=True)

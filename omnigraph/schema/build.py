@@ -138,7 +138,7 @@ class _Builder:
             key=constraints.key,
             unique=tuple(constraints.unique),
             indexes=tuple(constraints.indexes),
-            ranges=tuple(constraints.ranges),
+            ranges=tuple(constraints.ranges.values()),
             checks=tuple(constraints.checks),
             renamed_from=_text(notes.renamed_from),
             description=notes.description,
@@ -215,6 +215,9 @@ class _Builder:
         old: Mapping[str, Property],
     ) -> None:
         own = members.get(inherited.name)
+        if inherited.renamed_from in members:
+            message = f"{interface.text} renames '{inherited.renamed_from}', which is declared here"
+            self.problems.report(Code.BAD_RENAME, members[inherited.renamed_from].span, message)
         if own is None:
             before = old.get(inherited.name) or old.get(inherited.renamed_from or "")
             taken = {member.property.identity for member in members.values()}

@@ -12,18 +12,20 @@ from omnigraph.schema.types import (
     BLOB,
     FLOATS,
     INTEGER_BOUNDS,
-    NUMBERS,
     STRING,
     ListType,
     ValueType,
+    is_number,
     is_single,
 )
 from omnigraph.schema.values import Value
 from omnigraph.span import Span
-from omnigraph.syntax.literal import Literal, Name
-from omnigraph.syntax.problems import Problems
+from omnigraph.syntax.literal import Literal, Name, literal_text
+from omnigraph.syntax.problems import MOST_PROBLEMS, Problems
 
 _EDGE_ENDS = ("src", "dst")
+# An eighth of what Arrow's RE2 allows, so that every pattern that is accepted can be matched.
+_MOST_PATTERN_BYTES = 1 << 20
 _ALLOWED = {
     "node": ("key", "unique", "index", "range", "check"),
     "edge": ("key", "unique", "index"),
@@ -40,17 +42,17 @@ class Constraints:
     properties: Mapping[str, Property]
     problems: Problems
     key: tuple[str, ...] = ()
-    unique: list[tuple[str, ...]] = field(default_factory=list)
-    indexes: list[tuple[str, ...]] = field(default_factory=list)
-    ranges: list[Range] = field(default_factory=list)
+    unique: dict[tuple[str, ...], None] = field(default_factory=dict)
+    indexes: dict[tuple[str, ...], None] = field(default_factory=dict)
+    ranges: dict[str, Range] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
 
     def inherit(self, interface: Interface, span: Span) -> None:
         """Add the constraints of an interface that the type does not repeat itself."""
         if interface.key:
             self._set_key(interface.key, span)
-        self.unique += [columns for columns in interface.unique if columns not in self.unique]
-        self.indexes += [columns for columns in interface.indexes if columns not in self.indexes]
+        self.unique |= dict.fromkeys(interface.unique)
+        self.indexes |= dict.fromkeys(interface.indexes)
 
     def flag(self, kind: str, name: str, span: Span) -> None:
         """Add `@key`, `@unique` or `@index` behind a property."""
@@ -73,7 +75,8 @@ class Constraints:
         elif constraint.kind == "check":
             self._check(constraint)
         else:
-            names = [arg for arg in constraint.arguments if isinstance(arg, Name)]
+            arguments = map(_as_name, constraint.arguments)
+            names = [each for each in arguments if isinstance(each, Name)]
             if len(names) < len(constraint.arguments):
                 message = f"@{constraint.kind} takes names of properties"
                 self._report(Code.ANNOTATION_ARGUMENT, constraint.span, message)
@@ -82,12 +85,12 @@ class Constraints:
 
     def broken_by(self, name: str, value: Value) -> str | None:
         """Give the constraint that a value of a property breaks, if one does."""
-        for bounds in self.ranges:
-            if bounds.property == name and isinstance(value, int | float):
-                below = bounds.minimum is not None and value < bounds.minimum
-                above = bounds.maximum is not None and value > bounds.maximum
-                if below or above:
-                    return "range"
+        bounds = self.ranges.get(name)
+        if bounds is not None and isinstance(value, int | float):
+            below = bounds.minimum is not None and value < bounds.minimum
+            above = bounds.maximum is not None and value > bounds.maximum
+            if below or above:
+                return "range"
         for check in self.checks:
             if check.property == name and not pattern_found(check.pattern, str(value)):
                 return "check"
@@ -109,7 +112,7 @@ class Constraints:
             message = f"@{kind}({', '.join(columns)}) stands here twice"
             self._report(Code.REPEATED_ANNOTATION, span, message)
         else:
-            gathered.append(columns)
+            gathered[columns] = None
 
     def _set_key(self, columns: tuple[str, ...], span: Span) -> None:
         if self.place == "edge" and not set(_EDGE_ENDS) <= set(columns):
@@ -147,8 +150,8 @@ class Constraints:
             case (Name() as name, ast.RangeBounds() as bounds):
                 found = self._property(name)
                 if found is not None and self._range_fits(found, bounds):
-                    self.ranges.append(
-                        Range(property=name.text, minimum=bounds.minimum, maximum=bounds.maximum)
+                    self.ranges[name.text] = Range(
+                        property=name.text, minimum=bounds.minimum, maximum=bounds.maximum
                     )
             case _:
                 message = "@range takes a property and a range"
@@ -157,7 +160,7 @@ class Constraints:
     def _range_fits(self, found: Property, bounds: ast.RangeBounds) -> bool:
         least, most = bounds.minimum, bounds.maximum
         message = None
-        if found.type not in NUMBERS:
+        if not is_number(found.type):
             message = f"@range needs a number; '{found.name}' is {found.type}"
         elif least is None and most is None:
             message = "this range has no end at all"
@@ -165,7 +168,7 @@ class Constraints:
             message = f"this range is empty: {least} is greater than {most}"
         elif not all(_bound_fits(bound, found.type) for bound in (least, most)):
             message = f"the ends of this range do not fit {found.type}"
-        elif any(item.property == found.name for item in self.ranges):
+        elif found.name in self.ranges:
             message = f"'{found.name}' already has a range"
         if message is not None:
             self._report(Code.BAD_RANGE, bounds.span, message)
@@ -180,6 +183,8 @@ class Constraints:
                 if found.type != STRING:
                     message = f"@check needs a String; '{name.text}' is {found.type}"
                     self._report(Code.UNSUITABLE_PROPERTY, name.span, message)
+                elif self.problems.total >= MOST_PROBLEMS:
+                    return
                 elif (reason := pattern_problem(pattern)) is not None:
                     message = f"this is not an RE2 pattern: {reason}"
                     self._report(Code.BAD_PATTERN, literal.span, message)
@@ -192,6 +197,13 @@ class Constraints:
 
     def _report(self, code: Code, span: Span, message: str, hint: str | None = None) -> None:
         self.problems.report(code, span, message, hint)
+
+
+def _as_name(argument: ast.Argument) -> ast.Argument:
+    """Read `true` as the name of a property, which it may be."""
+    if isinstance(argument, Literal) and isinstance(argument.value, bool):
+        return Name(literal_text(argument.value), argument.span)
+    return argument
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -213,6 +225,7 @@ def compile_pattern(pattern: str) -> "re2._Regexp[str]":
     """Give the compiled RE2 pattern; raises `re2.error`."""
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MOST_PATTERN_BYTES
     return re2.compile(pattern, options=options)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TypeAlias
 
 
@@ -42,11 +43,16 @@ class ListType:
         return f"[{self.item}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EnumType:
     """One string out of a closed set; the set is sorted and has no value twice."""
 
     values: tuple[str, ...]
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The values, to look one up."""
+        return frozenset(self.values)
 
     def __str__(self) -> str:
         return f"enum({', '.join(self.values)})"
@@ -91,6 +97,16 @@ MOST_DIMENSIONS = 2**31 - 1
 def enum_of(values: Iterable[str]) -> EnumType:
     """Give the enum of these values, sorted and each once."""
     return EnumType(tuple(sorted(set(values))))
+
+
+def is_number(kind: object) -> bool:
+    """Tell whether values are numbers."""
+    return isinstance(kind, ScalarType) and kind in NUMBERS
+
+
+def is_integer(kind: object) -> bool:
+    """Tell whether values are whole numbers."""
+    return isinstance(kind, ScalarType) and kind in INTEGERS
 
 
 def is_text(kind: ValueType) -> bool:

@@ -1,7 +1,6 @@
 """Values: turns what JSON or Python gives into the value a type holds, or says why not."""
 
 import base64
-import binascii
 import math
 import re
 import struct
@@ -19,7 +18,7 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import listed, nearest_name
 
 Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["Value", ...]
 
@@ -49,8 +48,8 @@ def coerce(value: object, kind: ValueType) -> Value:
     match kind:
         case ScalarType(scalar):
             return _scalar(value, scalar)
-        case EnumType(values):
-            return _enum(value, values)
+        case EnumType():
+            return _enum(value, kind)
         case VectorType(dimension):
             return _vector(value, dimension)
         case ListType(item):
@@ -119,14 +118,15 @@ def _string(value: object) -> str:
     return value
 
 
-def _enum(value: object, values: tuple[str, ...]) -> str:
+def _enum(value: object, kind: EnumType) -> str:
+    values = kind.values
     if isinstance(value, str):
-        if value in values:
+        if value in kind.members:
             return value
         near = nearest_name(value, values)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise BadValue(f"{_shown(value)} is not one of {', '.join(values)}{hint}")
-    raise _mismatch(value, "one of " + ", ".join(values))
+        raise BadValue(f"{_shown(value)} is not one of {listed(values)}{hint}")
+    raise _mismatch(value, f"one of {listed(values)}")
 
 
 def _integer(value: object, scalar: Scalar) -> int:
@@ -196,7 +196,7 @@ def _blob(value: object) -> str | bytes:
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         raise BadValue("what follows base64: is not base64") from None
 
 

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from omnigraph.errors import StoreError
 from omnigraph.storage import layout
@@ -49,7 +51,7 @@ class Store:
     def _check_links(self) -> None:
         """Raise StoreError unless the file system has hard links, with which Lance commits."""
         folder = Path(self.root)
-        probe, link = (folder / f".probe-{os.getpid()}-{end}" for end in ("a", "b"))
+        probe, link = (folder / f".probe-{uuid4().hex}" for _ in range(2))
         try:
             folder.mkdir(parents=True, exist_ok=True)
             probe.touch()
@@ -59,7 +61,8 @@ class Store:
             raise StoreError(f"{self.root}: cannot be written with hard links: {reason}") from None
         finally:
             for path in (probe, link):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
 
 
 def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Store:

@@ -29,6 +29,7 @@ MOST_HANDLES = 256
 _INDEX_CACHE_BYTES = 256 << 20
 _METADATA_CACHE_BYTES = 64 << 20
 _BATCH_BYTES = 32 << 20
+_MOST_FLUSHED = 100_000
 _DETACHED = 1 << 63
 _NEWEST = 2**64 - 1
 
@@ -99,7 +100,8 @@ class Table:
         """Give the table without the rows of these ids."""
         with reported(f"cannot delete from {self.path}"):
             merge = self.dataset.merge_insert("id").when_matched_delete()
-            return self._detached(merge.execute_uncommitted(pa.table({"id": ids}))[0])
+            source = pa.table({"id": pc.unique(ids)})
+            return self._detached(merge.execute_uncommitted(source)[0])
 
     def overwritten(self, rows: Rows) -> "Table":
         """Give the table with these rows alone; its indexes stay declared."""
@@ -118,10 +120,6 @@ class Table:
     def files(self) -> set[str]:
         """Give the files and folders, below the store's root, that this version is made of."""
         return {f"{self.path}/{each}" for each in _files(self.dataset)}
-
-    def new_files(self, before: "Table") -> set[str]:
-        """Give the files that this version has and another has not."""
-        return self.files() - before.files()
 
     def _folded(self) -> "Table":
         operation = fold_operation(self, TABLE_LEVELS)
@@ -162,10 +160,16 @@ def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.U
 
 
 class Tables:
-    """All tables of one store: one Lance session, and handles kept by path and version."""
+    """All tables of one store: one Lance session, and handles kept by path and version.
 
-    def __init__(self, store: Store) -> None:
+    When durable, what a table that moves forward is made of is flushed before each commit that
+    names it, so that a loss of power can take the newest versions but never break one.
+    """
+
+    def __init__(self, store: Store, *, durable: bool = True) -> None:
         self.store = store
+        self.durable = durable
+        self._flushed: set[str] = set()
         self.options: dict[str, str] | None = dict(store.options) or None
         self._session = Session(_INDEX_CACHE_BYTES, _METADATA_CACHE_BYTES)
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
@@ -204,8 +208,11 @@ class Tables:
         except StorageError as failed:
             if "already exists" not in str(failed):
                 raise
-        table = self.newest(path)
-        if table is None or table.count() or not table.schema.equals(schema):
+        try:
+            table = self.newest(path)
+            if table is None or table.count() or not table.schema.equals(schema):
+                return None
+        except StorageError:
             return None
         return self._with_indexes(table, indexes)
 
@@ -225,9 +232,9 @@ class Tables:
 
     def newest(self, path: str) -> Table | None:
         """Give the newest version of a table that moves forward, or None when there is none."""
-        version = self._hinted(path) if self.store.is_local else None
-        if version is not None:
-            return self.open(path, version)
+        if self.store.is_local:
+            version = self._newest_local(path)
+            return None if version is None else self.open(path, version)
         try:
             with reported(f"cannot open {path}"):
                 dataset = lance.dataset(
@@ -239,8 +246,14 @@ class Tables:
             raise
         return self.remember(path, dataset)
 
-    def advance(self, table: Table, change: "LanceOperation.BaseOperation") -> Table:
-        """Commit a change after the version it was made for; raises Rejected when it clashes."""
+    def advance(
+        self, table: Table, change: LanceOperation.BaseOperation, files: Iterable[str] = ()
+    ) -> Table:
+        """Commit a change after the version it was made for; raises Rejected when it clashes.
+
+        `files` are those that the change adds.
+        """
+        self.sync(f"{table.path}/{each}" for each in files)
         with reported(f"cannot commit to {table.path}"):
             dataset = LanceDataset.commit(
                 table.dataset, change, read_version=table.version, storage_options=self.options
@@ -251,7 +264,7 @@ class Tables:
         """Append rows to a table that moves forward; they are visible at once."""
         with reported(f"cannot append to {table.path}"):
             written = table._written(rows)
-        return self.advance(table, LanceOperation.Append(written))
+        return self.advance(table, LanceOperation.Append(written), _data_files(written))
 
     def set_keys(self, table: Table, updates: Mapping[str, str | None]) -> Table:
         """Set or remove keys; raises Rejected when one of them changed after `table`."""
@@ -278,19 +291,48 @@ class Tables:
             operation = fold_operation(table, levels)
         if operation is None:
             return table
-        joined = self.advance(table, operation)
+        joined = self.advance(table, operation, _data_files(operation.new_fragments))
         reached("ledger folded")
         with reported(f"cannot index {table.path}"):
             added, replaced = segments_for_new(joined.dataset, indexes)
         if not added:
             return joined
-        return self.advance(joined, LanceOperation.CreateIndex(added, replaced))
+        segments = [f"_indices/{each.uuid}" for each in added]
+        indexed = self.advance(joined, LanceOperation.CreateIndex(added, replaced), segments)
+        reached("ledger indexed")
+        return indexed
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Make files survive a loss of power; an object store does so by itself."""
-        if self.store.is_local:
-            with reported("cannot flush to disk"):
-                sync(Path(self.store.root), paths)
+        """Make files survive a loss of power, those that this process has not flushed yet.
+
+        Does nothing unless durable, nor for an object store, which needs no flush.
+        """
+        if not (self.durable and self.store.is_local):
+            return
+        fresh = set(paths) - self._flushed
+        with reported("cannot flush to disk"):
+            sync(Path(self.store.root), fresh)
+        if len(self._flushed) > _MOST_FLUSHED:
+            self._flushed.clear()
+        self._flushed |= fresh
+
+    def sync_table(self, table: Table) -> None:
+        """Make a version of a table survive a loss of power."""
+        if self.durable and self.store.is_local:
+            self.sync(table.files())
+
+    def clear_blank(self, path: str) -> None:
+        """Remove the newest versions of a table that a loss of power left without content.
+
+        They were never acknowledged, but hold the numbers that the next versions need.
+        """
+        if not self.store.is_local:
+            return
+        for manifest in _newest_first(self._versions(path)):
+            if not _is_blank(manifest):
+                return
+            with reported(f"cannot clear {path}"):
+                manifest.unlink(missing_ok=True)
 
     def remember(self, path: str, dataset: LanceDataset) -> Table:
         """Keep a handle for later reads of the same version."""
@@ -312,19 +354,49 @@ class Tables:
         assert found is not None
         return found
 
-    def _hinted(self, path: str) -> int | None:
+    def _versions(self, path: str) -> Path:
+        return Path(self.store.root, path, "_versions")
+
+    def _newest_local(self, path: str) -> int | None:
         """Find the newest version on a local disk by Lance's hint and a look forward.
 
-        A listing grows with the history; this does not. None when the hint cannot be used.
+        A listing grows with the history, so it is the last resort: when a loss of power took
+        the hint, or the version that it names.
         """
-        folder = Path(self.store.root, path, "_versions")
+        folder = self._versions(path)
         try:
-            version = int(json.loads((folder / "latest_version_hint.json").read_bytes())["version"])
+            hint = (folder / "latest_version_hint.json").read_bytes()
+            version = int(json.loads(hint)["version"])
         except (OSError, ValueError, KeyError, TypeError):
-            return None
+            return _listed_version(folder)
         while (folder / _manifest_name(version + 1)).exists():
             version += 1
-        return version if (folder / _manifest_name(version)).exists() else None
+        newest = folder / _manifest_name(version)
+        return version if newest.exists() and not _is_blank(newest) else _listed_version(folder)
+
+
+def _listed_version(folder: Path) -> int | None:
+    """Give the newest version that has content, from a listing."""
+    whole = (each for each in _newest_first(folder) if not _is_blank(each))
+    found = next(whole, None)
+    return None if found is None else _NEWEST - int(found.stem)
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """Give the manifests of a table that moves forward; their names count down."""
+    return sorted(each for each in folder.glob("*.manifest") if each.stem.isdigit())
+
+
+def _is_blank(path: Path) -> bool:
+    """Tell whether a file is there and empty, as a loss of power leaves what was not flushed."""
+    try:
+        return path.stat().st_size == 0
+    except FileNotFoundError:
+        return False
+
+
+def _data_files(fragments: Iterable[FragmentMetadata]) -> list[str]:
+    return [f"data/{file.path}" for fragment in fragments for file in fragment.files]
 
 
 def _manifest_name(version: int) -> str:

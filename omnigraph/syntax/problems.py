@@ -1,12 +1,16 @@
 """Problems: what is found wrong in one text, bounded in number."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from omnigraph.errors import Code, Problem
 from omnigraph.span import Span
 
 MOST_PROBLEMS = 100
-_MOST_CANDIDATES = 2_000
+MOST_SUGGESTIONS = 20
+_MOST_CANDIDATES = 500
+_MOST_LISTED = 20
+_LONGEST_NAME = 64
 
 
 class Problems:
@@ -23,8 +27,11 @@ class Problems:
             self.items.append(Problem(code, message, span, hint))
 
     def nearest(self, name: str, known: Iterable[str]) -> str | None:
-        """Give a hint with the known name nearest to a misspelt one, if one is near."""
-        if len(self.items) >= MOST_PROBLEMS:
+        """Give a hint with the known name nearest to a misspelt one, if one is near.
+
+        Looking for it costs more than everything else, so only the first problems get one.
+        """
+        if len(self.items) >= MOST_SUGGESTIONS:
             return None
         found = nearest_name(name, known)
         return None if found is None else f"did you mean '{found}'?"
@@ -39,9 +46,20 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     # difflib costs 6 ms to import and is needed only when something is wrong
     from difflib import get_close_matches
 
-    candidates = list(known)[:_MOST_CANDIDATES]
+    if len(name) > _LONGEST_NAME:
+        return None
+    slack = 1 + len(name) // 3
+    alike = (each for each in known if abs(len(each) - len(name)) <= slack and each != name)
+    candidates = list(islice(alike, _MOST_CANDIDATES))
     folded = {candidate.casefold(): candidate for candidate in candidates}
-    if (exact := folded.get(name.casefold())) is not None and exact != name:
+    if (exact := folded.get(name.casefold())) is not None:
         return exact
     close = get_close_matches(name, candidates, n=1, cutoff=0.6)
     return close[0] if close else None
+
+
+def listed(names: Sequence[str]) -> str:
+    """Give names as a message lists them: the first ones, and how many more there are."""
+    shown = ", ".join(names[:_MOST_LISTED])
+    more = len(names) - _MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown

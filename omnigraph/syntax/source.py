@@ -1,5 +1,7 @@
 """Source: checks that a text can be read at all: encoding and size."""
 
+import codecs
+
 from omnigraph.errors import Code, Problem, SourceError
 from omnigraph.span import Source, Span
 
@@ -8,14 +10,14 @@ MOST_BYTES = 256 * 1024
 
 def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Source:
     """Give the source that UTF-8 bytes hold; a leading byte order mark is dropped."""
+    text = data.removeprefix(codecs.BOM_UTF8)
     try:
-        return Source(name, data.decode("utf-8-sig"))
+        return Source(name, text.decode())
     except UnicodeDecodeError as broken:
-        readable = Source(
-            name, data[: broken.start].decode("utf-8-sig") + "\N{REPLACEMENT CHARACTER}"
-        )
+        readable = Source(name, text[: broken.start].decode() + "\N{REPLACEMENT CHARACTER}")
         at = len(readable.text) - 1
-        message = f"byte {broken.start} is not UTF-8 ({broken.reason})"
+        byte = broken.start + len(data) - len(text)
+        message = f"byte {byte} is not UTF-8 ({broken.reason})"
         problem = Problem(code, message, Span(at, at + 1), "save the file as UTF-8")
         raise error([problem], source=readable) from None
 

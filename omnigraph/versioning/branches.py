@@ -7,6 +7,8 @@ from omnigraph.errors import (
     BranchNameError,
     BranchNotFoundError,
     HeadMovedError,
+    OutcomeUnknownError,
+    StorageError,
 )
 from omnigraph.storage.failures import Rejected
 from omnigraph.storage.steps import reached
@@ -50,6 +52,8 @@ def delete_branch(repository: Repository, name: str) -> None:
 
 def delete_system_branch(repository: Repository, name: str) -> None:
     """Remove one of the system's own branches."""
+    if not is_system(name):
+        raise BranchNameError(f"'{name}' is not the name of a system branch")
 
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         return {repository.manifest.head(name, ledger).name: None}
@@ -121,7 +125,16 @@ def _flip(
         except Rejected:
             continue
         reached("branch flipped")
-        if repository.durable:
-            repository.tables.sync(flipped.new_files(ledger))
+        _sync(repository, flipped)
         return wanted
     raise HeadMovedError("the branch moved again and again; nothing was changed")
+
+
+def _sync(repository: Repository, flipped: Table) -> None:
+    try:
+        repository.tables.sync_table(flipped)
+    except StorageError as failed:
+        raise OutcomeUnknownError(
+            f"the change is visible but could not be flushed: {failed.message}",
+            hint="it is lost if the machine loses power now",
+        ) from failed

@@ -41,10 +41,17 @@ def migrate(tables: Tables, ledger: Table) -> Table:
 
 
 def _mark_primary_key(tables: Tables, ledger: Table) -> Table:
-    """From 1 to 2: `object_id` carries the mark of a primary key, and the ledger its stamp."""
-    marked = tables.mark_column(ledger, "object_id", {PRIMARY_KEY: "true"})
-    reached("migration: column marked")
-    stamped = tables.set_schema_keys(marked, {STAMP: "2"})
+    """From 1 to 2: `object_id` carries the mark of a primary key, and the ledger its stamp.
+
+    Lance refuses to set the mark twice, so a step that was cut behind it goes on from there.
+    """
+    marks = ledger.schema.field("object_id").metadata or {}
+    if PRIMARY_KEY.encode() not in marks:
+        ledger = tables.mark_column(ledger, "object_id", {PRIMARY_KEY: "true"})
+        tables.sync_table(ledger)
+        reached("migration: column marked")
+    stamped = tables.set_schema_keys(ledger, {STAMP: "2"})
+    tables.sync_table(stamped)
     reached("migration: stamped")
     return stamped
 

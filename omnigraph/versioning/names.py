@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from omnigraph.errors import BranchNameError
+from omnigraph.versioning.ulid import is_ulid
 
 MAIN = "main"
 RUN_PREFIX = "__run__"
@@ -28,6 +29,8 @@ def new_branch_name(name: str) -> str:
     text = normalized(name)
     if text.startswith("__"):
         raise BranchNameError(f"'{text}' cannot name a branch: names with __ are the system's")
+    if is_ulid(text):
+        raise BranchNameError(f"'{text}' cannot name a branch: it has the form of a commit's id")
     return text
 
 

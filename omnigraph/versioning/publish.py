@@ -15,6 +15,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.history import is_ancestor
 from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.names import normalized
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Staged
 
@@ -29,7 +30,7 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
     """
     repository.check_writable()
     operation = staged.write_set.operation_id or repository.clock.ulid()
-    attempt = _Attempt(repository, branch, staged, operation)
+    attempt = _Attempt(repository, normalized(branch), staged, operation)
     for _ in range(RETRY_BUDGET):
         commit = attempt.run()
         if commit is not None:
@@ -54,22 +55,35 @@ class _Attempt:
         current = manifest.head_commit(self.branch, ledger)
         self._check_expected(current)
         commit = self._commit(current)
-        added, head = manifest.add(ledger, commit, self.staged.tables)
-        reached("commit written")
-        if self.repository.durable:
-            self.repository.tables.sync({*self.staged.new_files, *added.new_files(ledger)})
-            reached("commit synced")
+        self.repository.tables.sync(self.staged.files)
         try:
-            flipped = manifest.flip(ledger, {self.branch: head})
+            added, head = manifest.add(ledger, commit, self.staged.tables)
+            reached("commit written")
+            self.repository.tables.sync_table(added)
+            reached("commit synced")
+            flipped = self._flipped(ledger, commit, head)
         except Rejected:
             return None
-        except StorageError as failed:
-            flipped = self._settled(commit, head, failed)
         reached("head flipped")
         manifest.remember([commit])
-        if self.repository.durable:
-            self.repository.tables.sync(flipped.new_files(added))
+        self._sync_flip(flipped, commit)
         return commit
+
+    def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
+        try:
+            return self.repository.manifest.flip(ledger, {self.branch: head})
+        except StorageError as failed:
+            return self._settled(commit, head, failed)
+
+    def _sync_flip(self, flipped: Table, commit: Commit) -> None:
+        """Flush the flip itself; when that fails, the commit is visible but may not last."""
+        try:
+            self.repository.tables.sync_table(flipped)
+        except StorageError as failed:
+            raise OutcomeUnknownError(
+                f"commit {commit.id} is visible but could not be flushed: {failed.message}",
+                hint="it is lost if the machine loses power now",
+            ) from failed
 
     def _check_expected(self, current: Commit) -> None:
         base = self.staged.write_set.base.commit.tables

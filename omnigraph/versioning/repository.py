@@ -19,6 +19,7 @@ from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
 from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
@@ -40,7 +41,6 @@ class Repository:
     manifest: Manifest
     clock: Clock
     read_only: bool
-    durable: bool = True
     _catalogs: dict[str, Catalog] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -79,6 +79,16 @@ class Repository:
         """Give the text of an accepted schema."""
         return _read_schema(self.store, digest)["source"]
 
+    def restore_schema_files(self) -> None:
+        """Write the schema of `main` beside the tables, for people, when it is not there."""
+        if self.store.objects.read(layout.SCHEMA_IR):
+            return
+        digest = self.snapshot().commit.schema
+        stored = _read_schema(self.store, digest)
+        self.store.objects.write(layout.SCHEMA_SOURCE, stored["source"].encode())
+        self.store.objects.write(layout.SCHEMA_IR, stored["ir"].encode())
+        self.tables.sync([layout.SCHEMA_SOURCE, layout.SCHEMA_IR])
+
     def check_writable(self) -> None:
         """Raise ReadOnlyError when the graph was opened for reading only."""
         if self.read_only:
@@ -99,11 +109,13 @@ def create(
     Everything is written first; the ledger, made in one atomic step, is what makes it a graph.
     """
     store = store_at(uri)
-    tables, clock = Tables(store), clock or Clock()
+    tables, clock = Tables(store, durable=durable), clock or Clock()
     if tables.newest(layout.MANIFEST) is not None:
         raise GraphExistsError(f"there is a graph at {store.root} already")
     store.check()
+    tables.clear_blank(layout.MANIFEST)
     digest = write_schema(store, catalog, source)
+    reached("schema written")
     types: list[StoredType] = [*catalog.nodes.values(), *catalog.edges.values()]
     states = {stored.identity: _create_table(tables, stored) for stored in types}
     first = Commit(
@@ -118,16 +130,17 @@ def create(
         tables=states,
         actor=actor,
     )
-    if durable:
-        opened = [tables.open(state.path, state.version) for state in states.values()]
-        tables.sync({layout.schema_path(digest)}.union(*(each.files() for each in opened)))
+    tables.sync([layout.schema_path(digest)])
+    for state in states.values():
+        tables.sync_table(tables.open(state.path, state.version))
+    reached("tables synced")
     if not tables.create_ledger(layout.MANIFEST, new_ledger(first)):
         raise GraphExistsError(f"there is a graph at {store.root} already")
-    if durable:
-        tables.sync(Manifest(tables).newest().files())
-    store.objects.write(layout.SCHEMA_SOURCE, source.encode())
-    store.objects.write(layout.SCHEMA_IR, encode_catalog(catalog).encode())
-    return Repository(store, tables, Manifest(tables), clock, read_only=False, durable=durable)
+    tables.sync_table(Manifest(tables).newest())
+    reached("ledger synced")
+    repository = Repository(store, tables, Manifest(tables), clock, read_only=False)
+    repository.restore_schema_files()
+    return repository
 
 
 def open_repository(
@@ -139,21 +152,26 @@ def open_repository(
 ) -> Repository:
     """Open a graph; for writing, the store is checked and an older format brought forward."""
     store = store_at(uri)
-    tables = Tables(store)
+    tables = Tables(store, durable=durable)
     manifest = Manifest(tables)
     newest = manifest.newest()
     check_format(newest)
+    repository = Repository(store, tables, manifest, clock or Clock(), read_only)
     if not read_only:
         store.check()
+        tables.clear_blank(layout.MANIFEST)
         migrate(tables, newest)
-    return Repository(store, tables, manifest, clock or Clock(), read_only, durable)
+        repository.restore_schema_files()
+    return repository
 
 
 def write_schema(store: Store, catalog: Catalog, source: str) -> str:
     """Store an accepted schema under the digest of its content, and give the digest."""
     text = json.dumps({"source": source, "ir": encode_catalog(catalog)}, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    store.objects.create(layout.schema_path(digest), text.encode())
+    path, data = layout.schema_path(digest), text.encode()
+    if not store.objects.create(path, data) and store.objects.read(path) != data:
+        store.objects.write(path, data)
     return digest
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, TableState
+from omnigraph.versioning.names import normalized
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -72,11 +73,12 @@ class Staged:
 
     write_set: WriteSet
     tables: Mapping[str, TableState]
-    new_files: frozenset[str] = field(repr=False, default=frozenset())
+    files: frozenset[str] = field(repr=False, default=frozenset())
 
 
 def stage(write_set: WriteSet, branch: str) -> Staged:
     """Write every table of a write set on top of its pinned version."""
+    branch = normalized(branch)
     states: dict[str, TableState] = {}
     files: set[str] = set()
     for key, writes in write_set.writes.items():
@@ -86,9 +88,9 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
             states[key] = adopted[-1]
             continue
         after = _written(before, writes)
-        files |= after.new_files(before)
+        files |= after.files() if write_set.base.tables.durable else set()
         states[key] = TableState(before.path, after.version, after.count(), branch)
-    return Staged(write_set=write_set, tables=states, new_files=frozenset(files))
+    return Staged(write_set=write_set, tables=states, files=frozenset(files))
 
 
 def _written(table: Table, writes: Iterable[TableWrite]) -> Table:

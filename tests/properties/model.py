@@ -1,0 +1,71 @@
+"""Model: a graph of people made of plain dicts; slow, obvious, and what the real one must equal."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tests.properties.persons import Persons
+
+Edges: TypeAlias = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything in a graph at one commit."""
+
+    persons: Persons = field(default_factory=dict)
+    edges: Edges = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One commit: where it came from and what it left behind."""
+
+    id: str
+    parents: tuple[str, ...]
+    version: int
+    state: State
+
+
+class Model:
+    """All commits, and where each branch stands."""
+
+    def __init__(self, first: str) -> None:
+        self.points = {first: Point(first, (), 0, State())}
+        self.heads = {"main": first}
+
+    def head(self, branch: str) -> Point:
+        """Give the commit at which a branch stands."""
+        return self.points[self.heads[branch]]
+
+    def commit(self, branch: str, new: str, state: State, merged: str | None = None) -> None:
+        """Move a branch on to a new commit."""
+        parents = (self.heads[branch],) if merged is None else (self.heads[branch], merged)
+        version = max(self.points[each].version for each in parents) + 1
+        self.points[new] = Point(new, parents, version, state)
+        self.heads[branch] = new
+
+    def log(self, branch: str) -> Iterator[Point]:
+        """Give the commits of a branch, newest first."""
+        point = self.head(branch)
+        while point.parents:
+            yield point
+            point = self.points[point.parents[0]]
+        yield point
+
+    def merge_bases(self, one: str, other: str) -> set[str]:
+        """Give the common ancestors that are not ancestors of another common ancestor."""
+        common = self.ancestors(one) & self.ancestors(other)
+        older = {up for each in common for up in self.ancestors(each) if up != each}
+        return common - older
+
+    def ancestors(self, commit: str) -> set[str]:
+        """Give a commit and all that it came from."""
+        found: set[str] = set()
+        waiting = [commit]
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting += self.points[current].parents
+        return found

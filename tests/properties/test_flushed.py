@@ -1,0 +1,70 @@
+"""Whatever an acknowledged commit needs has been flushed to disk, whoever wrote it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omnigraph.graph import Graph
+from omnigraph.graph import open as open_graph
+from omnigraph.storage import durable, steps
+from omnigraph.storage.table import Table
+from omnigraph.versioning.writes import Append
+from tests.sample import PERSON, new_graph, people, write
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[Path]]:
+    """Give the files that were really flushed so far."""
+    seen: set[Path] = set()
+    flush = durable._flush
+
+    def watched(path: Path) -> None:
+        flush(path)
+        seen.add(path)
+
+    monkeypatch.setattr(durable, "_flush", watched)
+    yield seen
+    steps.observer = None
+
+
+def unflushed(graph: Graph, flushed: set[Path]) -> list[Path]:
+    """Give the files of the ledger and of `main` that a loss of power could take."""
+    snapshot = graph.snapshot()
+    tables: list[Table] = [snapshot.table(key) for key in snapshot.commit.tables]
+    tables.append(graph.repository.manifest.newest())
+    needed = (Path(graph.uri, each) for table in tables for each in table.files())
+    files = (each for path in needed for each in (path.iterdir() if path.is_dir() else [path]))
+    return [each for each in files if each not in flushed]
+
+
+def test_what_a_fold_rewrites_is_flushed(tmp_path: Path, flushed: set[Path]) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+
+    for number in range(20):
+        write(graph, {PERSON: (Append(people({f"k{number}": number})),)})
+
+    assert unflushed(graph, flushed) == []
+
+
+def test_what_another_writer_left_in_the_ledger_is_flushed(
+    tmp_path: Path, flushed: set[Path]
+) -> None:
+    graph = new_graph(tmp_path / "g", durable=True)
+    steps.observer = _end_at_commit_written
+    with pytest.raises(Crash):
+        write(open_graph(graph.uri), {PERSON: (Append(people({"ann": 1})),)})
+    steps.observer = None
+
+    write(graph, {PERSON: (Append(people({"bob": 2})),)})
+
+    assert unflushed(graph, flushed) == []
+
+
+def _end_at_commit_written(step: str) -> None:
+    if step == "commit written":
+        raise Crash(step)
