@@ -3,6 +3,10 @@
 import pytest
 from hypothesis import settings
 
+from tests.stores import bucket, lane, moto, seaweedfs, standin
+
+__all__ = ["bucket", "lane", "moto", "seaweedfs", "standin"]
+
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("tests")
 

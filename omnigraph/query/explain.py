@@ -151,7 +151,7 @@ def _scan(scan: plan.NodeScan) -> list[str]:
     if scan.point is not None:
         values = ", ".join(map(expr_text, scan.point.values))
         point = f"{'key' if scan.point.by_key else 'id'} = {values}"
-    target = f"{_variable(scan.variable)}: {'|'.join(scan.types)}"
+    target = f"{_variable(scan.variable)}: {_types(scan.types)}"
     return ["NodeScan", target, point, *_details(scan.filters, scan.columns, scan.counted)]
 
 
@@ -162,13 +162,18 @@ def _expand(expand: plan.Expand) -> list[str]:
     hops = "" if (expand.hops.minimum, expand.hops.maximum) == (1, 1) else hops_text(expand.hops)
     target = _variable(expand.target)
     if not expand.closes:
-        target += f": {'|'.join(expand.types)}"
+        target += f": {_types(expand.types)}"
     road = " ".join(part for part in (_variable(expand.source), edges, hops, target) if part)
     named = [] if expand.edge_variable is None else [f"as {_variable(expand.edge_variable)}"]
     edge_details = _details(expand.edge_filters, expand.edge_columns, counted=False, of="edge ")
     closes = ["closes"] if expand.closes else []
     details = _details(expand.filters, expand.columns, expand.counted)
     return ["Expand", road, *named, *edge_details, *closes, *details]
+
+
+def _types(types: tuple[str, ...]) -> str:
+    shown = "|".join(types[:_SHOWN_ITEMS])
+    return shown if len(types) <= _SHOWN_ITEMS else f"{shown}|… ({len(types)} types)"
 
 
 def _details(

@@ -26,6 +26,8 @@ def reported(doing: str) -> Iterator[None]:
     except CommitConflictError as lost:
         raise Rejected(str(lost)) from lost
     except (OSError, RuntimeError, ValueError, ObjectError) as failed:
+        if "Incompatible transaction" in str(failed):
+            raise Rejected(str(failed)) from failed
         raise StorageError(f"{doing}: {_brief(failed)}") from failed
     except BaseException as failed:
         if type(failed).__name__ != _PANIC:

@@ -6,7 +6,7 @@ MANIFEST = "__manifest"
 TOPOLOGY = "_topology"
 SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"
-PROBES = "_probes"
+ASIDE = "_aside"
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
 

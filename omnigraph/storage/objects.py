@@ -52,6 +52,23 @@ class Objects:
         with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
             obstore.delete(self.store, path)
 
+    def names(self, folder: str) -> list[str]:
+        """Give the names of all objects below a folder, relative to it."""
+        with reported(f"cannot list {folder}"):
+            listed = obstore.list(self.store, f"{folder}/").collect()
+        return sorted(each["path"].removeprefix(f"{folder}/") for each in listed)
+
+    def copy(self, source: str, target: str) -> None:
+        """Write an object with the content of another."""
+        data = self.read(source)
+        assert data is not None
+        self.write(target, data)
+
+    def delete_all(self, folder: str) -> None:
+        """Remove everything below a folder."""
+        for name in self.names(folder):
+            self.delete(f"{folder}/{name}")
+
     def honours_create(self, folder: str) -> bool:
         """Tell whether creating an object twice is refused the second time."""
         path = f"{folder}/{uuid4().hex}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 from uuid import uuid4
 
 from omnigraph.errors import StoreError
@@ -42,7 +42,7 @@ class Store:
     def check(self) -> None:
         """Raise StoreError unless the store refuses to create what exists already."""
         self._check_links() if self.is_local else None
-        if not self.objects.honours_create(layout.PROBES):
+        if not self.objects.honours_create(layout.ASIDE):
             raise StoreError(
                 f"{self.root}: the store overwrites objects that should only be created",
                 hint="commits need a store that honours If-None-Match on writes",
@@ -68,26 +68,37 @@ class Store:
 def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Store:
     """Give the store of a URI: a local path, `file://`, `s3://`, `gs://` or `az://`."""
     text = os.fspath(uri)
-    scheme, separator, _ = text.partition("://")
+    scheme, separator, rest = text.partition("://")
+    scheme = scheme.lower()
     if not separator:
         return Store(_absolute(text), is_local=True)
     if scheme == "file":
-        return Store(_absolute(unquote(urlsplit(text).path)), is_local=True)
+        host, _, path = rest.partition("/")
+        if host not in ("", "localhost") or not path:
+            raise StoreError(
+                f"{text}: a file URI names a path and no host", hint="write file:///path"
+            )
+        return Store(_absolute(unquote(f"/{path}")), is_local=True)
     if scheme in ("http", "https"):
         hint = "a server is reached with its own client, not as a store"
         raise StoreError(f"{text}: HTTP is not a store", hint=hint)
     if scheme not in _REMOTE:
         hint = "give a path or file://, s3://, gs:// or az://"
         raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=hint)
+    if not rest.partition("/")[0]:
+        raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")
     variables = os.environ if environment is None else environment
     options = _s3_options(variables) if scheme == "s3" else {}
-    return Store(text.rstrip("/"), is_local=False, options=options)
+    return Store(f"{scheme}://{rest.rstrip('/')}", is_local=False, options=options)
 
 
 def _absolute(path: str) -> str:
     if not path or "\0" in path:
         raise StoreError("the path of the graph is empty or holds a null character")
-    return str(Path(path).expanduser().absolute()).rstrip("/") or "/"
+    try:
+        return str(Path(path).expanduser().absolute())
+    except RuntimeError as failed:
+        raise StoreError(f"{path}: {failed}") from None
 
 
 def _s3_options(variables: Mapping[str, str]) -> dict[str, str]:

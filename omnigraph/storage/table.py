@@ -4,8 +4,10 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
+from uuid import uuid4
 
 import lance
 import pyarrow as pa
@@ -16,8 +18,9 @@ from lance.fragment import FragmentMetadata, write_fragments
 from lance.lance import _Session as Session
 
 from omnigraph.errors import StorageError
+from omnigraph.storage import layout
 from omnigraph.storage.durable import sync
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import Rejected, reported
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.indexes import IndexSpec, create_empty, segment_folders, segments_for_new
 from omnigraph.storage.steps import reached
@@ -30,6 +33,7 @@ _INDEX_CACHE_BYTES = 256 << 20
 _METADATA_CACHE_BYTES = 64 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
+_MOST_INDEX_ATTEMPTS = 1_000
 _DETACHED = 1 << 63
 _NEWEST = 2**64 - 1
 
@@ -196,18 +200,8 @@ class Tables:
 
         None when something else lies there: another writer's table, or what a crash left.
         """
-        try:
-            with reported(f"cannot create {path}"):
-                lance.write_dataset(
-                    schema.empty_table(),
-                    self.store.uri(path),
-                    mode="create",
-                    storage_options=self.options,
-                )
-                reached("table created")
-        except StorageError as failed:
-            if "already exists" not in str(failed):
-                raise
+        if self.create_exclusively(path, schema.empty_table()):
+            reached("table created")
         try:
             table = self.newest(path)
             if table is None or table.count() or not table.schema.equals(schema):
@@ -216,19 +210,29 @@ class Tables:
             return None
         return self._with_indexes(table, indexes)
 
-    def create_ledger(self, path: str, rows: pa.Table) -> bool:
-        """Make a table with its first rows, in one atomic step; False when there is one."""
+    def create_exclusively(self, path: str, rows: pa.Table) -> bool:
+        """Make a table with its first rows in one atomic step; False when there is one.
+
+        Lance's own creation overwrites a table that somebody else makes meanwhile. So the table
+        is made aside and its files are put in place, the manifest of version 1 as the last and
+        only if there is none.
+        """
+        aside = f"{layout.ASIDE}/{uuid4().hex}"
+        objects = self.store.objects
         try:
             with reported(f"cannot create {path}"):
-                lance.write_dataset(
-                    rows, self.store.uri(path), mode="create", storage_options=self.options
-                )
-        except StorageError as failed:
-            if "already exists" in str(failed):
-                return False
-            raise
-        reached("ledger created")
-        return True
+                lance.write_dataset(rows, self.store.uri(aside), storage_options=self.options)
+            first = f"_versions/{_manifest_name(1)}"
+            for name in objects.names(aside):
+                if name != first and not name.endswith("latest_version_hint.json"):
+                    objects.copy(f"{aside}/{name}", f"{path}/{name}")
+            manifest = objects.read(f"{aside}/{first}")
+            assert manifest is not None
+            # A store may answer "exists" to the second try of a request whose reply was lost.
+            created = objects.create(f"{path}/{first}", manifest)
+            return created or objects.read(f"{path}/{first}") == manifest
+        finally:
+            objects.delete_all(aside)
 
     def newest(self, path: str) -> Table | None:
         """Give the newest version of a table that moves forward, or None when there is none."""
@@ -344,15 +348,20 @@ class Tables:
         return table
 
     def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
-        with reported(f"cannot index {table.path}"):
+        """Make the indexes that an empty table lacks; another process may be doing the same."""
+        wanted = list(indexes)
+        for _ in range(_MOST_INDEX_ATTEMPTS):
             present = {each.name for each in table.dataset.describe_indices()}
-            for spec in indexes:
-                if spec.name not in present:
-                    create_empty(table.dataset, spec)
-                    reached("index created")
-        found = self.newest(table.path)
-        assert found is not None
-        return found
+            missing = [spec for spec in wanted if spec.name not in present]
+            if not missing:
+                return table
+            with suppress(Rejected), reported(f"cannot index {table.path}"):
+                create_empty(table.dataset, missing[0])
+                reached("index created")
+            found = self.newest(table.path)
+            assert found is not None
+            table = found
+        raise StorageError(f"cannot index {table.path}: others change it again and again")
 
     def _versions(self, path: str) -> Path:
         return Path(self.store.root, path, "_versions")

@@ -40,25 +40,17 @@ def create_system_branch(repository: Repository, name: str, source: str = MAIN) 
 
 
 def delete_branch(repository: Repository, name: str) -> None:
-    """Remove a branch; its commits stay as long as something else keeps them."""
+    """Remove a branch; its commits can still be read by their ids."""
     given = normalized(name)
     _refuse_fixed(given, "deleted")
-
-    def updates(ledger: Table) -> Mapping[str, Head | None]:
-        return {repository.manifest.head(given, ledger).name: None}
-
-    _flip(repository, updates)
+    _delete(repository, given)
 
 
 def delete_system_branch(repository: Repository, name: str) -> None:
     """Remove one of the system's own branches."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-
-    def updates(ledger: Table) -> Mapping[str, Head | None]:
-        return {repository.manifest.head(name, ledger).name: None}
-
-    _flip(repository, updates)
+    _delete(repository, name)
 
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
@@ -76,6 +68,16 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     made = _flip(repository, updates)[wanted]
     assert made is not None
     return made
+
+
+def _delete(repository: Repository, name: str) -> None:
+    def updates(ledger: Table) -> Mapping[str, Head | None]:
+        head = repository.manifest.head(name, ledger)
+        repository.tables.sync_table(repository.manifest.retire(ledger, head))
+        reached("branch retired")
+        return {head.name: None}
+
+    _flip(repository, updates)
 
 
 def _create(repository: Repository, name: str, source: str) -> Head:
@@ -118,16 +120,35 @@ def _flip(
     repository.check_writable()
     manifest = repository.manifest
     for _ in range(RETRY_BUDGET):
-        ledger = manifest.newest()
-        wanted = updates(ledger)
         try:
-            flipped = manifest.flip(ledger, wanted)
+            ledger = manifest.newest()
+            wanted = updates(ledger)
+            flipped = _flipped(repository, ledger, wanted)
         except Rejected:
             continue
         reached("branch flipped")
         _sync(repository, flipped)
         return wanted
     raise HeadMovedError("the branch moved again and again; nothing was changed")
+
+
+def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | None]) -> Table:
+    """Flip heads; when there is no answer, find out whether it was done."""
+    manifest = repository.manifest
+    try:
+        return manifest.flip(ledger, wanted)
+    except StorageError as failed:
+        try:
+            settled = manifest.settled()
+        except StorageError:
+            raise OutcomeUnknownError(
+                f"the store failed while changing a branch: {failed.message}",
+                hint="list the branches before repeating the change",
+            ) from failed
+        heads = manifest.heads(settled)
+        if all(heads.get(fold(name)) == head for name, head in wanted.items()):
+            return settled
+        raise
 
 
 def _sync(repository: Repository, flipped: Table) -> None:

@@ -60,7 +60,7 @@ def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, .
     bases: list[Commit] = []
     while any(not marks[waiting] & _STALE for _, waiting in queue):
         _, commit_id = heapq.heappop(queue)
-        commit, mark = repository.commit(commit_id), marks[commit_id]
+        commit, mark = walk.commit(commit_id), marks[commit_id]
         if mark == _BOTH:
             bases.append(commit)
             mark |= _STALE
@@ -80,7 +80,7 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
     known = repository.manifest.commits([ancestor], walk.ledger).get(ancestor)
     if known is None:
         return False
-    waiting, seen = [repository.commit(descendant)], {descendant}
+    waiting, seen = [walk.commit(descendant)], {descendant}
     while waiting:
         commit = waiting.pop()
         if commit.id == ancestor:
@@ -98,6 +98,13 @@ class _Walk:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self.ledger: Table = repository.manifest.newest()
+
+    def commit(self, commit_id: str) -> Commit:
+        """Give a commit that another one led to."""
+        found = self._repository.manifest.commits([commit_id], self.ledger).get(commit_id)
+        if found is None:
+            raise CommitNotFoundError(f"commit {commit_id} is gone")
+        return found
 
     def parents(self, commit: Commit) -> list[Commit]:
         """Give the parents of a commit, the one on its own branch first."""

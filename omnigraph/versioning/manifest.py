@@ -29,7 +29,8 @@ _MOST_COMMITS = 4_096
 _BRANCH = "branch/"
 _COMMIT = "graph_commit"
 _FENCE = "fence"
-_INDEXES = tuple(IndexSpec(each, IndexKind.BTREE) for each in ("object_id", "location"))
+_LOOKED_UP = ("object_id", "location", "table_key")
+_INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
 
 
@@ -109,6 +110,28 @@ class Manifest:
         self.remember(found.values())
         return found
 
+    def is_published(self, commit_id: str, at: Table) -> bool:
+        """Tell whether a branch ever stood at a commit.
+
+        The record of an attempt that failed is in the ledger too, but no head points to it, and
+        nothing was built on it: everything names as its parent what was a head at the time.
+        """
+        if any(head.commit == commit_id for head in self.heads(at).values()):
+            return True
+        children = at.scan(["object_id"], pc.field("table_key") == _object_id(commit_id))
+        return bool(children.num_rows)
+
+    def retire(self, at: Table, head: Head) -> Table:
+        """Note where a branch stood that is about to be deleted."""
+        row = {
+            "object_id": f"retired:{head.name}@{head.commit}",
+            "object_type": "table_tombstone",
+            "table_key": _object_id(head.commit),
+            "table_version": head.version,
+            "table_branch": head.name,
+        }
+        return self._tables.add_rows(at, pa.Table.from_pylist([row], schema=at.schema))
+
     def knows(self, ids: Iterable[str]) -> bool:
         """Tell whether all these commits are at hand without a read."""
         with self._lock:
@@ -148,8 +171,14 @@ class Manifest:
         except Rejected:
             return self.newest()
 
-    def fence(self) -> Table:
-        """Take the next place in the ledger, so that no earlier attempt can still get it."""
+    def settled(self) -> Table:
+        """Give the newest ledger, in which no earlier attempt can still appear.
+
+        On an object store a lost request may still be on its way. Any other commit to the ledger
+        takes the place that it needs.
+        """
+        if self._tables.store.is_local:
+            return self.newest()
         try:
             return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
         except Rejected:
@@ -206,6 +235,7 @@ def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa
         "object_type": _COMMIT,
         "location": _place(commit.version),
         "metadata": _encoded(commit),
+        "table_key": None if commit.parent is None else _object_id(commit.parent),
         "base_objects": [_object_id(parent) for parent in commit.parents],
         "table_version": commit.version,
         "table_branch": commit.branch,
@@ -225,9 +255,14 @@ def _object_id(commit_id: str) -> str:
     return f"commit:{commit_id}"
 
 
+def first_commit(at: Table) -> str:
+    """Give the id of the commit with which a graph began."""
+    stored: bytes = (at.schema.metadata or {}).get(FIRST_COMMIT.encode(), b"")
+    return stored.decode()
+
+
 def _first_head(at: Table) -> Head:
-    stored = (at.schema.metadata or {}).get(FIRST_COMMIT.encode(), b"").decode()
-    return Head(MAIN, stored, 0, 0)
+    return Head(MAIN, first_commit(at), 0, 0)
 
 
 def _matching(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:

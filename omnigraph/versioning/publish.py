@@ -13,7 +13,6 @@ from omnigraph.storage.failures import Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState
-from omnigraph.versioning.history import is_ancestor
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import normalized
 from omnigraph.versioning.repository import Repository
@@ -73,7 +72,7 @@ class _Attempt:
         try:
             return self.repository.manifest.flip(ledger, {self.branch: head})
         except StorageError as failed:
-            return self._settled(commit, head, failed)
+            return self._settled(commit, failed)
 
     def _sync_flip(self, flipped: Table, commit: Commit) -> None:
         """Flush the flip itself; when that fails, the commit is visible but may not last."""
@@ -112,22 +111,17 @@ class _Attempt:
             message=write_set.message,
         )
 
-    def _settled(self, commit: Commit, head: Head, failed: StorageError) -> Table:
-        """Find out whether a flip without an answer was made, and keep it from coming late.
-
-        On an object store the lost request may still be on its way. Any other commit to the
-        ledger takes the place that it needs, so after one the answer is final.
-        """
+    def _settled(self, commit: Commit, failed: StorageError) -> Table:
+        """Find out whether a flip without an answer was made."""
         manifest = self.repository.manifest
         try:
-            ledger = manifest.newest() if self.repository.store.is_local else manifest.fence()
-            landed = manifest.head(self.branch, ledger)
-            if landed == head or is_ancestor(self.repository, commit.id, landed.commit):
+            ledger = manifest.settled()
+            if manifest.is_published(commit.id, ledger):
                 return ledger
         except StorageError as again:
             raise OutcomeUnknownError(
                 f"the store failed while publishing commit {commit.id}: {again.message}",
-                hint=f"look for commit {commit.id} before repeating the change",
+                hint="look for it in the log of the branch before repeating the change",
             ) from failed
         raise failed
 

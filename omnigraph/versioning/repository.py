@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from omnigraph.errors import (
     CommitNotFoundError,
     GraphExistsError,
+    OutcomeUnknownError,
     ReadOnlyError,
     SchemaIrError,
     StorageError,
@@ -24,7 +25,7 @@ from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
-from omnigraph.versioning.manifest import Manifest, new_ledger
+from omnigraph.versioning.manifest import Manifest, first_commit, new_ledger
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
@@ -55,9 +56,10 @@ class Repository:
         return self.pinned(self.commit(target))
 
     def commit(self, commit_id: str) -> Commit:
-        """Give the commit of an id."""
-        found = self.manifest.commits([commit_id], self.manifest.newest()).get(commit_id)
-        if found is None:
+        """Give the commit of an id, one at which some branch stands or stood."""
+        ledger = self.manifest.newest()
+        found = self.manifest.commits([commit_id], ledger).get(commit_id)
+        if found is None or not self.manifest.is_published(commit_id, ledger):
             raise CommitNotFoundError(f"no commit '{commit_id}'")
         return found
 
@@ -134,13 +136,33 @@ def create(
     for state in states.values():
         tables.sync_table(tables.open(state.path, state.version))
     reached("tables synced")
-    if not tables.create_ledger(layout.MANIFEST, new_ledger(first)):
-        raise GraphExistsError(f"there is a graph at {store.root} already")
-    tables.sync_table(Manifest(tables).newest())
-    reached("ledger synced")
     repository = Repository(store, tables, Manifest(tables), clock, read_only=False)
-    repository.restore_schema_files()
+    _begin(repository, first)
     return repository
+
+
+def _begin(repository: Repository, first: Commit) -> None:
+    """Create the ledger, which makes it a graph; what fails after that cannot undo it."""
+    tables, root = repository.tables, repository.store.root
+    try:
+        made = tables.create_exclusively(layout.MANIFEST, new_ledger(first))
+    except StorageError:
+        newest = tables.newest(layout.MANIFEST)
+        made = newest is not None and first_commit(newest) == first.id
+        if not made:
+            raise
+    if not made:
+        raise GraphExistsError(f"there is a graph at {root} already")
+    reached("ledger created")
+    try:
+        tables.sync_table(repository.manifest.newest())
+        reached("ledger synced")
+        repository.restore_schema_files()
+    except StorageError as failed:
+        raise OutcomeUnknownError(
+            f"the graph at {root} was made but not completed: {failed.message}",
+            hint="opening it for writing completes it",
+        ) from failed
 
 
 def open_repository(

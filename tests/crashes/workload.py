@@ -96,7 +96,7 @@ def make_first_format(root: str) -> None:
     unstamped = {b"omnigraph:first_commit": first.id.encode()}
     schema = rows.schema.set(0, unmarked).with_metadata(unstamped)
     tables = Tables(store_at(root))
-    assert tables.create_ledger(layout.MANIFEST, rows.cast(schema))
+    assert tables.create_exclusively(layout.MANIFEST, rows.cast(schema))
     repository = Repository(store_at(root), tables, Manifest(tables), Clock(), read_only=False)
     for number in (1, 2):
         perform(root, Graph(repository), Operation(Kind.WRITE, number))

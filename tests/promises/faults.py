@@ -1,0 +1,140 @@
+"""Faults: breaks chosen calls into Lance, the object store and the disk, before or after them."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Literal, TypeAlias
+
+import lance
+import obstore
+import pytest
+from lance import LanceDataset, LanceOperation
+from lance.dataset import MergeInsertBuilder
+from lance.fragment import LanceFragment
+
+from omnigraph.errors import ConflictError, OutcomeUnknownError, StorageError
+from omnigraph.storage import table
+
+When: TypeAlias = Literal["before", "after"]
+Plan: TypeAlias = Callable[["Call"], When | None]
+Outcome: TypeAlias = Literal["done", "failed", "unknown"]
+
+_CALLS: tuple[tuple[Any, str], ...] = (
+    (LanceDataset, "commit"),
+    (LanceDataset, "to_table"),
+    (LanceDataset, "count_rows"),
+    (LanceDataset, "create_scalar_index"),
+    (LanceDataset, "create_index_uncommitted"),
+    (LanceDataset, "merge_existing_index_segments"),
+    (LanceFragment, "to_table"),
+    (MergeInsertBuilder, "execute_uncommitted"),
+    (lance, "dataset"),
+    (lance, "write_dataset"),
+    (table, "write_fragments"),
+    (obstore, "put"),
+    (obstore, "get"),
+    (obstore, "delete"),
+    (os, "fsync"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: its place among all calls, what was called, and the head keys it would flip."""
+
+    number: int
+    name: str
+    flips: tuple[str, ...] = ()
+
+
+@dataclass
+class Faults:
+    """Every call goes through here; the plan says which of them break, and when."""
+
+    plan: Plan = lambda _: None
+    seen: list[Call] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def broken(self, plan: Plan) -> Iterator[list[Call]]:
+        """Break calls by a plan while the block runs; gives the calls made in it."""
+        self.seen, self.plan = [], plan
+        try:
+            yield self.seen
+        finally:
+            self.plan = _healthy
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        """Put this in front of every call that storage makes."""
+        for owner, name in _CALLS:
+            original = getattr(owner, name)
+            label = f"{getattr(owner, '__name__', owner)}.{name}"
+            wrapped = self._wrapped(original, label)
+            is_static = isinstance(vars(owner).get(name), staticmethod)
+            patch.setattr(owner, name, staticmethod(wrapped) if is_static else wrapped)
+
+    def _wrapped(self, original: Callable[..., Any], label: str) -> Callable[..., Any]:
+        @wraps(original)
+        def call(*given: Any, **named: Any) -> Any:
+            with self._lock:
+                noted = Call(len(self.seen), label, _flipped([*given, *named.values()]))
+                self.seen.append(noted)
+                when = self.plan(noted)
+            if when == "before":
+                raise OSError(f"injected before {label}")
+            result = original(*given, **named)
+            if when == "after":
+                raise OSError(f"injected after {label}")
+            return result
+
+        return call
+
+
+def at(number: int, when: When) -> Plan:
+    """Break one call by its number."""
+    return lambda call: when if call.number == number else None
+
+
+def flip(when: When) -> Plan:
+    """Break every call that flips the head of a branch."""
+    return lambda call: when if call.flips else None
+
+
+def flip_and_all_later(when: When) -> Plan:
+    """Break the first flip, and then everything."""
+    down = False
+
+    def plan(call: Call) -> When | None:
+        nonlocal down
+        if down:
+            return "before"
+        down = bool(call.flips)
+        return when if down else None
+
+    return plan
+
+
+def outcome(change: Callable[[], object]) -> Outcome:
+    """Give what the caller was told about a change."""
+    try:
+        change()
+    except (StorageError, ConflictError):
+        return "failed"
+    except OutcomeUnknownError:
+        return "unknown"
+    return "done"
+
+
+def _healthy(_: Call) -> None:
+    return None
+
+
+def _flipped(given: list[Any]) -> tuple[str, ...]:
+    """Give the keys of heads that a commit sets or removes."""
+    changes = [each for each in given if isinstance(each, LanceOperation.UpdateConfig)]
+    maps = [each.table_metadata_updates for each in changes if each.table_metadata_updates]
+    keys = [key for each in maps for key in (each.updates or {})]
+    return tuple(key for key in keys if key.startswith("branch/"))
