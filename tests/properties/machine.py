@@ -194,14 +194,16 @@ class GraphMachine(RuleBasedStateMachine):
             assert commit.parents == (self.model.heads[branch],)
             self.model.commit(branch, commit.id, state)
 
-    @rule(name=st.sampled_from(NAMES[1:]))
-    def end_after_a_branch_flipped(self, name: str) -> None:
+    @rule(name=st.sampled_from(NAMES[1:]), last=st.integers(0, 1))
+    def end_in_the_middle_of_a_branch(self, name: str, last: int) -> None:
         if name in self.model.heads:
-            self.until(0, lambda: self.graph.delete_branch(name))
-            del self.model.heads[name]
+            seen = self.until(last, lambda: self.graph.delete_branch(name))
+            if "branch flipped" in seen:
+                del self.model.heads[name]
         else:
-            self.until(0, lambda: self.graph.create_branch(name))
-            self.model.heads[name] = self.model.heads["main"]
+            seen = self.until(last, lambda: self.graph.create_branch(name))
+            if "branch flipped" in seen:
+                self.model.heads[name] = self.model.heads["main"]
         self.reopen(durable=False)
 
     # What is asked.
