@@ -18,9 +18,9 @@ class Level:
 _MIB = 1 << 20
 TABLE_LEVELS = (
     Level(64, _MIB, 4),
-    Level(1_024, 8 * _MIB, 4),
-    Level(16_384, 32 * _MIB, 4),
-    Level(131_072, 64 * _MIB, 8),
+    Level(1_024, 8 * _MIB, 2),
+    Level(16_384, 32 * _MIB, 2),
+    Level(131_072, 64 * _MIB, 4),
 )
 MANIFEST_LEVELS = (Level(1_024, 8 * _MIB, 16), Level(65_536, 64 * _MIB, 16))
 MOST_DELETED = 0.2

@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
@@ -29,8 +30,8 @@ from omnigraph.storage.store import Store
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
 
 MOST_HANDLES = 256
-_INDEX_CACHE_BYTES = 256 << 20
-_METADATA_CACHE_BYTES = 64 << 20
+_INDEX_CACHE_BYTES = 128 << 20
+_METADATA_CACHE_BYTES = 32 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
@@ -54,7 +55,7 @@ class Table:
     def schema(self) -> pa.Schema:
         return self.dataset.schema
 
-    @property
+    @cached_property
     def metadata(self) -> Mapping[str, str]:
         """The keys that `set_keys` wrote, as of this version."""
         found: dict[str, str] = self.dataset.metadata

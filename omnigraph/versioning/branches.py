@@ -73,8 +73,10 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
 def _delete(repository: Repository, name: str) -> None:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(name, ledger)
-        repository.tables.sync_table(repository.manifest.retire(ledger, head))
-        reached("branch retired")
+        here = repository.manifest.standing_at(head.commit, ledger)
+        if all(other.name == head.name for other in here):
+            repository.tables.sync_table(repository.manifest.retire(ledger, head))
+            reached("branch retired")
         return {head.name: None}
 
     _flip(repository, updates)
@@ -99,7 +101,7 @@ def _start(repository: Repository, name: str, source: str, ledger: Table) -> Hea
 
 
 def _refuse_taken(repository: Repository, name: str, ledger: Table) -> None:
-    taken = repository.manifest.heads(ledger).get(fold(name))
+    taken = repository.manifest.twin(name, ledger)
     if taken is not None:
         same = taken.name == name
         hint = None if same else f"'{taken.name}' differs only in upper and lower case"

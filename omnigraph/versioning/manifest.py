@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -76,16 +76,29 @@ class Manifest:
     def head(self, branch: str, at: Table) -> Head:
         """Give the head of one branch."""
         name = normalized(branch)
-        value = at.metadata.get(_BRANCH + fold(name))
-        if value is not None:
-            found = Head(*json.loads(value))
-            if found.name == name:
-                return found
-        elif name == MAIN:
-            return _first_head(at)
+        found = self.twin(name, at)
+        if found is not None and found.name == name:
+            return found
         near = nearest_name(name, [head.name for head in self.heads(at).values()])
         hint = f"did you mean '{near}'?" if near else None
         raise BranchNotFoundError(f"no branch '{name}'", hint=hint)
+
+    def twin(self, name: str, at: Table) -> Head | None:
+        """Give the head of the branch that has a name, or one that differs only in case."""
+        value = at.metadata.get(_BRANCH + fold(name))
+        if value is not None:
+            return Head(*json.loads(value))
+        return _first_head(at) if fold(name) == MAIN else None
+
+    def standing_at(self, commit_id: str, at: Table) -> Iterator[Head]:
+        """Give the heads of the branches that stand at a commit."""
+        if _BRANCH + MAIN not in at.metadata and first_commit(at) == commit_id:
+            yield _first_head(at)
+        for key, value in at.metadata.items():
+            if key.startswith(_BRANCH) and commit_id in value:
+                head = Head(*json.loads(value))
+                if head.commit == commit_id:
+                    yield head
 
     def head_commit(self, branch: str, at: Table) -> Commit:
         """Give the commit at which a branch stands."""
@@ -116,7 +129,7 @@ class Manifest:
         The record of an attempt that failed is in the ledger too, but no head points to it, and
         nothing was built on it: everything names as its parent what was a head at the time.
         """
-        if any(head.commit == commit_id for head in self.heads(at).values()):
+        if any(self.standing_at(commit_id, at)):
             return True
         children = at.scan(["object_id"], pc.field("table_key") == _object_id(commit_id))
         return bool(children.num_rows)
