@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup demo test check bench fuzz lock format clean
+.PHONY: help setup demo test check bench fuzz crashes races histories lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -37,6 +37,15 @@ bench: $(STAMP) ## Measure speed and store the run under bench/results
 
 fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
 	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000
+
+crashes: $(STAMP) ## The long crash campaign: ten thousand cuts
+	$(BIN)/python -m tests.crashes.campaign --cuts 10000
+
+races: $(STAMP) ## The long races: 8 processes with 500 writes each
+	$(BIN)/python -m tests.races.campaign --processes 8 --writes 500
+
+histories: $(STAMP) ## The long run of the model: random histories of a graph
+	$(BIN)/python -m tests.properties.campaign --examples 2000
 
 format: $(STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .

@@ -224,9 +224,11 @@ class Tables:
             with reported(f"cannot create {path}"):
                 lance.write_dataset(rows, self.store.uri(aside), storage_options=self.options)
             first = f"_versions/{_manifest_name(1)}"
-            for name in objects.names(aside):
-                if name != first and not name.endswith("latest_version_hint.json"):
-                    objects.copy(f"{aside}/{name}", f"{path}/{name}")
+            hint = "_versions/latest_version_hint.json"
+            names = [each for each in objects.names(aside) if each not in (first, hint)]
+            for name in names:
+                objects.copy(f"{aside}/{name}", f"{path}/{name}")
+            self.sync(f"{path}/{name}" for name in names)
             manifest = objects.read(f"{aside}/{first}")
             assert manifest is not None
             # A store may answer "exists" to the second try of a request whose reply was lost.
