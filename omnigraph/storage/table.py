@@ -131,7 +131,7 @@ class Table:
         return self if operation is None else self._detached(operation)
 
     def _indexed(self) -> "Table":
-        added, replaced = segments_for_new(self.dataset)
+        added, replaced = segments_for_new(self._tables.private(self))
         if not added:
             return self
         return self._detached(LanceOperation.CreateIndex(added, replaced))
@@ -188,13 +188,14 @@ class Tables:
                 self._handles.move_to_end((path, version))
                 return found
         with reported(f"cannot open {path} at version {version}"):
-            dataset = lance.dataset(
-                self.store.uri(path),
-                version=version,
-                storage_options=self.options,
-                session=self._session,
-            )
-        return self.remember(path, dataset)
+            return self.remember(path, self._opened(path, version))
+
+    def private(self, table: Table) -> LanceDataset:
+        """Open a version once more, for a call that changes the handle it is made on.
+
+        Building an index does, and no other thread can use the handle meanwhile.
+        """
+        return self._opened(table.path, table.version)
 
     def create(self, path: str, schema: pa.Schema, indexes: Iterable[IndexSpec]) -> Table | None:
         """Make an empty table with its indexes, or give an empty one just like it.
@@ -301,7 +302,7 @@ class Tables:
         joined = self.advance(table, operation, _data_files(operation.new_fragments))
         reached("ledger folded")
         with reported(f"cannot index {table.path}"):
-            added, replaced = segments_for_new(joined.dataset, indexes)
+            added, replaced = segments_for_new(self.private(joined), indexes)
         if not added:
             return joined
         segments = [f"_indices/{each.uuid}" for each in added]
@@ -350,6 +351,14 @@ class Tables:
                 self._handles.popitem(last=False)
         return table
 
+    def _opened(self, path: str, version: int) -> LanceDataset:
+        return lance.dataset(
+            self.store.uri(path),
+            version=version,
+            storage_options=self.options,
+            session=self._session,
+        )
+
     def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
         """Make the indexes that an empty table lacks; another process may be doing the same."""
         wanted = list(indexes)
@@ -359,7 +368,7 @@ class Tables:
             if not missing:
                 return table
             with suppress(Rejected), reported(f"cannot index {table.path}"):
-                create_empty(table.dataset, missing[0])
+                create_empty(self.private(table), missing[0])
                 reached("index created")
             found = self.newest(table.path)
             assert found is not None

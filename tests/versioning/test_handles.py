@@ -1,0 +1,39 @@
+"""Handles that threads share are never used for a call that changes them."""
+
+from pathlib import Path
+
+import lance
+import pytest
+
+from omnigraph.storage import table as storage
+from omnigraph.versioning.writes import Append
+from tests.sample import PERSON, new_graph, people, write
+
+
+def test_an_index_is_built_on_a_handle_that_nobody_else_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = new_graph(tmp_path / "g")
+    kept = graph.repository.tables._handles
+    build = storage.segments_for_new
+    built: list[bool] = []
+
+    def watched(dataset: lance.LanceDataset, *more: object) -> object:
+        built.append(any(each.dataset is dataset for each in kept.values()))
+        return build(dataset, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(storage, "segments_for_new", watched)
+    for number in range(20):
+        write(graph, {PERSON: (Append(people({f"k{number}": number})),)})
+
+    assert built
+    assert not any(built)
+
+
+def test_a_kept_handle_stays_at_its_version(tmp_path: Path) -> None:
+    graph = new_graph(tmp_path / "g")
+    for number in range(20):
+        write(graph, {PERSON: (Append(people({f"k{number}": number})),)})
+
+    kept = graph.repository.tables._handles
+    assert {table.dataset.version == version for (_, version), table in kept.items()} == {True}
