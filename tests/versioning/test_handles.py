@@ -5,6 +5,7 @@ from pathlib import Path
 import lance
 import pytest
 
+from omnigraph.storage import indexes
 from omnigraph.storage import table as storage
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, new_graph, people, write
@@ -15,7 +16,7 @@ def test_an_index_is_built_on_a_handle_that_nobody_else_has(
 ) -> None:
     graph = new_graph(tmp_path / "g")
     kept = graph.repository.tables._handles
-    build = storage.segments_for_new
+    build = indexes.segments_for_new
     built: list[bool] = []
 
     def watched(dataset: lance.LanceDataset, *more: object) -> object:
