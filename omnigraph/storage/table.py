@@ -29,9 +29,9 @@ from omnigraph.storage.store import Store
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
 
-MOST_HANDLES = 256
-_INDEX_CACHE_BYTES = 128 << 20
-_METADATA_CACHE_BYTES = 32 << 20
+MOST_HANDLES = 64
+_INDEX_CACHE_BYTES = 64 << 20
+_METADATA_CACHE_BYTES = 16 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
