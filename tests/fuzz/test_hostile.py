@@ -16,7 +16,7 @@ from tests.fuzz.limits import TooSlow, seconds
 from tests.fuzz.target import check_error
 
 # One second is meant; machines that run tests vary.
-MOST_SECONDS = 3.0
+MOST_SECONDS = 8.0
 
 
 @pytest.mark.parametrize("name", HOSTILE)
