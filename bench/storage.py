@@ -8,6 +8,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import lance
@@ -55,7 +56,7 @@ def _history(root: Path, commits: int) -> dict[str, object]:
     times: list[float] = []
     reads: list[float] = []
     for number in range(1, commits + 1):
-        times.append(_timed(lambda number=number: _upsert(graph, number)))  # type: ignore[misc]
+        times.append(_timed(partial(_upsert, graph, number)))
         if any(0 <= checkpoint - number < WINDOW for checkpoint in checkpoints):
             _point_read(graph, "p1")
             reads.append(_timed(lambda: _point_read(graph, "p1")))
@@ -117,8 +118,8 @@ def _branches(root: Path, types: int, rows: int, branches: int) -> dict[str, obj
 def _create_and_delete(graph: Graph, what: str) -> dict[str, object]:
     created, deleted = [], []
     for number in range(40):
-        created.append(_timed(lambda number=number: graph.create_branch(f"b{number}")))  # type: ignore[misc]
-        deleted.append(_timed(lambda number=number: graph.delete_branch(f"b{number}")))  # type: ignore[misc]
+        created.append(_timed(partial(graph.create_branch, f"b{number}")))
+        deleted.append(_timed(partial(graph.delete_branch, f"b{number}")))
     return {f"create_branch_{what}": _timing(created), f"delete_branch_{what}": _timing(deleted)}
 
 

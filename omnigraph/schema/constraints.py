@@ -244,5 +244,5 @@ def _unsuitable(kind: str, found: Property) -> str | None:
 def _bound_fits(bound: int | float | None, kind: ValueType) -> bool:
     if bound is None or kind in FLOATS:
         return True
-    least, most = INTEGER_BOUNDS[kind]  # type: ignore[index]
+    least, most = INTEGER_BOUNDS[kind]
     return isinstance(bound, int) and least <= bound <= most

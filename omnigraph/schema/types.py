@@ -82,7 +82,7 @@ F64 = ScalarType(Scalar.F64)
 DATE = ScalarType(Scalar.DATE)
 DATETIME = ScalarType(Scalar.DATETIME)
 
-INTEGER_BOUNDS = {
+INTEGER_BOUNDS: dict[ValueType, tuple[int, int]] = {
     I32: (-(2**31), 2**31 - 1),
     I64: (-(2**63), 2**63 - 1),
     U32: (0, 2**32 - 1),

@@ -3,7 +3,6 @@
 from omnigraph.schema.identity import fnv1a64
 
 MANIFEST = "__manifest"
-TOPOLOGY = "_topology"
 SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"
 ASIDE = "_aside"

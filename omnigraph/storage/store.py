@@ -41,7 +41,8 @@ class Store:
 
     def check(self) -> None:
         """Raise StoreError unless the store refuses to create what exists already."""
-        self._check_links() if self.is_local else None
+        if self.is_local:
+            self._check_links()
         if not self.objects.honours_create(layout.ASIDE):
             raise StoreError(
                 f"{self.root}: the store overwrites objects that should only be created",

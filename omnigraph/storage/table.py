@@ -73,16 +73,6 @@ class Table:
         with reported(f"cannot read {self.path}"):
             return self.dataset.to_table(columns=_listed(columns), filter=where)
 
-    def stream(
-        self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
-    ) -> pa.RecordBatchReader:
-        """Give the rows that meet a condition, batch by batch."""
-        with reported(f"cannot read {self.path}"):
-            scanner = self.dataset.scanner(
-                columns=_listed(columns), filter=where, batch_size_bytes=_BATCH_BYTES
-            )
-            return scanner.to_reader()
-
     def fragment(self, number: int, columns: Sequence[str]) -> pa.Table | None:
         """Give the rows of one fragment, or None when this version has no such fragment."""
         with reported(f"cannot read {self.path}"):

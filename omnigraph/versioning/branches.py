@@ -15,7 +15,7 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, fold, is_system, new_branch_name, normalized
-from omnigraph.versioning.publish import RETRY_BUDGET
+from omnigraph.versioning.publish import RETRY_BUDGET, sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
 
@@ -129,7 +129,7 @@ def _flip(
         except Rejected:
             continue
         reached("branch flipped")
-        _sync(repository, flipped)
+        sync_flip(repository, flipped, "the change")
         return wanted
     raise HeadMovedError("the branch moved again and again; nothing was changed")
 
@@ -151,13 +151,3 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
         if all(heads.get(fold(name)) == head for name, head in wanted.items()):
             return settled
         raise
-
-
-def _sync(repository: Repository, flipped: Table) -> None:
-    try:
-        repository.tables.sync_table(flipped)
-    except StorageError as failed:
-        raise OutcomeUnknownError(
-            f"the change is visible but could not be flushed: {failed.message}",
-            hint="it is lost if the machine loses power now",
-        ) from failed

@@ -7,8 +7,6 @@ from omnigraph.errors import BranchNameError
 from omnigraph.versioning.ulid import is_ulid
 
 MAIN = "main"
-RUN_PREFIX = "__run__"
-SCHEMA_LOCK = "__schema_apply_lock__"
 MOST_BYTES = 200
 
 _FORBIDDEN = re.compile(r"[\s~^:?*\[\\\"'<>|%#]|\.\.|//|@\{")

@@ -40,6 +40,17 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
     )
 
 
+def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
+    """Flush a flip; when that fails, what it made is visible but may not last."""
+    try:
+        repository.tables.sync_table(flipped)
+    except StorageError as failed:
+        raise OutcomeUnknownError(
+            f"{what} is visible but could not be flushed: {failed.message}",
+            hint="it is lost if the machine loses power now",
+        ) from failed
+
+
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     repository: Repository
@@ -65,7 +76,7 @@ class _Attempt:
             return None
         reached("head flipped")
         manifest.remember([commit])
-        self._sync_flip(flipped, commit)
+        sync_flip(self.repository, flipped, f"commit {commit.id}")
         return commit
 
     def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
@@ -73,16 +84,6 @@ class _Attempt:
             return self.repository.manifest.flip(ledger, {self.branch: head})
         except StorageError as failed:
             return self._settled(commit, failed)
-
-    def _sync_flip(self, flipped: Table, commit: Commit) -> None:
-        """Flush the flip itself; when that fails, the commit is visible but may not last."""
-        try:
-            self.repository.tables.sync_table(flipped)
-        except StorageError as failed:
-            raise OutcomeUnknownError(
-                f"commit {commit.id} is visible but could not be flushed: {failed.message}",
-                hint="it is lost if the machine loses power now",
-            ) from failed
 
     def _check_expected(self, current: Commit) -> None:
         base = self.staged.write_set.base.commit.tables
