@@ -34,6 +34,7 @@ check: $(STAMP) ## Lint, format, types and layers
 bench: $(STAMP) ## Measure speed and store the run under bench/results
 	$(BIN)/python -m bench.compile
 	$(BIN)/python -m bench.storage
+	$(BIN)/python -m bench.pipeline
 
 fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
 	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from omnigraph.engine.run import Budget
     from omnigraph.errors import (
         ConflictError,
         InputError,
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
         QueryError,
         SchemaError,
         StorageError,
+        ViolationsError,
     )
-    from omnigraph.graph import Graph, init, open  # noqa: A004
+    from omnigraph.graph import Graph, View, init, open  # noqa: A004
+    from omnigraph.pipeline.session import SparkSettings
     from omnigraph.query.compile import compile_queries, compile_query
     from omnigraph.query.explain import explain_json, explain_text
     from omnigraph.query.lint import LintReport, lint_queries
     from omnigraph.query.params import bind_params
     from omnigraph.query.plan import MutationPlan, ReadPlan
+    from omnigraph.result import Result
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.compile import compile_schema
     from omnigraph.schema.printer import print_schema
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
 _HOMES = {
+    "Budget": "omnigraph.engine.run",
     "Catalog": "omnigraph.schema.catalog",
     "Commit": "omnigraph.versioning.commit",
     "ConflictError": "omnigraph.errors",
@@ -46,10 +51,14 @@ _HOMES = {
     "Problem": "omnigraph.errors",
     "QueryError": "omnigraph.errors",
     "ReadPlan": "omnigraph.query.plan",
+    "Result": "omnigraph.result",
     "SchemaError": "omnigraph.errors",
     "Snapshot": "omnigraph.versioning.snapshot",
     "Source": "omnigraph.span",
+    "SparkSettings": "omnigraph.pipeline.session",
     "StorageError": "omnigraph.errors",
+    "View": "omnigraph.graph",
+    "ViolationsError": "omnigraph.errors",
     "bind_params": "omnigraph.query.params",
     "compile_queries": "omnigraph.query.compile",
     "compile_query": "omnigraph.query.compile",
@@ -63,6 +72,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Budget",
     "Catalog",
     "Commit",
     "ConflictError",
@@ -76,10 +86,14 @@ __all__ = [
     "Problem",
     "QueryError",
     "ReadPlan",
+    "Result",
     "SchemaError",
     "Snapshot",
     "Source",
+    "SparkSettings",
     "StorageError",
+    "View",
+    "ViolationsError",
     "__version__",
     "bind_params",
     "compile_queries",

@@ -8,6 +8,8 @@
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
     │   ├── UnreadableError       a file cannot be read
+    │   ├── ConfigError           a configuration file is wrong
+    │   ├── ViolationsError       records break the rules of their types
     │   ├── StoreError            the place named cannot hold a graph
     │   ├── BranchNameError       the name cannot be that of a branch
     │   ├── ReadOnlyError         the graph was opened for reading only
@@ -24,6 +26,11 @@
     │   └── HeadMovedError        the branch moved again and again while publishing to it
     ├── StorageError              the disk or object store failed; nothing was done
     ├── OutcomeUnknownError       the store failed so that nobody can tell whether it was done
+    ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
+    ├── EmbeddingError            no vector could be made of a text; nothing was done
+    ├── BudgetError               a query needs more time, rows or memory than it may take
+    ├── ResultOverflowError       a number of a result does not fit its type
+    ├── CancelledError            what was asked for was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
     └── UnavailableError          this release cannot do that
 
@@ -46,7 +53,7 @@ _WIDEST_LINE = 160
 
 
 class Code(StrEnum):
-    """Every stable code of a problem in a schema, a query or its parameters."""
+    """Every stable code of a problem in a schema, a query, its parameters or records."""
 
     SCHEMA_SYNTAX = "S000"
     SCHEMA_CAP = "S001"
@@ -107,6 +114,22 @@ class Code(StrEnum):
     NULL_PARAM = "P3"
     PARAM_TYPE = "P4"
     PARAM_BOUND = "P5"
+
+    RECORD_SYNTAX = "V1"
+    RECORD_SHAPE = "V2"
+    RECORD_TYPE = "V3"
+    RECORD_FIELD = "V4"
+    REPEATED_FIELD = "V5"
+    REQUIRED_VALUE = "V6"
+    VALUE_TYPE = "V7"
+    VALUE_ENUM = "V8"
+    VALUE_RANGE = "V9"
+    VALUE_CHECK = "V10"
+    REPEATED_KEY = "V11"
+    EXISTING_KEY = "V12"
+    UNIQUE_VALUE = "V13"
+    MISSING_ENDPOINT = "V14"
+    CARDINALITY = "V15"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +258,75 @@ class UnreadableError(InputError):
     code = "unreadable"
 
 
+class ConfigError(InputError):
+    """A configuration file is wrong."""
+
+    code = "config_invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One record that breaks a rule: where it stands, which field, and why.
+
+    `line` counts from 1; of a row that no file holds, `id` says which it is.
+    """
+
+    code: Code
+    reason: str
+    type: str | None = None
+    field: str | None = None
+    id: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    def render(self) -> str:
+        """Give the violation as one line of text."""
+        place = "" if self.file is None else f"{self.file}:{self.line}: "
+        what = ".".join(each for each in (self.type, self.field) if each is not None)
+        row = "" if self.id is None else f" of '{self.id}'"
+        return f"error[{self.code}]: {place}{what}{row}{': ' if what else ''}{self.reason}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the violation as a JSON object."""
+        return {
+            "code": str(self.code),
+            "file": self.file,
+            "line": self.line,
+            "type": self.type,
+            "id": self.id,
+            "field": self.field,
+            "reason": self.reason,
+        }
+
+
+class ViolationsError(InputError):
+    """Records break the rules of their types; nothing was written."""
+
+    def __init__(self, violations: Sequence[Violation], *, total: int) -> None:
+        first = violations[0]
+        more = "" if total == 1 else f" (and {total - 1} more)"
+        message = first.render().partition(": ")[2]
+        super().__init__(f"{message}{more}")
+        self.code = str(first.code)
+        self.violations = tuple(violations)
+        self.total = total
+
+    def render(self) -> str:
+        parts = [violation.render() for violation in self.violations]
+        if self.total > len(self.violations):
+            parts.append(f"… and {self.total - len(self.violations)} more")
+        many = "1 violation" if self.total == 1 else f"{self.total} violations"
+        parts.append(f"{many}; nothing was written")
+        return "\n".join(parts)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            **super().to_json(),
+            "violations": [violation.to_json() for violation in self.violations],
+            "violation_count": self.total,
+        }
+
+
 class StoreError(InputError):
     """The place named cannot hold a graph."""
 
@@ -344,6 +436,40 @@ class OutcomeUnknownError(OmniGraphError):
     """The store failed so that nobody can tell whether it was done."""
 
     code = "outcome_unknown"
+
+
+class SparkError(OmniGraphError):
+    """Spark cannot start, or a job on it failed; nothing was done."""
+
+    code = "spark_failed"
+
+
+class EmbeddingError(OmniGraphError):
+    """No vector could be made of a text; nothing was done."""
+
+    code = "embedding_failed"
+
+
+class BudgetError(OmniGraphError):
+    """A query needs more time, rows or memory than it may take."""
+
+    code = "budget_exceeded"
+
+    def __init__(self, message: str, *, limit: str) -> None:
+        super().__init__(message, hint=f"give it more {limit}, or ask for less")
+        self.limit = limit
+
+
+class ResultOverflowError(OmniGraphError):
+    """A number of a result does not fit its type."""
+
+    code = "overflow"
+
+
+class CancelledError(OmniGraphError):
+    """What was asked for was cancelled; nothing was done."""
+
+    code = "cancelled"
 
 
 class FormatError(OmniGraphError):

@@ -1,13 +1,43 @@
 """Graph: the handle on a graph that a user holds; it only delegates."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Unpack
 
 import pyarrow.compute as pc
 
-from omnigraph.errors import Code, SchemaError, UnreadableError
+from omnigraph.engine.cache import Cache
+from omnigraph.engine.read import read
+from omnigraph.engine.reader import Reader
+from omnigraph.engine.run import Budget, Run
+from omnigraph.errors import Code, InputError, QueryError, SchemaError, UnreadableError
+from omnigraph.pipeline.choice import runner_for
+from omnigraph.pipeline.export import (
+    Exported,
+    ExportHow,
+    Selection,
+    export_folder,
+    export_lines,
+    export_options,
+    plan_export,
+)
+from omnigraph.pipeline.ingest import Ingested, target_of
+from omnigraph.pipeline.ingest import ingest as run_ingest
+from omnigraph.pipeline.inputs import Data, sources_of
+from omnigraph.pipeline.load import Loaded, Target
+from omnigraph.pipeline.load import load as run_load
+from omnigraph.pipeline.options import LoadHow, LoadMode, LoadOptions, options_of
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.sources import Source as SourceFile
+from omnigraph.pipeline.spool import spool
+from omnigraph.query.compile import compile_query
+from omnigraph.query.params import bind_params
+from omnigraph.query.plan import ReadPlan
+from omnigraph.result import Result
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.schema.compile import compile_schema
@@ -19,12 +49,47 @@ from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository, create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
 
+_DERIVED_BYTES = 1 << 30
+
+
+class View:
+    """A graph at one commit; it can be read, and never changes."""
+
+    def __init__(self, snapshot: Snapshot, derived: Cache, budget: Budget) -> None:
+        self.snapshot = snapshot
+        self._derived = derived
+        self._budget = budget
+
+    def __repr__(self) -> str:
+        return f"View({self.snapshot.commit.id!r})"
+
+    def query(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Result:
+        """Run a read; keywords are the parameters of the query.
+
+        A `Path` is a file of queries and a `str` is their text; a name is needed when there are
+        several.
+        """
+        plan = compile_query(_query_source(source), self.snapshot.catalog, name)
+        if not isinstance(plan, ReadPlan):
+            raise InputError(f"{plan.name} is a mutation", hint="a read begins with match")
+        run = Run(
+            reader=Reader(self.snapshot, self._derived),
+            params=bind_params(plan, params),
+            now=datetime.now(UTC),
+            budget=self._budget,
+            environment=os.environ,
+        )
+        return Result(plan.name, read(run, plan))
+
 
 class Graph:
     """A graph on a store: its branches, its history and its snapshots."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
+        self._derived = Cache(_DERIVED_BYTES)
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
@@ -91,6 +156,87 @@ class Graph:
         """Give a commit by its id."""
         return self.repository.commit(commit_id)
 
+    def load(
+        self,
+        data: Data,
+        *,
+        branch: str = MAIN,
+        type: str | None = None,  # noqa: A002 - the word of the command line
+        **how: Unpack[LoadHow],
+    ) -> Loaded:
+        """Load rows into a branch as one commit, or raise ViolationsError and change nothing.
+
+        `data` is a path or several, JSON lines as text or a stream of them, a frame of one
+        `type`, or frames by the names of their types. The mode is `append` (the default),
+        `merge` or `overwrite`.
+        """
+        options = options_of(how, LoadMode.APPEND)
+        target = Target(branch, self.repository.snapshot(branch))
+        with self._job(data, type, target, options) as (sources, runner):
+            return run_load(self.repository, target, sources, runner, options)
+
+    def ingest(
+        self,
+        data: Data,
+        *,
+        branch: str,
+        base: str = MAIN,
+        type: str | None = None,  # noqa: A002 - the word of the command line
+        **how: Unpack[LoadHow],
+    ) -> Ingested:
+        """Load rows into a branch, which is made from `base` by the same commit if need be.
+
+        The mode is `merge` unless given otherwise.
+        """
+        options = options_of(how, LoadMode.MERGE)
+        target = target_of(self.repository, branch, base)
+        with self._job(data, type, target, options) as (sources, runner):
+            return run_ingest(self.repository, target, base, sources, runner, options)
+
+    def export(
+        self, target: str = MAIN, *, types: Sequence[str] = (), tables: Sequence[str] = ()
+    ) -> Iterator[bytes]:
+        """Give the rows of a branch or commit as JSON lines, many at a time.
+
+        Nodes come first, then edges, by type and by id, so equal graphs give equal bytes.
+        """
+        selection = Selection(tuple(types), tuple(tables))
+        return export_lines(self.snapshot(target), selection)
+
+    def export_to(
+        self, folder: str | os.PathLike[str], target: str = MAIN, **how: Unpack[ExportHow]
+    ) -> Exported:
+        """Write the rows of a branch or commit as files of a new or empty folder.
+
+        The format is `jsonl` (the default) or `parquet`.
+        """
+        options = export_options(how)
+        pinned = Target(target, self.snapshot(target))
+        plan = plan_export(pinned, folder, options.selection, options.format)
+        runner = runner_for(options.engine, options.spark, plan.size)
+        return export_folder(plan, runner, options.progress)
+
+    @contextmanager
+    def _job(
+        self, data: Data, type_name: str | None, target: Target, options: LoadOptions
+    ) -> Iterator[tuple[list[SourceFile], Runner]]:
+        """Give the sources of a load and who runs it; what was laid down for it is removed."""
+        self.repository.check_writable()
+        with spool(self.repository.store) as laid:
+            sources = sources_of(data, type_name, target.snapshot.catalog, laid)
+            size = sum(source.file.size for source in sources)
+            yield sources, runner_for(options.engine, options.spark, size)
+
+    def at(self, target: str = MAIN, *, budget: Budget | None = None) -> View:
+        """Give a branch where it stands now, or a commit, to read from."""
+        return View(self.snapshot(target), self._derived, budget or Budget())
+
+    def query(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Result:
+        """Run a read on `main` as it stands now; `at` gives other branches and commits."""
+        return self.at().query(source, name, **params)
+
     def merge_base(self, one: str, other: str) -> Commit:
         """Give the newest commit that two branches or commits came from."""
         ids = [self.snapshot(each).commit.id for each in (one, other)]
@@ -116,13 +262,22 @@ def open(  # noqa: A001 - read as omnigraph.open
 
 
 def _schema_source(schema: str | Path | Source) -> Source:
-    if isinstance(schema, Source):
-        return schema
     if isinstance(schema, str):
         return Source("<schema>", schema)
+    if isinstance(schema, Source):
+        return schema
+    return decode(str(schema), _bytes(schema), SchemaError, Code.SCHEMA_SYNTAX)
+
+
+def _query_source(queries: str | Path | Source) -> str | Source:
+    if isinstance(queries, str | Source):
+        return queries
+    return decode(str(queries), _bytes(queries), QueryError, Code.QUERY_SYNTAX)
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        data = schema.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise UnreadableError(f"cannot read '{schema}': {reason}") from None
-    return decode(str(schema), data, SchemaError, Code.SCHEMA_SYNTAX)
+        raise UnreadableError(f"cannot read '{path}': {reason}") from None

@@ -1,54 +1,78 @@
 #!/bin/sh
-# What OmniGraph can do so far: compile both languages, make a graph, branch it, look at its history.
-# `make demo` runs this with .venv/bin on PATH; it works from any directory.
+# The main job end to end: make a graph, load it on Spark, query, search, branch, look back, write out.
+# `make demo` runs this with .venv/bin on PATH; it works from any directory and leaves nothing behind.
 set -eu
-cd "$(dirname "$0")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$(dirname "$0")"/people.* "$work"
+cd "$work"
+# Texts get vectors from a model; this one needs no network and no key.
+export OMNIGRAPH_EMBED_MODEL=mock
 
 say() { printf '\n# %s\n' "$*"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
-explain() { show omnigraph query explain --schema people.pg --query people.gq --name "$1"; }
+refused() {
+  if "$@"; then
+    echo "what is wrong was not refused" >&2
+    exit 1
+  fi
+}
 
-say "A schema says what the graph holds. This one is compiled and checked."
+say "A schema says what the graph holds, queries are checked against it."
 show omnigraph schema check --schema people.pg
-
-say "A file of queries is checked against it: names, types, directions of edges."
 show omnigraph query lint --schema people.pg --query people.gq
-
-say "Traversal: start at one person, found by key, and follow up to three edges."
-explain circle
-
-say "Aggregation: count people by company, keep the larger ones, sort."
-explain team_sizes
-
-say "Negation: people of a company for whom there is no project."
-explain without_project
-
-say "Hybrid search: the graph picks the documents; words and meaning rank them."
-explain related_documents
 
 say "A mistake is found before anything could run. This query misspells an edge:"
 mistake='query friends($slug: String) {
   match { $p: Person { slug: $slug }  $p nows $f }
   return { $f.name }
 }'
-printf '%s\n' "$mistake"
-printf '$ %s\n' "omnigraph query lint --schema people.pg --query -"
-if printf '%s\n' "$mistake" | omnigraph query lint --schema people.pg --query -; then
-  echo "the mistake was not found" >&2
-  exit 1
-fi
+printf '%s\n' "$mistake" > mistake.gq
+cat mistake.gq
+refused show omnigraph query lint --schema people.pg --query mistake.gq
 
-say "That exits with 1. Now a graph: tables for every type, and a first commit."
-graph=$(mktemp -d)/people.omni
-trap 'rm -rf "$(dirname "$graph")"' EXIT
-show omnigraph init --schema people.pg "$graph"
+say "A graph: tables for every type, and a first commit."
+show omnigraph init --schema people.pg people.omni
 
-say "A branch is one small write, whatever the size of the graph."
-show omnigraph branch create review/hires "$graph"
-show omnigraph branch list "$graph"
+say "Rows are loaded on Spark, all checked, as one commit."
+show omnigraph load --data people.jsonl --engine spark people.omni
+
+say "Every bad row is named, and then nothing is loaded:"
+cat > bad.jsonl <<'ROWS'
+{"type": "Person", "data": {"slug": "gus", "name": "Gus", "email": "gus", "joined": "today"}}
+{"type": "City", "data": {"slug": "rome", "name": "Rome", "cuntry": "Italy"}}
+{"edge": "LivesIn", "from": "ana"}
+ROWS
+cat bad.jsonl
+refused show omnigraph load --data bad.jsonl people.omni
+
+say "Traversal: the friends of one person, up to three edges away, and where they live."
+show omnigraph read people.omni --query people.gq --name circle --params '{"slug": "ana"}' --format table
+
+say "Aggregation: people by company."
+show omnigraph read people.omni --query people.gq --name team_sizes --params '{"least": 1}' --format table
+
+say "Hybrid search: the graph picks the documents; words and meaning rank them."
+show omnigraph read people.omni --query people.gq --name related_documents \
+  --params '{"company": "harbour", "question": "coast survey"}' --format table
+show omnigraph query explain --schema people.pg --query people.gq --name related_documents
+
+say "New rows can come together with a new branch; main does not see them."
+cat > hires.jsonl <<'ROWS'
+{"type": "Person", "data": {"slug": "gus", "name": "Gus Moe", "email": "gus@mill.example", "joined": "2026-01-05T09:00:00+01:00"}}
+{"edge": "WorksAt", "from": "gus", "to": "north-mill", "data": {"role": "weaver"}}
+ROWS
+show omnigraph ingest --data hires.jsonl --branch review/hires people.omni
+for branch in main review/hires; do
+  show omnigraph read people.omni --query people.gq --name team_sizes --params '{"least": 1}' \
+    --branch "$branch" --format table
+done
 
 say "Every branch has its tables and its history."
-show omnigraph snapshot "$graph" --branch review/hires
-show omnigraph commit list "$graph"
+show omnigraph snapshot people.omni --branch review/hires
+show omnigraph commit list people.omni --branch review/hires
+
+say "What was loaded can be written out again, as lines that load back to the same graph."
+show omnigraph export people.omni --branch review/hires --type WorksAt
 
 say "Next: docs/README.md, or change people.pg and people.gq and run again."

@@ -1,6 +1,7 @@
 """The commands `init` and `snapshot`, and the families `branch` and `commit`."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,17 +24,22 @@ _BRANCH = click.option("--branch", default="main", show_default=True, help="The 
 def init(schema_path: str, uri: str, as_json: bool) -> None:
     """Make a new graph at URI.
 
-    An existing graph is refused and not touched.
+    An existing graph is refused and not touched. A first omnigraph.yaml is written into this
+    folder, unless there is one.
     """
+    from omnigraph.config import FILE_NAME, write_scaffold
     from omnigraph.graph import init as init_graph
 
     graph = init_graph(uri, read_schema(schema_path))
+    wrote = write_scaffold(Path.cwd(), uri)
     if as_json:
         show_json({"uri": graph.uri, "schema_hash": graph.schema_hash})
     else:
         nodes = counted(len(graph.catalog.nodes), "node type")
         edges = counted(len(graph.catalog.edges), "edge type")
         click.echo(f"made {graph.uri} with {nodes} and {edges}")
+        if wrote:
+            click.echo(f"wrote {FILE_NAME}")
 
 
 @click.command()

@@ -7,8 +7,13 @@ import click
 
 from omnigraph import __version__
 from omnigraph.cli.completion import completion
+from omnigraph.cli.data import ingest, load
+from omnigraph.cli.doctor import doctor
+from omnigraph.cli.embed import embed
+from omnigraph.cli.export import export
 from omnigraph.cli.graph import branch, commit, init, snapshot
 from omnigraph.cli.query import query
+from omnigraph.cli.read import read
 from omnigraph.cli.schema import schema
 from omnigraph.cli.session import exit_code, show_error
 from omnigraph.errors import OmniGraphError
@@ -52,7 +57,21 @@ def version(as_json: bool) -> None:
         click.echo(f"omnigraph {__version__}")
 
 
-for command in (init, snapshot, branch, commit, query, schema, completion):
+for command in (
+    init,
+    load,
+    ingest,
+    read,
+    export,
+    embed,
+    snapshot,
+    branch,
+    commit,
+    query,
+    schema,
+    doctor,
+    completion,
+):
     omnigraph.add_command(command)
 
 

@@ -3,11 +3,22 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from omnigraph.query import plan
 from omnigraph.query.checked import Bound, CheckedQuery, CheckedRead, Direction, Link, Pattern, Step
 from omnigraph.query.comparing import type_of
-from omnigraph.query.expr import conjuncts, equality, variables
+from omnigraph.query.expr import (
+    Aggregate,
+    Expr,
+    Predicate,
+    PropertyRef,
+    VariableRef,
+    conjuncts,
+    equality,
+    parts,
+    variables,
+)
 from omnigraph.query.tail import binds, lower_tail
 from omnigraph.schema.catalog import Catalog
 
@@ -20,7 +31,9 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
         return plan.MutationPlan(
             name=query.name, params=query.params, statements=query.body.statements
         )
-    operators = [*_pattern(query.body.pattern, set(), catalog), *lower_tail(query.body)]
+    counts = query.body.grouped or query.body.distinct
+    read = _read_by_tail(query.body) if counts else frozenset()
+    operators = [*_pattern(query.body.pattern, set(), catalog, read), *lower_tail(query.body)]
     columns = tuple(
         plan.ResultColumn(column.name, kind)
         for column in query.body.columns
@@ -31,12 +44,15 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     )
 
 
-def _pattern(pattern: Pattern, bound: set[str], catalog: Catalog) -> list[plan.Operator]:
+def _pattern(
+    pattern: Pattern, bound: set[str], catalog: Catalog, read: frozenset[str] = frozenset()
+) -> list[plan.Operator]:
     """Give the operators that match a pattern, given rows that bind the variables in `bound`.
 
-    Afterwards `bound` holds the variables that the pattern binds as well.
+    Afterwards `bound` holds the variables that the pattern binds as well. `read` are those that
+    the rest of the query reads; the others can be counted when they are reached last.
     """
-    operators = _Steps(pattern, bound, catalog).operators()
+    operators = _Steps(pattern, bound, catalog, read).operators()
     bound |= {each.name for each in pattern.bound}
     early: list[Pattern] = []
     late: list[Pattern] = []
@@ -63,6 +79,7 @@ class _Steps:
     pattern: Pattern
     bound: set[str]
     catalog: Catalog
+    read: frozenset[str]
     done: list[plan.Operator] = field(default_factory=list)
 
     def operators(self) -> list[plan.Operator]:
@@ -73,7 +90,7 @@ class _Steps:
             links[link.target].append(at)
         used: set[int] = set()
         self._grow(list(self.pattern.outer), links, used, nodes)
-        for root in sorted(nodes.values(), key=_selectivity(self.pattern, self.catalog)):
+        for root in sorted(nodes.values(), key=_selectivity(self)):
             if root.name not in self.bound:
                 self.done.append(plan.NodeScan(variable=root.name, types=root.type.types))
                 self.bound.add(root.name)
@@ -131,8 +148,29 @@ def _reversed(link: Link) -> Link:
     )
 
 
-def _selectivity(pattern: Pattern, catalog: Catalog) -> Callable[[Bound], tuple[int, int]]:
-    """Give the order in which variables are tried as roots: by key, by filter, as written."""
+def _read_by_tail(read: CheckedRead) -> frozenset[str]:
+    """Give the variables that the result depends on by more than their number."""
+    exprs = [*(each.expr for each in read.columns), *(key.expr for key in read.order)]
+    nodes = [part for each in (*exprs, *read.having) for part in parts(each)]
+    counted = {id(node.argument) for node in nodes if _only_counts(node)}
+    return frozenset(
+        node.variable
+        for node in nodes
+        if isinstance(node, VariableRef | PropertyRef) and node.variable and id(node) not in counted
+    )
+
+
+def _only_counts(node: Expr | Predicate) -> TypeGuard[Aggregate]:
+    match node:
+        case Aggregate("count", VariableRef(), distinct=False):
+            return True
+        case _:
+            return False
+
+
+def _selectivity(steps: _Steps) -> Callable[[Bound], tuple[int, int]]:
+    """Give the order in which variables are tried as roots: by key, by filter, read, as written."""
+    pattern, catalog = steps.pattern, steps.catalog
     equal: defaultdict[str, set[str]] = defaultdict(set)
     filtered: set[str] = set()
     for predicate in pattern.filters:
@@ -148,6 +186,8 @@ def _selectivity(pattern: Pattern, catalog: Catalog) -> Callable[[Bound], tuple[
         given = equal[bound.name]
         key = catalog.nodes[bound.type.types[0]].key if len(bound.type.types) == 1 else ()
         by_key = "id" in given or (key and set(key) <= given)
-        return (0 if by_key else 1 if bound.name in filtered else 2, places[bound.name])
+        if by_key or bound.name in filtered:
+            return (0 if by_key else 1, places[bound.name])
+        return (2 if bound.name in steps.read else 3, places[bound.name])
 
     return rank

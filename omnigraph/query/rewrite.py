@@ -24,6 +24,7 @@ from omnigraph.query.expr import (
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
+    Distinct,
     Expand,
     Filter,
     NodeScan,
@@ -64,8 +65,34 @@ def read_by_key(operators: Operators, catalog: Catalog) -> Operators:
 
 
 def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
-    """Count the targets that nothing reads, instead of making a row for each."""
+    """Count the targets that nothing reads, instead of making a row for each.
+
+    Rows are ordered by the ids of all variables, so one that is not read can be left out of the
+    order only when it comes after all that are not counted: the rows that it made are equal then.
+    """
     needed = _references(operators)
+    while True:
+        found, counted = _counted(operators, set(needed))
+        before = _ordering_before_others(operators, counted)
+        if not before:
+            return tuple(_without_ties(each, counted) for each in found)
+        needed |= before
+
+
+def _ordering_before_others(operators: Operators, counted: set[str]) -> set[str]:
+    """Give the counted variables by which rows would be ordered before some that are not."""
+    for operator in operators:
+        match operator:
+            case Aggregate() | Distinct():
+                return set()
+            case Order(ties=ties):
+                last = max((at for at, name in enumerate(ties) if name not in counted), default=0)
+                return counted & set(ties[:last])
+    return set()
+
+
+def _counted(operators: Operators, needed: set[str]) -> tuple[list[Operator], set[str]]:
+    """Mark what binds none of the needed variables; gives the operators and what is counted."""
     kept: list[Operator] = []
     counted: set[str] = set()
     for operator in reversed(operators):
@@ -79,7 +106,7 @@ def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
         if isinstance(operator, Expand) and (operator.closes or not unread):
             needed |= {operator.source, operator.target}
     kept.reverse()
-    return tuple(_without_ties(each, counted) for each in kept)
+    return kept, counted
 
 
 def prune_columns(operators: Operators, catalog: Catalog) -> Operators:

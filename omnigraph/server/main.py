@@ -13,10 +13,10 @@ from omnigraph.errors import UnavailableError
 @click.option("--bind", default="127.0.0.1:8080", show_default=True, help="Address and port.")
 @click.version_option(__version__, "-v", "--version", message="omnigraph-server %(version)s")
 def omnigraph_server(uri: str, bind: str) -> None:
-    """Serve the graph at URI over HTTP. This release compiles both languages and has no server."""
+    """Serve the graph at URI over HTTP. This release has no server yet."""
     error = UnavailableError(
         f"omnigraph {__version__} cannot serve '{uri}' on {bind}: it has no server yet",
-        hint="it compiles schemas and queries; see omnigraph --help",
+        hint="use the graph through omnigraph --help, or from Python",
     )
     click.echo(error.render(), err=True)
     sys.exit(1)

@@ -9,10 +9,24 @@ from obstore.exceptions import BaseError as ObjectError
 from omnigraph.errors import StorageError
 
 _PANIC = "PanicException"
+_LOST = "Incompatible transaction"
+_CROWDED = "Too many concurrent writers"
 
 
 class Rejected(Exception):
     """A commit lost against another one and was certainly not made."""
+
+
+class Crowded(Rejected):
+    """Lance gave up a commit, because others came first again and again.
+
+    It cuts off its last attempt when the time is up, so that one may have been made after all;
+    that matters for what others see.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 @contextmanager
@@ -26,8 +40,10 @@ def reported(doing: str) -> Iterator[None]:
     except CommitConflictError as lost:
         raise Rejected(str(lost)) from lost
     except (OSError, RuntimeError, ValueError, ObjectError) as failed:
-        if "Incompatible transaction" in str(failed):
+        if _LOST in str(failed):
             raise Rejected(str(failed)) from failed
+        if _CROWDED in str(failed):
+            raise Crowded(f"{doing}: {_brief(failed)}") from failed
         raise StorageError(f"{doing}: {_brief(failed)}") from failed
     except BaseException as failed:
         if type(failed).__name__ != _PANIC:

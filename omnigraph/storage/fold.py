@@ -20,7 +20,7 @@ TABLE_LEVELS = (
     Level(64, _MIB, 4),
     Level(1_024, 8 * _MIB, 2),
     Level(16_384, 32 * _MIB, 2),
-    Level(131_072, 64 * _MIB, 4),
+    Level(131_072, 64 * _MIB, 64),
 )
 MANIFEST_LEVELS = (Level(1_024, 8 * _MIB, 16), Level(65_536, 64 * _MIB, 16))
 MOST_DELETED = 0.2

@@ -15,6 +15,8 @@ from omnigraph.schema.types import STRING, VectorType
 # Segments of one index that are allowed before small ones are built again as one.
 MOST_SEGMENTS = 32
 SMALL_SEGMENT_ROWS = 131_072
+# A look into a BTREE costs as much for each segment, so those of so few rows are always joined.
+JOINED_SEGMENT_ROWS = 4_096
 # Fragments and rows that a BTREE leaves to be read one by one.
 MOST_UNCOVERED = 4
 MOST_UNCOVERED_ROWS = 1_024
@@ -77,17 +79,38 @@ def create_empty(dataset: lance.LanceDataset, spec: IndexSpec) -> None:
     dataset.create_scalar_index(spec.column, spec.kind.value, name=spec.name, **options)
 
 
+@dataclass(frozen=True, slots=True)
+class DueSegment:
+    """A segment of an index that is to be built over some fragments."""
+
+    name: str
+    column: str
+    kind: str
+    fragments: tuple[int, ...]
+
+
 def segments_for_new(
     dataset: lance.LanceDataset, declared: Iterable[IndexSpec] = ()
 ) -> tuple[list[Index], list[Index]]:
     """Build segments for the fragments that no segment covers.
 
-    Gives the segments to add and those that they replace: where an index has too many, its
-    small ones are built again together with the new one. A declared index that the table does
-    not have yet is begun.
+    Gives the segments to add and those that they replace.
+    """
+    due, replaced = due_segments(dataset, declared)
+    return [build_segment(dataset, each) for each in due], replaced
+
+
+def due_segments(
+    dataset: lance.LanceDataset, declared: Iterable[IndexSpec] = ()
+) -> tuple[list[DueSegment], list[Index]]:
+    """Give the segments that fragments without one need, and those that they replace.
+
+    Where an index has too many segments, its small ones are built again together with the new
+    one; the smallest of a BTREE always are. A declared index that the table does not have yet is
+    begun.
     """
     rows = {each.fragment_id: each.physical_rows for each in dataset.get_fragments()}
-    added: list[Index] = []
+    due: list[DueSegment] = []
     replaced: list[Index] = []
     found = _segments(dataset, set(rows))
     for spec in declared:
@@ -97,13 +120,20 @@ def segments_for_new(
         few = kind == IndexKind.BTREE and _few([rows[each] for each in uncovered])
         if not uncovered or few:
             continue
-        if len(segments) > MOST_SEGMENTS:
-            for segment, covered in segments:
-                if sum(rows[each] for each in covered) < SMALL_SEGMENT_ROWS:
-                    uncovered |= covered
-                    replaced.append(_removal(name, segment))
-        added.append(_build(dataset, name, column, kind, sorted(uncovered)))
-    return added, replaced
+        joined = _joined_rows(kind, len(segments))
+        for segment, covered in segments:
+            if sum(rows[each] for each in covered) < joined:
+                uncovered |= covered
+                replaced.append(_removal(name, segment))
+        due.append(DueSegment(name, column, kind, tuple(sorted(uncovered))))
+    return due, replaced
+
+
+def _joined_rows(kind: str, segments: int) -> int:
+    """Give the number of rows below which segments are built again as one."""
+    if segments > MOST_SEGMENTS:
+        return SMALL_SEGMENT_ROWS
+    return JOINED_SEGMENT_ROWS if kind == IndexKind.BTREE else 0
 
 
 def _few(rows: list[int]) -> bool:
@@ -133,15 +163,14 @@ def _segments(dataset: lance.LanceDataset, living: set[int]) -> dict[_Key, list[
     return found
 
 
-def _build(
-    dataset: lance.LanceDataset, name: str, column: str, kind: str, fragments: list[int]
-) -> Index:
-    is_text = kind == IndexKind.TEXT
+def build_segment(dataset: lance.LanceDataset, due: DueSegment) -> Index:
+    """Build a segment, which no version of the table has yet; the handle is changed."""
+    is_text = due.kind == IndexKind.TEXT
     segment = dataset.create_index_uncommitted(
-        column,
-        kind,
-        name=name,
-        fragment_ids=fragments,
+        due.column,
+        due.kind,
+        name=due.name,
+        fragment_ids=list(due.fragments),
         replace=True,
         **(TOKENIZER if is_text else {}),
     )

@@ -6,6 +6,7 @@ MANIFEST = "__manifest"
 SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"
 ASIDE = "_aside"
+EMBEDDINGS = "_embeddings"
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
 

@@ -1,10 +1,12 @@
 """Objects: small whole files below a root, created only where nothing is yet."""
 
-from contextlib import suppress
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from uuid import uuid4
 
 import obstore
@@ -12,6 +14,12 @@ from obstore.exceptions import AlreadyExistsError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from omnigraph.storage.failures import reported
+
+if TYPE_CHECKING:
+    from obstore import WritableFile
+    from typing_extensions import Buffer
+
+_READ_AHEAD = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,27 @@ class Objects:
             except (NotFoundError, FileNotFoundError):
                 return None
 
+    def reader(self, path: str, size: int) -> BinaryIO:
+        """Give an object of a known size opened for reading."""
+        return cast(BinaryIO, io.BufferedReader(_Reading(self.store, path, size), _READ_AHEAD))
+
+    @contextmanager
+    def writer(self, path: str) -> Iterator[BinaryIO]:
+        """Give a new object opened for writing; it is there when the block ends."""
+        with reported(f"cannot write {path}"), obstore.open_writer(self.store, path) as opened:
+            yield cast(BinaryIO, _Writing(opened))
+
+    def sizes(self, name: str | None = None) -> dict[str, int]:
+        """Give the sizes of the objects right below the root, or of one of them."""
+        with reported("cannot list objects"):
+            if name is None:
+                listed = obstore.list_with_delimiter(self.store)["objects"]
+                return {each["path"]: each["size"] for each in listed}
+            try:
+                return {name: obstore.head(self.store, name)["size"]}
+            except (NotFoundError, FileNotFoundError):
+                return {}
+
     def delete(self, path: str) -> None:
         """Remove an object, if it is there."""
         with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
@@ -78,6 +107,51 @@ class Objects:
             return first and not second and self.read(path) == b"first"
         finally:
             self.delete(path)
+
+
+class _Writing(io.RawIOBase):
+    """A file as Arrow takes it: that of obstore has a method `closed`, which is always true."""
+
+    def __init__(self, file: "WritableFile") -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "Buffer") -> int:
+        return self._file.write(bytes(data))
+
+
+class _Reading(io.RawIOBase):
+    """An object as a file, read by ranges."""
+
+    def __init__(self, store: ObjectStore, path: str, size: int) -> None:
+        self._store, self._path, self._size, self._at = store, path, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, buffer: "Buffer") -> int:
+        view = memoryview(buffer)
+        end = min(self._at + len(view), self._size)
+        if end <= self._at:
+            return 0
+        with reported(f"cannot read {self._path}"):
+            data = obstore.get_range(self._store, self._path, start=self._at, end=end)
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 @lru_cache(maxsize=64)

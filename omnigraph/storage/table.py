@@ -30,8 +30,10 @@ from omnigraph.storage.store import Store
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
 
 MOST_HANDLES = 64
-_INDEX_CACHE_BYTES = 64 << 20
-_METADATA_CACHE_BYTES = 16 << 20
+# Every write leaves entries of older versions in these caches, so what they may hold is what a
+# process that writes much will hold.
+_INDEX_CACHE_BYTES = 32 << 20
+_METADATA_CACHE_BYTES = 8 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
@@ -40,10 +42,17 @@ _NEWEST = 2**64 - 1
 
 
 class Table:
-    """One version of one table. Reading it never changes; every change gives another Table."""
+    """One version of one table. Reading it never changes; every change gives another Table.
 
-    def __init__(self, tables: "Tables", path: str, dataset: LanceDataset) -> None:
+    A kept one is shared by threads. One that a change gave belongs to the writer alone, until
+    it is settled.
+    """
+
+    def __init__(
+        self, tables: "Tables", path: str, dataset: LanceDataset, *, kept: bool = False
+    ) -> None:
         self._tables = tables
+        self._kept = kept
         self.path = path
         self.dataset = dataset
         self.version: int = dataset.version
@@ -108,9 +117,10 @@ class Table:
             )
 
     def settled(self) -> "Table":
-        """Give the same rows in few fragments, every one of them indexed."""
+        """Give the same rows in few fragments, every one of them indexed, and keep the handle."""
         with reported(f"cannot index {self.path}"):
-            return self._folded()._indexed()
+            last = self._folded()._indexed()
+        return last if last._kept else self._tables.remember(self.path, last.dataset)
 
     def files(self) -> set[str]:
         """Give the files and folders, below the store's root, that this version is made of."""
@@ -121,7 +131,8 @@ class Table:
         return self if operation is None else self._detached(operation)
 
     def _indexed(self) -> "Table":
-        added, replaced = segments_for_new(self._tables.private(self))
+        own = self._tables.private(self) if self._kept else self.dataset
+        added, replaced = segments_for_new(own)
         if not added:
             return self
         return self._detached(LanceOperation.CreateIndex(added, replaced))
@@ -140,7 +151,7 @@ class Table:
             self.dataset, change, detached=True, storage_options=self._tables.options
         )
         reached("version staged")
-        return self._tables.remember(self.path, dataset)
+        return Table(self._tables, self.path, dataset)
 
 
 def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.Update | None":
@@ -233,16 +244,17 @@ class Tables:
         if self.store.is_local:
             version = self._newest_local(path)
             return None if version is None else self.open(path, version)
+        kept = self._kept_of(path)
         try:
             with reported(f"cannot open {path}"):
-                dataset = lance.dataset(
-                    self.store.uri(path), storage_options=self.options, session=self._session
-                )
+                if kept is None:
+                    return self.remember(path, self._opened(path, None))
+                version = kept.dataset.latest_version
         except StorageError as failed:
             if "not found" in str(failed).lower():
                 return None
             raise
-        return self.remember(path, dataset)
+        return self.open(path, version)
 
     def advance(
         self, table: Table, change: LanceOperation.BaseOperation, files: Iterable[str] = ()
@@ -334,14 +346,20 @@ class Tables:
 
     def remember(self, path: str, dataset: LanceDataset) -> Table:
         """Keep a handle for later reads of the same version."""
-        table = Table(self, path, dataset)
+        table = Table(self, path, dataset, kept=True)
         with self._lock:
             self._handles[path, table.version] = table
             while len(self._handles) > MOST_HANDLES:
                 self._handles.popitem(last=False)
         return table
 
-    def _opened(self, path: str, version: int) -> LanceDataset:
+    def _kept_of(self, path: str) -> Table | None:
+        """Give any kept version of a table that moves forward."""
+        with self._lock:
+            kept = (table for (where, _), table in self._handles.items() if where == path)
+            return next((table for table in kept if not table.version & _DETACHED), None)
+
+    def _opened(self, path: str, version: int | None) -> LanceDataset:
         return lance.dataset(
             self.store.uri(path),
             version=version,

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from omnigraph.errors import (
-    BranchExistsError,
     BranchNameError,
     BranchNotFoundError,
     HeadMovedError,
     OutcomeUnknownError,
     StorageError,
 )
-from omnigraph.storage.failures import Rejected
+from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Head
@@ -61,7 +60,7 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(given, ledger)
         if fold(wanted) != fold(given):
-            _refuse_taken(repository, wanted, ledger)
+            repository.manifest.refuse_twin(wanted, ledger)
         moved = Head(wanted, head.commit, head.version, head.fragment)
         return {wanted: moved} if fold(wanted) == fold(given) else {given: None, wanted: moved}
 
@@ -84,7 +83,7 @@ def _delete(repository: Repository, name: str) -> None:
 
 def _create(repository: Repository, name: str, source: str) -> Head:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
-        _refuse_taken(repository, name, ledger)
+        repository.manifest.refuse_twin(name, ledger)
         return {name: _start(repository, name, source, ledger)}
 
     made = _flip(repository, updates)[name]
@@ -98,14 +97,6 @@ def _start(repository: Repository, name: str, source: str, ledger: Table) -> Hea
         return Head(name, commit.id, commit.version, 0)
     head = repository.manifest.head(source, ledger)
     return Head(name, head.commit, head.version, head.fragment)
-
-
-def _refuse_taken(repository: Repository, name: str, ledger: Table) -> None:
-    taken = repository.manifest.twin(name, ledger)
-    if taken is not None:
-        same = taken.name == name
-        hint = None if same else f"'{taken.name}' differs only in upper and lower case"
-        raise BranchExistsError(f"there is a branch '{taken.name}' already", hint=hint)
 
 
 def _refuse_fixed(name: str, verb: str) -> None:
@@ -139,10 +130,10 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
     manifest = repository.manifest
     try:
         return manifest.flip(ledger, wanted)
-    except StorageError as failed:
+    except (StorageError, Crowded) as failed:
         try:
-            settled = manifest.settled()
-        except StorageError:
+            settled = manifest.settled(failed)
+        except (StorageError, Crowded):
             raise OutcomeUnknownError(
                 f"the store failed while changing a branch: {failed.message}",
                 hint="list the branches before repeating the change",

@@ -10,9 +10,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import BranchNotFoundError, GraphNotFoundError
+from omnigraph.errors import (
+    BranchExistsError,
+    BranchNotFoundError,
+    GraphNotFoundError,
+    StorageError,
+)
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Rejected
+from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.fold import MANIFEST_LEVELS
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
@@ -89,6 +94,14 @@ class Manifest:
         if value is not None:
             return Head(*json.loads(value))
         return _first_head(at) if fold(name) == MAIN else None
+
+    def refuse_twin(self, name: str, at: Table) -> None:
+        """Raise BranchExistsError when a branch has this name, or one too like it."""
+        taken = self.twin(name, at)
+        if taken is not None:
+            same = taken.name == name
+            hint = None if same else f"'{taken.name}' differs only in upper and lower case"
+            raise BranchExistsError(f"there is a branch '{taken.name}' already", hint=hint)
 
     def standing_at(self, commit_id: str, at: Table) -> Iterator[Head]:
         """Give the heads of the branches that stand at a commit."""
@@ -184,16 +197,18 @@ class Manifest:
         except Rejected:
             return self.newest()
 
-    def settled(self) -> Table:
-        """Give the newest ledger, in which no earlier attempt can still appear.
+    def settled(self, failed: StorageError | Crowded) -> Table:
+        """Give the newest ledger, in which the attempt that failed can no longer appear.
 
-        On an object store a lost request may still be on its way. Any other commit to the ledger
-        takes the place that it needs.
+        A request that an object store lost, or an attempt that Lance cut off, may still be on its
+        way. Any other commit to the ledger takes the place that it needs.
         """
-        if self._tables.store.is_local:
+        if self._tables.store.is_local and not isinstance(failed, Crowded):
             return self.newest()
         try:
             return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
+        except Crowded:
+            raise
         except Rejected:
             return self.newest()
 

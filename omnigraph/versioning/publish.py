@@ -9,7 +9,7 @@ from omnigraph.errors import (
     OutcomeUnknownError,
     StorageError,
 )
-from omnigraph.storage.failures import Rejected
+from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState
@@ -62,7 +62,7 @@ class _Attempt:
         """Try once, under an id of its own; None when another commit of the branch came first."""
         manifest = self.repository.manifest
         ledger = manifest.folded(manifest.newest())
-        current = manifest.head_commit(self.branch, ledger)
+        current = self._current(ledger)
         self._check_expected(current)
         commit = self._commit(current)
         self.repository.tables.sync(self.staged.files)
@@ -71,7 +71,9 @@ class _Attempt:
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
-            flipped = self._flipped(ledger, commit, head)
+            # Nobody came between them, so the later one guards as much and costs no look back.
+            guard = added if added.version == ledger.version + 1 else ledger
+            flipped = self._flipped(guard, commit, head)
         except Rejected:
             return None
         reached("head flipped")
@@ -79,10 +81,18 @@ class _Attempt:
         sync_flip(self.repository, flipped, f"commit {commit.id}")
         return commit
 
+    def _current(self, ledger: Table) -> Commit:
+        """Give the commit to build on: the head, or where a new branch starts."""
+        manifest, write_set = self.repository.manifest, self.staged.write_set
+        if not write_set.creates_branch:
+            return manifest.head_commit(self.branch, ledger)
+        manifest.refuse_twin(self.branch, ledger)
+        return write_set.base.commit
+
     def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
         try:
             return self.repository.manifest.flip(ledger, {self.branch: head})
-        except StorageError as failed:
+        except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
     def _check_expected(self, current: Commit) -> None:
@@ -112,14 +122,14 @@ class _Attempt:
             message=write_set.message,
         )
 
-    def _settled(self, commit: Commit, failed: StorageError) -> Table:
+    def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
         """Find out whether a flip without an answer was made."""
         manifest = self.repository.manifest
         try:
-            ledger = manifest.settled()
+            ledger = manifest.settled(failed)
             if manifest.is_published(commit.id, ledger):
                 return ledger
-        except StorageError as again:
+        except (StorageError, Crowded) as again:
             raise OutcomeUnknownError(
                 f"the store failed while publishing commit {commit.id}: {again.message}",
                 hint="look for it in the log of the branch before repeating the change",

@@ -41,13 +41,20 @@ class Overwrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """A version that was made for this change, on top of the pinned one."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
 class Adopt:
     """A version that exists already, of this branch or another."""
 
     state: TableState
 
 
-TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | Adopt
+TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | Made | Adopt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +62,7 @@ class WriteSet:
     """A change made on one snapshot: steps for each table, in their order.
 
     `validated` names the tables that the change was checked against without touching them.
+    With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
     """
 
     base: Snapshot
@@ -64,6 +72,7 @@ class WriteSet:
     merged_parent: str | None = None
     actor: str | None = None
     message: str | None = None
+    creates_branch: bool = False
     operation_id: str | None = None
 
 
@@ -104,6 +113,8 @@ def _written(table: Table, writes: Iterable[TableWrite]) -> Table:
                 table = table.deleted(ids)
             case Overwrite(rows):
                 table = table.overwritten(rows)
+            case Made(made):
+                return made
             case Adopt():
                 raise TypeError("an adopted version stands alone")
     return table.settled()

@@ -22,6 +22,7 @@ HEAVY = ("lance", "pyarrow", "pyspark", "rich", "lark")
 
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(omnigraph.__all__) == [
+        "Budget",
         "Catalog",
         "Commit",
         "ConflictError",
@@ -35,10 +36,14 @@ def test_the_public_names_are_exactly_these() -> None:
         "Problem",
         "QueryError",
         "ReadPlan",
+        "Result",
         "SchemaError",
         "Snapshot",
         "Source",
+        "SparkSettings",
         "StorageError",
+        "View",
+        "ViolationsError",
         "__version__",
         "bind_params",
         "compile_queries",

@@ -126,7 +126,7 @@ def run_command(line: str, folder: Path) -> tuple[str, ...]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     return tuple(done.stdout.splitlines())

@@ -55,13 +55,14 @@ class Faults:
     """Every call goes through here; the plan says which of them break, and when."""
 
     plan: Plan = lambda _: None
+    words: str = "injected"
     seen: list[Call] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def broken(self, plan: Plan) -> Iterator[list[Call]]:
+    def broken(self, plan: Plan, words: str = "injected") -> Iterator[list[Call]]:
         """Break calls by a plan while the block runs; gives the calls made in it."""
-        self.seen, self.plan = [], plan
+        self.seen, self.plan, self.words = [], plan, words
         try:
             yield self.seen
         finally:
@@ -84,10 +85,10 @@ class Faults:
                 self.seen.append(noted)
                 when = self.plan(noted)
             if when == "before":
-                raise OSError(f"injected before {label}")
+                raise OSError(f"{self.words} before {label}")
             result = original(*given, **named)
             if when == "after":
-                raise OSError(f"injected after {label}")
+                raise OSError(f"{self.words} after {label}")
             return result
 
         return call
@@ -101,6 +102,19 @@ def at(number: int, when: When) -> Plan:
 def flip(when: When) -> Plan:
     """Break every call that flips the head of a branch."""
     return lambda call: when if call.flips else None
+
+
+def once(plan: Plan) -> Plan:
+    """Break only the first call that a plan breaks."""
+    done = False
+
+    def first(call: Call) -> When | None:
+        nonlocal done
+        when = None if done else plan(call)
+        done = done or when is not None
+        return when
+
+    return first
 
 
 def flip_and_all_later(when: When) -> Plan:

@@ -12,6 +12,7 @@ from omnigraph.errors import (
     BranchNotFoundError,
     CommitNotFoundError,
     GraphNotFoundError,
+    HeadMovedError,
     OmniGraphError,
     OutcomeUnknownError,
     StorageError,
@@ -20,11 +21,22 @@ from omnigraph.graph import Graph, init
 from omnigraph.graph import open as open_graph
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.writes import Append
-from tests.promises.faults import Call, Faults, Plan, When, at, flip, flip_and_all_later, outcome
+from tests.promises.faults import (
+    Call,
+    Faults,
+    Plan,
+    When,
+    at,
+    flip,
+    flip_and_all_later,
+    once,
+    outcome,
+)
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 from tests.standin import Bucket
 from tests.stores import Lane
 
+CROWDED = "Too many concurrent writers. Attempted 7 times, but failed on retry_timeout"
 SMALL_SCHEMA = "node Thing { name: String @key }"
 
 
@@ -189,6 +201,53 @@ def test_when_the_store_stays_broken_the_outcome_is_called_unknown(
         assert ages(reopened) == {}
         with pytest.raises(CommitNotFoundError):
             reopened.commit(named[0])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_flip_that_lance_gave_up_among_others_is_looked_up_and_tried_again(
+    when: When, lane: Lane, faults: Faults
+) -> None:
+    graph = new_graph(lane.root)
+
+    with faults.broken(once(flip(when)), CROWDED):
+        made = _add(graph, "ann")
+    with faults.broken(once(flip(when)), CROWDED):
+        graph.create_branch("draft")
+
+    seen = open_graph(lane.root)
+    assert next(each.id for each in seen.log()) == made.id
+    assert len(list(seen.log())) == 2
+    assert ages(seen, "draft") == ages(seen) == {"ann": 1}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_record_that_lance_gave_up_among_others_is_written_again(
+    when: When, lane: Lane, faults: Faults
+) -> None:
+    graph = new_graph(lane.root)
+    with faults.broken(lambda _: None) as calls:
+        _add(graph, "ann")
+    record = [each for each in calls if each.name.endswith(".commit")][-2]
+
+    with faults.broken(at(record.number, when), CROWDED):
+        _add(graph, "bob")
+
+    assert set(ages(open_graph(lane.root))) == {"ann", "bob"}
+    assert len(list(graph.log())) == 3
+
+
+def test_a_writer_that_others_never_let_through_is_told_that_it_lost(
+    lane: Lane, faults: Faults
+) -> None:
+    graph = new_graph(lane.root)
+
+    with faults.broken(flip("before"), CROWDED), pytest.raises(HeadMovedError):
+        _add(graph, "ann")
+    with faults.broken(flip("before"), CROWDED), pytest.raises(HeadMovedError):
+        graph.create_branch("draft")
+
+    assert ages(open_graph(lane.root)) == {}
+    assert graph.branches() == ["main"]
 
 
 def test_the_attempts_of_a_failed_write_are_no_commits(lane: Lane, faults: Faults) -> None:

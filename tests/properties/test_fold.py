@@ -128,3 +128,14 @@ def test_the_last_of_many_small_commits_is_about_as_quick_as_the_first(graph: Gr
 def _quarter(times: list[float]) -> float:
     """Give the time that three of four are above; other work on the machine moves it little."""
     return quantiles(times, n=4)[0]
+
+
+def test_a_btree_of_few_rows_is_one_segment_however_they_came(graph: Graph) -> None:
+    for number in range(150):
+        write(graph, {PERSON: (Append(people({f"k{number}": number})),)})
+
+    table = graph.snapshot().table(PERSON)
+    segments = {each.name: len(each.segments) for each in table.dataset.describe_indices()}
+    assert len(table.dataset.get_fragments()) >= 3
+    assert [segments[name] for name in ("id_btree", "slug_btree", "age_btree")] == [1, 1, 1]
+    assert ages(graph) == {f"k{number}": number for number in range(150)}

@@ -5,9 +5,9 @@ from pathlib import Path
 import lance
 import pytest
 
-from omnigraph.storage import indexes
+from omnigraph.storage import indexes, steps
 from omnigraph.storage import table as storage
-from omnigraph.versioning.writes import Append
+from omnigraph.versioning.writes import Append, Upsert
 from tests.sample import PERSON, new_graph, people, write
 
 
@@ -38,3 +38,18 @@ def test_a_kept_handle_stays_at_its_version(tmp_path: Path) -> None:
 
     kept = graph.repository.tables._handles
     assert {table.dataset.version == version for (_, version), table in kept.items()} == {True}
+
+
+def test_of_the_versions_that_a_write_makes_the_last_alone_is_kept(tmp_path: Path) -> None:
+    graph = new_graph(tmp_path / "g")
+    made: list[str] = []
+    steps.observer = made.append
+    try:
+        write(graph, {PERSON: (Append(people({"ann": 1})), Upsert(people({"bob": 2})))})
+    finally:
+        steps.observer = None
+
+    last = graph.snapshot().state(PERSON)
+    detached = [each for each in graph.repository.tables._handles if each[1] >= 1 << 63]
+    assert made.count("version staged") == 3
+    assert detached == [(last.path, last.version)]

@@ -1,0 +1,221 @@
+"""Pipeline: loading and exporting on Spark, beside Spark's own way from JSON lines to Parquet."""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench import mixed, social
+from bench.record import Timing, measure, store
+from omnigraph import Graph, init
+from omnigraph import open as open_graph
+from omnigraph.pipeline.session import SparkSettings, session, stop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "local[2]"
+PEER_SCHEMA = """
+type string, edge string, `from` string, `to` string, data struct<
+  slug string, name string, age int, email string, bio string, joined timestamp, score double,
+  active boolean, tags array<string>, founded date, employees int, about string, since date,
+  weight double, title string, salary int>
+"""
+SMALL_LINES = 500
+_SAMPLE_SECONDS = 0.05
+
+
+def main() -> None:
+    """Measure, print and store."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--lines", type=int, default=2_000_000)
+    options.add_argument("--runs", type=int, default=5)
+    chosen = options.parse_args()
+    findings: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bench = _Bench(Path(folder), chosen.runs)
+        findings |= bench.start()
+        findings |= bench.load_and_peer(chosen.lines)
+        findings |= bench.small()
+        findings |= bench.export()
+        findings |= bench.larger(3 * chosen.lines)
+        findings |= bench.social()
+        stop()
+    for name, found in findings.items():
+        print(f"{name:44} {found}")
+    path = store("pipeline", ["pyspark", "pylance", "pyarrow"], findings)
+    print(f"stored in {path.relative_to(Path.cwd())}")
+
+
+@dataclass(slots=True)
+class _Bench:
+    folder: Path
+    runs: int
+
+    @property
+    def spark(self) -> "SparkSession":
+        return session(SparkSettings(master=MASTER))
+
+    def start(self) -> dict[str, object]:
+        begun = time.perf_counter()
+        self.spark.range(1).collect()
+        return {"session_start_s": time.perf_counter() - begun}
+
+    def load_and_peer(self, lines: int) -> dict[str, object]:
+        """Load and let Spark write Parquet, turn by turn, so that both meet the same machine."""
+        data = self.folder / "mixed.jsonl"
+        mixed.write_mixed(data, lines)
+        times: list[float] = []
+        peers: list[float] = []
+        with _memory() as peak:
+            for _ in range(self.runs + 1):
+                times.append(_seconds(lambda: self._loaded(data, mixed.SCHEMA)))
+                peers.append(_seconds(lambda: self._parquet(data)))
+        load, peer = _timing(times[1:]), _timing(peers[1:])
+        return {
+            "lines": lines,
+            "megabytes": data.stat().st_size / 1e6,
+            "load": load,
+            "load_lines_per_s": lines / load.median_ms * 1000,
+            "spark_json_to_parquet": peer,
+            "load_over_peer": load.median_ms / peer.median_ms,
+            "load_first_s": times[0],
+            "peak_memory_mb": peak.megabytes,
+        }
+
+    def small(self) -> dict[str, object]:
+        """Load few lines on the warm session, into an empty graph and into the large one."""
+        numbers = count()
+        empty = init(self.folder / "empty", mixed.SCHEMA, durable=False)
+        large = open_graph(self.folder / "graph", durable=False)
+        chosen = {"": (empty, "spark"), "_into_large": (large, "spark")}
+        chosen["_into_large_inline"] = (large, "inline")
+        return {
+            f"load_{SMALL_LINES}_lines{name}": measure(
+                partial(_load_few, graph, engine, numbers), runs=11, warm_up=2
+            )
+            for name, (graph, engine) in chosen.items()
+        }
+
+    def export(self) -> dict[str, object]:
+        """Export the large graph as one stream, and as shards."""
+        graph = open_graph(self.folder / "graph", durable=False)
+        rows = sum(state.row_count for state in graph.snapshot().commit.tables.values())
+        stream = _seconds(lambda: sum(map(len, graph.export())))
+        shards = []
+        for number in range(3):
+            target = self.folder / f"shards-{number}"
+            shards.append(_seconds(partial(graph.export_to, target, engine="spark")))
+            shutil.rmtree(target)
+        return {
+            "export_stream_rows_per_s": rows / stream,
+            "export_shards_rows_per_s": rows / min(shards),
+        }
+
+    def larger(self, lines: int) -> dict[str, object]:
+        """Load a larger file: memory must not follow its size."""
+        data = self.folder / "larger.jsonl"
+        mixed.write_mixed(data, lines)
+        with _memory() as peak:
+            seconds = _seconds(lambda: self._loaded(data, mixed.SCHEMA))
+        data.unlink()
+        return {
+            f"load_{lines}_lines_per_s": lines / seconds,
+            f"peak_memory_mb_{lines}_lines": peak.megabytes,
+        }
+
+    def social(self) -> dict[str, object]:
+        data = self.folder / "social.jsonl"
+        lines = social.write_social(data)
+        seconds = [_seconds(lambda: self._loaded(data, social.SCHEMA)) for _ in range(3)]
+        return {"social_lines": lines, "social_load_lines_per_s": lines / min(seconds)}
+
+    def _loaded(self, data: Path, schema: str) -> None:
+        root = self.folder / "graph"
+        shutil.rmtree(root, ignore_errors=True)
+        init(root, schema, durable=False).load(data, spark=SparkSettings(master=MASTER))
+
+    def _parquet(self, data: Path) -> None:
+        target = str(self.folder / "peer.parquet")
+        self.spark.read.schema(PEER_SCHEMA).json(str(data)).write.parquet(target, mode="overwrite")
+
+
+@dataclass(slots=True)
+class _Peak:
+    megabytes: float = 0.0
+
+
+@contextmanager
+def _memory() -> Iterator[_Peak]:
+    """Watch the memory of this process and all that it started, the JVM and its workers."""
+    peak, ended = _Peak(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_SAMPLE_SECONDS):
+            peak.megabytes = max(peak.megabytes, sum(map(_proportional_mb, _family())))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _family() -> set[int]:
+    """Give the numbers of this process and all its descendants."""
+    parents: dict[int, int] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    family = {os.getpid()}
+    while found := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= found
+    return family
+
+
+def _proportional_mb(pid: int) -> float:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def _load_few(graph: Graph, engine: str, numbers: Iterator[int]) -> None:
+    """Load some new persons and edges between them."""
+    half, at = SMALL_LINES // 2, next(numbers)
+    person = {"name": "N", "age": 1, "email": "a@b", "bio": "b", "joined": "2024-01-01T00:00:00Z"}
+    person |= {"score": 1.5, "active": True, "tags": []}
+    names = [f"{graph.uri[-5:]}-{engine}-{at}-{number}" for number in range(half)]
+    lines: list[object] = [{"type": "Person", "data": {"slug": n, **person}} for n in names]
+    data = {"since": "2024-01-01", "weight": 1}
+    lines += [{"edge": "Knows", "from": n, "to": names[0], "data": data} for n in names]
+    graph.load("\n".join(map(json.dumps, lines)), engine=engine)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def _timing(seconds: list[float]) -> Timing:
+    low, median, high = statistics.quantiles([each * 1000 for each in seconds], n=4)
+    return Timing(median, low, high, len(seconds))
+
+
+if __name__ == "__main__":
+    main()

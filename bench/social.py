@@ -1,0 +1,139 @@
+"""Social: persons who follow each other, live in cities and have interests, as JSON lines."""
+
+import json
+import random
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+SCHEMA = """
+node Person {
+  id_number: I64 @key
+  name: String
+  gender: enum(female, male)
+  birthday: Date
+  age: I32 @index
+  is_married: Bool
+}
+node City { name: String @key  population: I64 }
+node State { name: String @key }
+node Country { name: String @key }
+node Interest { name: String @key }
+edge Follows: Person -> Person
+edge LivesIn: Person -> City
+edge HasInterest: Person -> Interest
+edge CityIn: City -> State
+edge StateIn: State -> Country
+"""
+COUNTRIES = {
+    "United States": 50,
+    "United Kingdom": 4,
+    "Canada": 10,
+    "Germany": 16,
+    "France": 13,
+    "Japan": 47,
+}
+INTERESTS = [
+    "fine dining",
+    "tennis",
+    "photography",
+    "chess",
+    "hiking",
+    "cooking",
+    "jazz",
+    "painting",
+    "sailing",
+    "cycling",
+    "running",
+    "yoga",
+    "gardening",
+    "astronomy",
+    "pottery",
+    "poetry",
+    "cinema",
+    "theatre",
+    "opera",
+    "ballet",
+    "football",
+    "rugby",
+    "cricket",
+    "golf",
+    "skiing",
+    "surfing",
+    "climbing",
+    "fishing",
+    "camping",
+    "travel",
+    "languages",
+    "history",
+    "science",
+    "robotics",
+    "gaming",
+    "knitting",
+    "baking",
+    "wine",
+    "coffee",
+    "tea",
+    "music",
+]
+CITIES_PER_STATE = 50
+
+
+def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -> int:
+    """Write the graph and give the number of its lines; the same seed gives the same graph."""
+    lines = 0
+    with path.open("w") as file:
+        for record in _records(random.Random(7), persons, follows):
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
+            lines += 1
+    return lines
+
+
+def _records(chance: random.Random, persons: int, follows: int) -> Iterator[dict[str, object]]:
+    cities = yield from _places(chance)
+    for name in INTERESTS:
+        yield {"type": "Interest", "data": {"name": name}}
+    for number in range(persons):
+        yield {"type": "Person", "data": _person(chance, number)}
+        yield {"edge": "LivesIn", "from": str(number), "to": chance.choice(cities)}
+        for name in chance.sample(INTERESTS, chance.randint(1, 2)):
+            yield {"edge": "HasInterest", "from": str(number), "to": name}
+    for _ in range(follows):
+        # The lower the number, the more followers: a few persons are followed by very many.
+        followed = int(persons * chance.random() ** 3)
+        yield {"edge": "Follows", "from": str(chance.randrange(persons)), "to": str(followed)}
+
+
+def _places(chance: random.Random) -> Generator[dict[str, object], None, list[str]]:
+    cities: list[str] = []
+    for country, states in COUNTRIES.items():
+        yield {"type": "Country", "data": {"name": country}}
+        for number in range(states):
+            state = f"{country} State {number}"
+            yield {"type": "State", "data": {"name": state}}
+            yield {"edge": "StateIn", "from": state, "to": country}
+            for city in _cities(country, number):
+                population = chance.randrange(10_000, 9_000_000)
+                yield {"type": "City", "data": {"name": city, "population": population}}
+                yield {"edge": "CityIn", "from": city, "to": state}
+                cities.append(city)
+    return cities
+
+
+def _cities(country: str, state: int) -> list[str]:
+    names = [f"{country} City {state}-{number}" for number in range(CITIES_PER_STATE)]
+    if country == "United Kingdom" and state == 0:
+        names[0] = "London"
+    return names
+
+
+def _person(chance: random.Random, number: int) -> dict[str, object]:
+    age = chance.randint(18, 70)
+    birthday = f"{2024 - age}-{chance.randint(1, 12):02d}-{chance.randint(1, 28):02d}"
+    return {
+        "id_number": number,
+        "name": f"Person {number}",
+        "gender": chance.choice(("female", "male")),
+        "birthday": birthday,
+        "age": age,
+        "is_married": chance.random() < 0.5,
+    }

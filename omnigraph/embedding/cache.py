@@ -1,0 +1,75 @@
+"""Cache: keeps the vectors that were paid for, by the content they were made of."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+
+import numpy as np
+
+from omnigraph.embedding.embedder import Embedder, Task, Vectors, batches, checked, stacked
+
+_STORED = np.dtype("<f4")
+
+
+class Cache(Protocol):
+    """A place for small values by name."""
+
+    def read(self, key: str) -> bytes | None:
+        """Give what was written under a key, or None."""
+
+    def write(self, key: str, data: bytes) -> None:
+        """Keep a value under a key, in place of a damaged one too."""
+
+
+def cached(embedder: Embedder, cache: Cache) -> Embedder:
+    """Give an embedder that asks the cache first, and keeps each batch as soon as it is paid."""
+    return _CachedEmbedder(embedder, cache)
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedEmbedder:
+    embedder: Embedder
+    cache: Cache
+
+    @property
+    def model(self) -> str:
+        return self.embedder.model
+
+    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+        rows = {text: row for row, text in enumerate(dict.fromkeys(checked(texts)))}
+        parts = [self._batch(each, dimension, task) for each in batches(rows, _is_boundary)]
+        return stacked(parts, dimension)[[rows[text] for text in texts]]
+
+    def _batch(self, texts: list[str], dimension: int, task: Task) -> Vectors:
+        key = _key(self.model, dimension, task, texts)
+        data = self.cache.read(key)
+        kept = None if data is None else _vectors(data, (len(texts), dimension))
+        if kept is not None:
+            return kept
+        vectors = self.embedder.embed(texts, dimension, task)
+        self.cache.write(key, vectors.astype(_STORED).tobytes())
+        return vectors
+
+
+def _is_boundary(text: bytes) -> bool:
+    """Tell whether a batch ends after a text.
+
+    The texts themselves say where, so after an insertion the later batches are the same again.
+    """
+    return sha256(text).digest()[-1] % 32 == 0
+
+
+def _key(model: str, dimension: int, task: Task, texts: list[str]) -> str:
+    return sha256(json.dumps([model, dimension, task, texts]).encode()).hexdigest()
+
+
+def _vectors(data: bytes, shape: tuple[int, int]) -> Vectors | None:
+    """Give the vectors of an entry, or None when it is damaged."""
+    if len(data) != shape[0] * shape[1] * _STORED.itemsize:
+        return None
+    vectors = np.frombuffer(data, _STORED).reshape(shape).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1)
+    return vectors if np.all(np.abs(lengths - 1) < 1e-3) else None

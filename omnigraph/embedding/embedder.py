@@ -1,0 +1,103 @@
+"""Embedder: what everything that makes vectors of texts promises, and the checks behind it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.errors import EmbeddingError
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+
+MOST_TEXTS = 96
+
+# A text has at most as many tokens as bytes, and OpenAI takes 300,000 tokens in a request.
+MOST_BYTES = 250_000
+
+
+class Task(StrEnum):
+    """What a vector is for: to be found, or to find."""
+
+    DOCUMENT = "RETRIEVAL_DOCUMENT"
+    QUERY = "RETRIEVAL_QUERY"
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts by one model; can be pickled."""
+
+    @property
+    def model(self) -> str:
+        """The name that selects this model again."""
+
+    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+        """Give one vector of length 1 for each text, as rows; or an EmbeddingError."""
+
+
+def checked(texts: Sequence[str]) -> Sequence[str]:
+    """Give the texts back; one that no model can embed is an EmbeddingError."""
+    for number, text in enumerate(texts, start=1):
+        if not text.strip():
+            raise EmbeddingError(
+                f"text {number} of {len(texts)} is empty",
+                hint="leave the vector of an empty text out",
+            )
+        if not _encodes(text):
+            raise EmbeddingError(f"text {number} of {len(texts)} is not valid Unicode")
+    return texts
+
+
+def batches(
+    texts: Iterable[str], ends: Callable[[bytes], bool] = lambda _: False
+) -> Iterator[list[str]]:
+    """Cut texts into batches that fit a request; `ends` may end one early, after a text."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        data = text.encode()
+        if batch and size + len(data) > MOST_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(data)
+        if len(batch) == MOST_TEXTS or ends(data):
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def unit_vectors(
+    rows: Sequence[Sequence[float]] | npt.NDArray[np.floating], shape: tuple[int, int], model: str
+) -> Vectors:
+    """Give what a model answered as rows of length 1; what cannot be that is an EmbeddingError."""
+    count, dimension = shape
+    if len(rows) != count:
+        raise EmbeddingError(f"{model} gave {len(rows)} vectors for {count} texts")
+    for row in rows:
+        if len(row) != dimension:
+            raise EmbeddingError(
+                f"{model} gave a vector of {len(row)} numbers where {dimension} are wanted",
+                hint=f"declare the property as Vector({len(row)}), or choose another model",
+            )
+    table = np.asarray(rows, dtype=np.float64).reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    if not np.all(np.isfinite(lengths) & (lengths > 0)):
+        raise EmbeddingError(f"{model} gave a vector that is zero or not finite")
+    vectors: Vectors = (table / lengths).astype(np.float32)
+    return vectors
+
+
+def stacked(parts: Iterable[Vectors], dimension: int) -> Vectors:
+    """Give the rows of all parts below one another; none at all is a table without rows."""
+    return np.concatenate([np.empty((0, dimension), np.float32), *parts])
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

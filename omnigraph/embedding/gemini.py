@@ -1,0 +1,44 @@
+"""Gemini: the embeddings interface of the Gemini API."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from omnigraph.embedding.embedder import Task
+from omnigraph.errors import Json
+
+# Of this family the API ignores `taskType`; the task is told in the text, as Google documents it.
+_TOLD_IN_THE_TEXT = "gemini-embedding-2"
+_PREFIXES = {
+    Task.DOCUMENT: "title: none | text: ",
+    Task.QUERY: "task: search result | query: ",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gemini:
+    """`POST /models/MODEL:batchEmbedContents`; each text is a content of its own."""
+
+    model: str
+
+    @property
+    def path(self) -> str:
+        return f"/models/{quote(self.model, safe='')}:batchEmbedContents"
+
+    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:
+        prefix = _PREFIXES[task] if self.model.startswith(_TOLD_IN_THE_TEXT) else ""
+        return {
+            "requests": [
+                {
+                    "model": f"models/{self.model}",
+                    "content": {"parts": [{"text": prefix + text}]},
+                    "taskType": task.value,
+                    "outputDimensionality": dimension,
+                }
+                for text in texts
+            ]
+        }
+
+    def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
+        return [embedding["values"] for embedding in answer["embeddings"]]

@@ -1,0 +1,188 @@
+"""Http: embeds through a provider's HTTP interface: batches, retries, and what may go wrong."""
+
+import atexit
+import math
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from email.utils import mktime_tz, parsedate_tz
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from omnigraph.embedding.embedder import Task, Vectors, batches, checked, stacked, unit_vectors
+from omnigraph.errors import EmbeddingError, Json
+
+if TYPE_CHECKING:
+    import httpx
+
+_LONGEST_BACKOFF = 30.0
+_LONGEST_PAUSE = 120.0
+_LONGEST_REASON = 300
+_RETRY_INFO = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
+
+
+class Wire(Protocol):
+    """How one provider is asked, and where its answer holds the vectors."""
+
+    @property
+    def model(self) -> str:
+        """The name that selects this provider and model."""
+
+    @property
+    def path(self) -> str:
+        """What follows the base URL."""
+
+    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:
+        """Give the request for one batch."""
+
+    def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
+        """Give the vectors of an answer in the order of the texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Where a provider is reached, with which key, and how patiently; times are in seconds."""
+
+    url: str = field(repr=False)
+    key: str = field(repr=False)
+    key_header: tuple[str, str] = field(repr=False)
+    key_variable: str
+    timeout: float
+    attempts: int
+    backoff: float
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    @property
+    def host(self) -> str:
+        """The host alone: a URL may hold a password."""
+        return urlsplit(self.url).hostname or ""
+
+    def post(self, path: str, body: Json) -> object:
+        """Give the JSON that comes back, after as many attempts as it takes and is allowed."""
+        attempt = 1
+        while True:
+            try:
+                return self._post_once(path, body)
+            except _Passing as failure:
+                self.sleep(self._pause(attempt, failure))
+            attempt += 1
+
+    def _post_once(self, path: str, body: Json) -> object:
+        import httpx
+
+        try:
+            answer = _client(os.getpid()).post(
+                self.url + path, headers=[self.key_header], json=body, timeout=self.timeout
+            )
+        except httpx.TimeoutException:
+            raise _Passing(f"no answer within {self.timeout:g} s") from None
+        except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+            raise _Passing(f"{type(error).__name__}: {self._clean(str(error))}") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise EmbeddingError(
+                f"{self.host} cannot be asked: {type(error).__name__}: {self._clean(str(error))}"
+            ) from None
+        return self._read(answer)
+
+    def _read(self, answer: "httpx.Response") -> object:
+        if answer.is_success:
+            return self._json(answer)
+        reason = f"HTTP {answer.status_code}: {self._clean(_reason(answer))}"
+        if answer.status_code == 429 or answer.is_server_error:
+            raise _Passing(reason, _asked_pause(answer))
+        hint = f"check {self.key_variable}" if answer.status_code in (401, 403) else None
+        raise EmbeddingError(f"{self.host} refused the request: {reason}", hint=hint)
+
+    def _json(self, answer: "httpx.Response") -> object:
+        try:
+            found: object = answer.json()
+        except ValueError:
+            raise EmbeddingError(f"{self.host} answered with something else than JSON") from None
+        return found
+
+    def _pause(self, attempt: int, failure: "_Passing") -> float:
+        """Give how long to wait before the next attempt; where none is due, an EmbeddingError."""
+        asked = f", asking to wait {failure.pause:.0f} s" if failure.pause else ""
+        if attempt == self.attempts or (failure.pause or 0) > _LONGEST_PAUSE:
+            raise EmbeddingError(
+                f"{self.host} gave no vectors in {_times(attempt)}; the last failed with "
+                f"{failure.reason}{asked}",
+                hint="try again later",
+            ) from None
+        backoff = min(math.ldexp(self.backoff, min(attempt - 1, 99)), _LONGEST_BACKOFF)
+        wanted = backoff if failure.pause is None else failure.pause
+        return wanted + backoff * random.uniform(0, 0.5)  # noqa: S311 - this keeps no secret
+
+    def _clean(self, reason: str) -> str:
+        """Give a reason on one line, not too long, and without the key."""
+        text = " ".join(reason.replace(self.key, "…").split())
+        return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpEmbedder:
+    """Embeds by asking a provider, one request after the other."""
+
+    wire: Wire
+    service: Service
+
+    @property
+    def model(self) -> str:
+        return self.wire.model
+
+    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+        """Give the vectors of the texts; a batch that failed for good is an EmbeddingError."""
+        parts = [self._batch(each, dimension, task) for each in batches(checked(texts))]
+        return stacked(parts, dimension)
+
+    def _batch(self, texts: list[str], dimension: int, task: Task) -> Vectors:
+        answer = self.service.post(self.wire.path, self.wire.body(texts, dimension, task))
+        try:
+            return unit_vectors(self.wire.rows(answer), (len(texts), dimension), self.model)
+        except (LookupError, TypeError, ValueError):
+            raise EmbeddingError(f"{self.model} gave an answer without vectors") from None
+
+
+class _Passing(Exception):
+    """A failure that may pass by itself; `pause` is how long the provider asks to wait."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.pause = pause
+
+
+@cache
+def _client(process: int) -> "httpx.Client":  # noqa: ARG001 - connections do not survive a fork
+    import httpx
+
+    client = httpx.Client()
+    atexit.register(client.close)
+    return client
+
+
+def _asked_pause(answer: "httpx.Response") -> float | None:
+    """Give the seconds of `Retry-After`, as a number or a date, or of Google's `retryDelay`."""
+    asked = answer.headers.get("Retry-After", "")
+    if asked.isdecimal():
+        return float(asked)
+    if date := parsedate_tz(asked):
+        return max(0.0, mktime_tz(date) - time.time())
+    found = _RETRY_INFO.search(answer.text)
+    return float(found[1]) if found else None
+
+
+def _reason(answer: "httpx.Response") -> str:
+    """Give the message of an answer that is an error, or its whole text."""
+    try:
+        return str(answer.json()["error"]["message"])
+    except (LookupError, TypeError, ValueError):
+        return answer.text
+
+
+def _times(count: int) -> str:
+    return "1 attempt" if count == 1 else f"{count} attempts"

@@ -1,0 +1,29 @@
+"""Mock: vectors from a hash of the text; needs no network and is the same everywhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.embedding.embedder import Task, Vectors, checked, unit_vectors
+from omnigraph.schema.identity import fnv1a64
+
+
+@dataclass(frozen=True, slots=True)
+class MockEmbedder:
+    """Gives equal texts equal vectors and knows nothing of their meaning."""
+
+    @property
+    def model(self) -> str:
+        return "mock"
+
+    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:  # noqa: ARG002 - a hash has no task
+        """Give the vectors that xorshift64 draws from the FNV-1a hash of each text."""
+        state = np.array([fnv1a64(text) for text in checked(texts)], dtype=np.uint64)
+        rows = np.empty((len(texts), dimension))
+        for column in range(dimension):
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            rows[:, column] = state / float(2**64 - 1) * 2 - 1
+        return unit_vectors(rows, rows.shape, self.model)

@@ -1,0 +1,110 @@
+"""Aggregate: counts, sums, averages and extremes of the rows of each group."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.evaluate import Evaluation
+from omnigraph.engine.numbering import combined, dense
+from omnigraph.engine.rows import Rows
+from omnigraph.engine.run import Run
+from omnigraph.engine.topology import NONE, Numbers
+from omnigraph.errors import ResultOverflowError
+from omnigraph.query.expr import Aggregate, VariableRef
+from omnigraph.schema.arrow import arrow_type
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+# Sums of numbers whose sizes stay below this are exact in 64 bits.
+_SAFE = 2.0**62
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Rows in groups, numbered from 0; a row of weight n counts n times."""
+
+    run: Run
+    rows: Rows
+    groups: Numbers
+    count: int
+
+    def value(self, expr: Aggregate) -> pa.Array:
+        """Give the value of an aggregate for each group; nulls do not take part."""
+        if isinstance(expr.argument, VariableRef):
+            codes = self._codes(expr.argument)
+            present = self._taking_part(codes != NONE, codes if expr.distinct else None)
+            return pa.array(self._counts(present, expr.distinct), pa.int64())
+        column = Evaluation(self.run, self.rows).column(expr.argument)
+        known = np.asarray(column.is_valid(), bool)
+        present = self._taking_part(known, dense(column) if expr.distinct else None)
+        if expr.function == "count":
+            return pa.array(self._counts(present, expr.distinct), pa.int64())
+        return self._over(expr, column, present)
+
+    def _codes(self, ref: VariableRef) -> Numbers:
+        """Give the codes of a variable; one without codes is counted, and so never null."""
+        return self.rows.codes.get(ref.variable, np.zeros(self.rows.count, np.int64))
+
+    def _taking_part(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
+        """Give the places of the known rows; with numbers of values, each value only once."""
+        present = np.flatnonzero(known)
+        if once is None:
+            return present
+        first, _ = combined([self.groups[present], once[present]], len(present))
+        return present[np.sort(first)]
+
+    def _over(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
+        kept, groups = column.take(pa.array(present)), self.groups[present]
+        if expr.function in ("min", "max"):
+            return _extremes(kept, groups, self.count, least=expr.function == "min")
+        counts = self._counts(present, expr.distinct)
+        numbers = kept.to_numpy(zero_copy_only=False)
+        weights = None if expr.distinct or self.rows.weights is None else self.rows.weights[present]
+        whole = expr.function == "sum" and arrow_type(expr.type) == pa.int64()
+        sums = (
+            self._whole_sums(groups, numbers, weights)
+            if whole
+            else self._sums(groups, numbers, weights)
+        )
+        if expr.function == "avg":
+            with np.errstate(invalid="ignore"):
+                sums = sums / counts
+        return pa.array(sums, arrow_type(expr.type), mask=counts == 0)
+
+    def _counts(self, places: Numbers, once: bool) -> Numbers:
+        groups = self.groups[places]
+        if once or self.rows.weights is None:
+            return np.bincount(groups, minlength=self.count)
+        return self._whole_sums(groups, self.rows.weights[places], None)
+
+    def _sums(
+        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
+    ) -> "np.ndarray":
+        values = numbers.astype(np.float64)
+        values = values if weights is None else values * weights
+        return np.bincount(groups, weights=values, minlength=self.count)
+
+    def _whole_sums(
+        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
+    ) -> Numbers:
+        """Give sums of whole numbers, exactly; raises when one does not fit 64 bits."""
+        sizes = self._sums(groups, np.abs(numbers.astype(np.float64)), weights)
+        kind = np.int64 if sizes.max(initial=0) < _SAFE else object
+        found, values = np.zeros(self.count, kind), numbers.astype(kind)
+        np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
+        if any(not _LEAST <= each <= _MOST for each in (found if kind is object else ())):
+            raise ResultOverflowError("a sum does not fit I64")
+        return found.astype(np.int64)
+
+
+def _extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:
+    """Give the least or greatest value of each group; null for a group without any."""
+    order = pc.rank(column, tiebreaker="dense").to_numpy().astype(np.int64)
+    ranks = order if least else -order
+    best = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(best, groups, ranks)
+    winners = np.full(count, NONE)
+    at = np.flatnonzero(ranks == best[groups])
+    winners[groups[at]] = at
+    return column.take(pa.array(winners, mask=winners < 0))

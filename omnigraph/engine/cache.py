@@ -1,0 +1,51 @@
+"""Cache: derived state that is costly to make, kept by use within a number of bytes."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Protocol, TypeVar
+
+
+class Sized(Protocol):
+    """Something that knows how many bytes it holds."""
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+
+
+Kept = TypeVar("Kept", bound=Sized)
+
+
+class Cache:
+    """Keeps what was used last; a key stands for content that never changes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._held = 0
+        self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """Give what is kept under a key, or make it; two threads may both make it."""
+        found = self.peek(key)
+        if found is None:
+            found = make()
+            self._keep(key, found)
+        return found  # type: ignore[return-value]  # a key stands for one kind of thing
+
+    def peek(self, key: Hashable) -> Sized | None:
+        """Give what is kept under a key, if anything is."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: Hashable, made: Sized) -> None:
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._held += made.nbytes - (0 if before is None else before.nbytes)
+            self._kept[key] = made
+            while self._held > self._most and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._held -= dropped.nbytes

@@ -1,0 +1,245 @@
+"""Columns: loosely typed Arrow columns become columns of the types that tables hold."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.types import (
+    BLOB,
+    DATE,
+    DATETIME,
+    F32,
+    FLOATS,
+    INTEGERS,
+    STRING,
+    EnumType,
+    ListType,
+    ScalarType,
+    ValueType,
+    VectorType,
+)
+from omnigraph.schema.values import BadValue, coerce
+
+_RFC_3339 = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})$"
+_MICROSECONDS = pa.timestamp("us", "UTC")
+_PER_TICK = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_DAY = -719_162
+_FIRST_MILLISECOND = (_FIRST_DAY + 1) * 86_400_000
+_LAST_MILLISECOND = 2_932_896 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a type's own Arrow type, and why some of its rows hold null instead."""
+
+    values: pa.Array
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+
+def typed(column: pa.Array, kind: ValueType) -> Column:
+    """Give a column as a table holds it; a value that does not fit is null, with its reason."""
+    quick = converted(column, kind)
+    return one_by_one(column.to_pylist(), kind) if quick is None else Column(quick)
+
+
+def converted(column: pa.Array, kind: ValueType) -> pa.Array | None:
+    """Give the whole column converted, or None when its values must be looked at one by one.
+
+    What it accepts, `coerce` accepts as well, and gives the same values.
+    """
+    column = _plain(column)
+    target = arrow_type(kind)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), target)
+    try:
+        found = _converted(column, kind, target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
+        return None
+    return found
+
+
+def one_by_one(values: Sequence[object], kind: ValueType) -> Column:
+    """Give the values converted one by one; exact, and slow."""
+    reasons: dict[int, str] = {}
+    kept: list[object] = []
+    for row, value in enumerate(values):
+        try:
+            kept.append(None if value is None else _coerced(value, kind))
+        except BadValue as bad:
+            reasons[row] = str(bad)
+            kept.append(None)
+    return Column(_array(kept, kind), reasons)
+
+
+def _array(values: list[object], kind: ValueType) -> pa.Array:
+    """Give values as an array. Arrow cuts a datetime to its day when it makes a date64 of it."""
+    if kind == DATETIME:
+        return pa.array(map(_tick, values), pa.int64()).view(pa.date64())
+    if kind == ListType(DATETIME.scalar):
+        lists = [
+            None if each is None else list(map(_tick, cast(tuple[object], each))) for each in values
+        ]
+        ticks = pa.array(lists, pa.list_(pa.int64()))
+        return _relisted(ticks, ticks.flatten().view(pa.date64()), arrow_type(kind))
+    return pa.array(values, arrow_type(kind))
+
+
+def _tick(moment: object) -> int | None:
+    """Give the milliseconds of a time since 1970."""
+    return (
+        None if moment is None else (cast(datetime, moment) - _EPOCH) // timedelta(milliseconds=1)
+    )
+
+
+def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Give the batch with the default of a required property wherever no value is given."""
+    for item in stored.properties.values():
+        column = batch[item.name]
+        if item.default is None or item.nullable or not column.null_count:
+            continue
+        default = one_by_one([item.default], item.type).values[0]
+        at = batch.schema.get_field_index(item.name)
+        batch = batch.set_column(at, batch.schema.field(at), pc.fill_null(column, default))
+    return batch
+
+
+def _coerced(value: object, kind: ValueType) -> object:
+    """Give a value as Arrow takes it for a table; a blob is kept as `base64:` text or a URI.
+
+    Which texts an enum has is a rule of its own.
+    """
+    if isinstance(kind, EnumType) and isinstance(value, str):
+        return coerce(value, STRING)
+    found = coerce(value, kind)
+    if kind != BLOB:
+        return found
+    return found.encode() if isinstance(found, str) else b"base64:" + b64encode(cast(bytes, found))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Give the column without dictionary, view or large encodings."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _plain(column.dictionary_decode())
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.utf8())
+    if pa.types.is_large_list(kind):
+        return column.cast(pa.list_(kind.value_type))
+    return column
+
+
+def _converted(column: pa.Array, kind: ValueType, target: pa.DataType) -> pa.Array | None:
+    match kind:
+        case VectorType(dimension):
+            return _vectors(column, dimension)
+        case ListType(item):
+            return _lists(column, ScalarType(item), target)
+        case EnumType():
+            return column if column.type == target else None
+        case ScalarType():
+            return _scalars(column, kind, target)
+
+
+def _scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) -> pa.Array | None:
+    given = column.type
+    if kind == DATETIME:
+        return _times(column)
+    if kind == BLOB:
+        return None
+    if kind in FLOATS:
+        number = pa.types.is_floating(given) or pa.types.is_integer(given)
+        return _floats(column, target) if number else None
+    if kind == DATE and (pa.types.is_string(given) or given == target):
+        return _dates(column)
+    if given == target:
+        return column
+    return column.cast(target) if kind in INTEGERS and pa.types.is_integer(given) else None
+
+
+def _floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:
+    """Give finite floats, rounded once from 64 bits; anything else needs a look."""
+    values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
+    finite = pc.all(pc.is_finite(values)).as_py()
+    return None if finite is False else values
+
+
+def _times(column: pa.Array) -> pa.Array | None:
+    given = column.type
+    if pa.types.is_string(given):
+        if pc.all(pc.match_substring_regex(column, _RFC_3339)).as_py() is False:
+            return None
+        return _milliseconds(column.cast(_MICROSECONDS))
+    if pa.types.is_date64(given):
+        return _milliseconds(column.cast(pa.timestamp("ms")))
+    if pa.types.is_timestamp(given) and given.tz is not None:
+        return _milliseconds(column)
+    return None
+
+
+def _milliseconds(moments: pa.Array) -> pa.Array | None:
+    """Give times cut to the millisecond, unless one lies at the edge of the years 1 to 9999."""
+    ticks = moments.cast(pa.int64())
+    numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
+    many, divisor = _PER_TICK[moments.type.unit]
+    numbers = numbers * many if many > 1 else np.floor_divide(numbers, divisor)
+    if len(numbers) and (numbers.min() < _FIRST_MILLISECOND or numbers.max() > _LAST_MILLISECOND):
+        return None
+    missing = ticks.is_null().to_numpy(zero_copy_only=False) if ticks.null_count else None
+    return pa.array(numbers, pa.int64(), mask=missing).view(pa.date64())
+
+
+def _dates(column: pa.Array) -> pa.Array | None:
+    days = column.cast(pa.date32())
+    least = pc.min(days.cast(pa.int32())).as_py()
+    return None if least is not None and least < _FIRST_DAY else days
+
+
+def _lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> pa.Array | None:
+    if not pa.types.is_list(column.type):
+        return None
+    items = column.flatten()
+    if items.null_count:
+        return None
+    found = converted(items, item)
+    if found is None:
+        return None
+    return _relisted(column, found, target)
+
+
+def _relisted(column: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    mask = column.is_null() if column.null_count else None
+    return pa.ListArray.from_arrays(pa.array(offsets), items, type=target, mask=mask)
+
+
+def _vectors(column: pa.Array, dimension: int) -> pa.Array | None:
+    if not (pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type)):
+        return None
+    lengths = column.value_lengths()
+    if pc.all(pc.equal(lengths, dimension)).as_py() is False:
+        return None
+    items = column.drop_null().flatten() if column.null_count else column.flatten()
+    if items.null_count:
+        return None
+    numbers = _scalars(items, F32, pa.float32())
+    return None if numbers is None else _spread(numbers, column, dimension)
+
+
+def _spread(numbers: pa.Array, column: pa.Array, dimension: int) -> pa.Array:
+    """Give vectors of the numbers, with null where the column has null."""
+    dense = pa.FixedSizeListArray.from_arrays(numbers, dimension)
+    if not column.null_count:
+        return dense
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    places = np.where(present, np.cumsum(present) - 1, 0)
+    return dense.take(pa.array(places, mask=~present))

@@ -1,0 +1,140 @@
+"""Evaluate: expressions and predicates over rows, a whole column at a time."""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.columns import one_by_one
+from omnigraph.engine.compare import (
+    Column,
+    compared,
+    contains,
+    member,
+    spread,
+    starts_with,
+)
+from omnigraph.engine.rows import Rows
+from omnigraph.engine.run import Run
+from omnigraph.engine.search import matching
+from omnigraph.query.ast import Operator
+from omnigraph.query.comparing import type_of
+from omnigraph.query.expr import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    EntityType,
+    Expr,
+    ListOf,
+    Not,
+    Now,
+    NullTest,
+    Or,
+    ParamRef,
+    Predicate,
+    PropertyRef,
+    TextMatch,
+    VariableRef,
+)
+from omnigraph.schema.types import ListType
+
+_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+
+_UNKNOWN = pa.scalar(None, pa.bool_())
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Expressions over some rows."""
+
+    run: Run
+    rows: Rows
+
+    def holds(self, predicate: Predicate) -> _Mask:
+        """Tell for each row whether the predicate is true."""
+        if isinstance(predicate, TextMatch):
+            return self._matching(predicate)
+        truth = spread(self.truth(predicate), self.rows.count)
+        return np.asarray(pc.fill_null(truth, fill_value=False), bool)
+
+    def column(self, expr: Expr) -> pa.Array:
+        """Give the value of an expression for each row."""
+        return spread(self.value(expr), self.rows.count)
+
+    def value(self, expr: Expr) -> Column:
+        """Give the value of an expression: one for each row, or one for all."""
+        match expr:
+            case PropertyRef(variable, name, kind):
+                assert variable is not None
+                return self.run.domains[variable].values(name, self.rows.codes[variable], kind)
+            case ColumnRef(column, _):
+                return self.rows.columns[column]
+            case Constant() | ParamRef() | Now() | ListOf():
+                return self._scalar(expr)
+            case TextMatch():
+                return self.truth(expr)
+            case _:
+                raise AssertionError(f"{expr} is computed by an operator of its own")
+
+    def truth(self, predicate: Predicate) -> Column:
+        """Give the truth of a predicate for each row: true, false or unknown."""
+        match predicate:
+            case And(items):
+                return reduce(pc.and_kleene, map(self.truth, items))
+            case Or(items):
+                return reduce(pc.or_kleene, map(self.truth, items))
+            case Not(item):
+                return pc.invert(self.truth(item))
+            case NullTest(operand, negated):
+                missing = self._is_null(operand)
+                return pc.invert(missing) if negated else missing
+            case TextMatch(field=field, query=query):
+                if self.run.constant(query) is None:
+                    return _UNKNOWN
+                found = pa.array(self._matching(predicate))
+                return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
+            case Comparison(left, operator, right):
+                return self._compared(left, operator, right)
+
+    def _matching(self, match: TextMatch) -> _Mask:
+        """Tell for each row whether its text is there and matches."""
+        assert match.field.variable is not None
+        codes, mask = self.rows.codes[match.field.variable], matching(self.run, match)
+        return np.asarray((codes >= 0) & mask[codes])
+
+    def _is_null(self, operand: Expr) -> Column:
+        if isinstance(operand, VariableRef):
+            return pa.array(self.rows.codes[operand.variable] < 0)
+        return pc.is_null(self.value(operand))
+
+    def _scalar(self, expr: Constant | ParamRef | Now | ListOf) -> pa.Scalar:
+        kind = type_of(expr)
+        if kind is None:
+            return pa.scalar([], pa.list_(pa.null()))
+        assert not isinstance(kind, EntityType)
+        return one_by_one([self.run.constant(expr)], kind).values[0]
+
+    def _compared(self, left: Expr, operator: Operator, right: Expr) -> Column:
+        if isinstance(left, VariableRef) and isinstance(right, VariableRef):
+            return compared(self._identities(left), operator, self._identities(right))
+        ours, theirs = self.value(left), self.value(right)
+        match operator:
+            case Operator.IN:
+                return member(ours, theirs)
+            case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
+                return member(theirs, ours)
+            case Operator.CONTAINS:
+                return contains(ours, theirs)
+            case Operator.STARTS_WITH:
+                return starts_with(ours, theirs)
+            case _:
+                return compared(ours, operator, theirs)
+
+    def _identities(self, ref: VariableRef) -> pa.Array:
+        """Give a number for each row that is the same for the same node or edge of any domain."""
+        codes = self.rows.codes[ref.variable]
+        return pa.array(self.run.domains[ref.variable].identities(codes), mask=codes < 0)

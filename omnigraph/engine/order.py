@@ -1,0 +1,131 @@
+"""Order: sorts rows by their columns, and cuts them to the first few."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.compare import IDENTITY
+from omnigraph.engine.evaluate import Evaluation
+from omnigraph.engine.rows import Rows
+from omnigraph.engine.run import Run
+from omnigraph.engine.topology import Numbers, numbers
+from omnigraph.query.checked import OrderKey, RowCount
+from omnigraph.query.expr import VariableRef
+from omnigraph.query.plan import Limit, Order
+
+# Fewer rows than that are sorted whole, whatever the limit.
+_LEAST_CUT = 10_000
+_NULLS_FIRST = [("", "ascending", "at_start")]
+
+
+def ordered(run: Run, rows: Rows, order: Order, limit: Limit | None) -> Rows:
+    """Give the rows in their order; of those that a limit will drop, some may be missing."""
+    evaluation = Evaluation(run, rows)
+    keys = [_key(evaluation, key) for key in order.keys]
+    keys += [_tie(run, rows, name) for name in order.ties]
+    if not keys:
+        return rows
+    wanted = None if limit is None else _last(run, limit)
+    places = _first(keys[0], wanted) if wanted is not None else None
+    if places is not None:
+        keys = [key[places] for key in keys]
+    found = np.lexsort(keys[::-1])
+    return rows.take(found if places is None else places[found])
+
+
+def _key(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
+    """Give numbers that sort as a key does; a node or edge sorts by its id."""
+    if not isinstance(key.expr, VariableRef):
+        return sort_key(evaluation.column(key.expr), key.descending)
+    name = key.expr.variable
+    ranks = evaluation.run.domains[name].ranks(evaluation.rows.codes[name])
+    return ~ranks if key.descending else ranks
+
+
+def limited(run: Run, rows: Rows, limit: Limit) -> Rows:
+    """Give the rows that a limit keeps; a row of weight n counts as n."""
+    skip = _count(run, limit.skip) or 0
+    last = _last(run, limit)
+    if rows.weights is not None:
+        run.check(rows.total if last is None else min(rows.total, last), len(rows.codes) + 1)
+        rows = (rows if last is None else _cut(rows, last)).repeated()
+    end = rows.count if last is None else min(last, rows.count)
+    return rows.take(np.arange(min(skip, end), end))
+
+
+def _cut(rows: Rows, last: int) -> Rows:
+    """Give the first rows, the last of them with no more weight than is wanted."""
+    assert rows.weights is not None
+    before = np.cumsum(rows.weights) - rows.weights
+    kept = before < last
+    weights = np.minimum(rows.weights, np.maximum(last - before, 0))
+    return replace(rows, weights=weights).keep(kept)
+
+
+def sort_key(column: pa.Array, descending: bool) -> "np.ndarray":
+    """Give numbers that sort as the column does: null first ascending, last descending.
+
+    A list is written in the query and so the same for all rows.
+    """
+    if pa.types.is_struct(column.type):
+        column = _object_ranks(column)
+    if pa.types.is_list(column.type):
+        return np.zeros(len(column), np.int64)
+    if pa.types.is_floating(column.type):
+        column = _float_ranks(column)
+    if column.null_count or not _is_plain(column.type):
+        column = pc.rank(column, sort_keys=_NULLS_FIRST, tiebreaker="dense")
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    if not descending:
+        return values
+    return -values if values.dtype.kind == "f" else ~values
+
+
+def _object_ranks(column: pa.Array) -> pa.Array:
+    """Give the place of each object by its id, and by its type where ids are the same."""
+    ids, own = (pc.struct_field(column, name) for name in ("id", IDENTITY))
+    order = pa.table([ids, own], names=["id", "own"])
+    places = pc.sort_indices(order, [("id", "ascending"), ("own", "ascending")])
+    ranks = np.empty(len(column), np.int64)
+    identities = numbers(own)[numbers(places)]
+    ranks[numbers(places)] = np.cumsum(np.diff(identities, prepend=identities[:1]) != 0)
+    return pa.array(ranks, mask=np.asarray(column.is_null(), bool))
+
+
+def _float_ranks(column: pa.Array) -> pa.Array:
+    """Give places instead of floats where not all are numbers; one that is none comes last."""
+    if not pc.any(pc.is_nan(column)).as_py():
+        return column
+    values = column.to_numpy(zero_copy_only=False)
+    return pa.array(np.unique(values, return_inverse=True)[1], mask=np.asarray(column.is_null()))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _tie(run: Run, rows: Rows, name: str) -> "np.ndarray":
+    if name in rows.codes:
+        return run.domains[name].ranks(rows.codes[name])
+    return sort_key(rows.columns[name], descending=False)
+
+
+def _first(key: "np.ndarray", wanted: int) -> Numbers | None:
+    """Give the places of rows among which the wanted first ones are; None for all."""
+    if len(key) <= max(_LEAST_CUT, 4 * wanted) or not wanted:
+        return None
+    bound = np.partition(key, wanted - 1)[wanted - 1]
+    return np.flatnonzero(key <= bound)
+
+
+def _last(run: Run, limit: Limit) -> int | None:
+    most = _count(run, limit.limit)
+    return None if most is None else most + (_count(run, limit.skip) or 0)
+
+
+def _count(run: Run, given: RowCount | None) -> int | None:
+    value = None if given is None else run.constant(given)
+    assert value is None or isinstance(value, int)
+    return value

@@ -1,0 +1,118 @@
+"""Read: runs a plan on a snapshot, operator by operator, and gives Arrow."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.counting import Counted
+from omnigraph.engine.group import grouped
+from omnigraph.engine.order import limited, ordered
+from omnigraph.engine.project import distinct, projected, result_table
+from omnigraph.engine.rows import ONE, Rows
+from omnigraph.engine.run import Run
+from omnigraph.engine.scan import crossed
+from omnigraph.engine.search import scores
+from omnigraph.engine.topology import NONE
+from omnigraph.engine.traverse import expanded, filtered
+from omnigraph.query.plan import (
+    Aggregate,
+    AntiJoin,
+    Distinct,
+    Expand,
+    Filter,
+    Limit,
+    NodeScan,
+    Operator,
+    Optional,
+    Order,
+    Project,
+    Rank,
+    ReadPlan,
+)
+
+_SEED = "#seed"
+
+
+def read(run: Run, plan: ReadPlan) -> pa.Table:
+    """Give the rows of a plan."""
+    rows = executed(run, ONE, plan.operators)
+    return result_table(rows, plan.columns, run.reader.snapshot.catalog)
+
+
+def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
+    """Give the rows after some operators."""
+    counted = Counted(run)
+    for at, operator in enumerate(operators):
+        if isinstance(operator, NodeScan | Expand):
+            if operator.counted and not (isinstance(operator, Expand) and operator.closes):
+                counted.add(operator)
+                continue
+        elif counted.pending:
+            rows = counted.applied(rows)
+        following = operators[at + 1] if at + 1 < len(operators) else None
+        rows = _executed(run, rows, operator, following)
+        run.check(rows.count, len(rows.codes) + len(rows.columns))
+    return counted.applied(rows)
+
+
+def _executed(run: Run, rows: Rows, operator: Operator, following: Operator | None) -> Rows:
+    match operator:
+        case NodeScan():
+            return crossed(run, rows, operator)
+        case Expand():
+            return expanded(run, rows, operator)
+        case Filter(predicate):
+            return filtered(run, rows, (predicate,))
+        case AntiJoin(_, inner):
+            return rows.keep(~_matched(run, rows, inner))
+        case Optional():
+            return _optional(run, rows, operator)
+        case Rank():
+            return _ranked(run, rows, operator)
+        case Aggregate():
+            return grouped(run, rows, operator)
+        case Project(columns):
+            return projected(run, rows, columns)
+        case Distinct():
+            return distinct(rows)
+        case Order():
+            return ordered(run, rows, operator, following if isinstance(following, Limit) else None)
+        case Limit():
+            return limited(run, rows, operator)
+        case _:
+            assert_never(operator)
+
+
+def _matched(run: Run, rows: Rows, inner: Sequence[Operator]) -> "np.ndarray":
+    """Tell for which rows an inner pattern has a match."""
+    seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
+    found = executed(run, seeded, inner)
+    mask = np.zeros(rows.count, bool)
+    mask[found.codes[_SEED]] = True
+    return mask
+
+
+def _optional(run: Run, rows: Rows, optional: Optional) -> Rows:
+    """Give every row with its inner matches, or with none of the variables that they bind."""
+    seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
+    found = executed(run, seeded, optional.inner)
+    without = np.ones(rows.count, bool)
+    without[found.codes[_SEED]] = False
+    rest = np.flatnonzero(without)
+    seeds = np.concatenate([found.codes[_SEED], rest])
+    order = np.argsort(seeds, kind="stable")
+    nothing = np.full(len(rest), NONE)
+    # Taken from the rows themselves, codes keep the seed of a block around this one.
+    kept = rows.take(seeds[order])
+    for name in optional.binds:
+        kept = kept.bind(name, np.concatenate([found.codes[name], nothing])[order])
+    return kept
+
+
+def _ranked(run: Run, rows: Rows, rank: Rank) -> Rows:
+    found = scores(run, rank.ranking, rows)
+    missing = np.isnan(found)
+    rows = rows.with_column(rank.column, pa.array(found, mask=missing))
+    return rows.keep(~missing) if rank.restricts else rows

@@ -1,0 +1,1 @@
+"""Pipeline: the data pipeline on Spark, through PySpark."""

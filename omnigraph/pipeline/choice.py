@@ -1,0 +1,36 @@
+"""Choice: which engine runs a job, Spark or this process."""
+
+import os
+from enum import StrEnum
+
+from omnigraph.pipeline import session
+from omnigraph.pipeline.runner import InlineRunner, Runner, SparkRunner
+from omnigraph.pipeline.session import SparkSettings
+
+# Below it, starting a JVM takes longer than the work.
+SPARK_FROM_BYTES = 16 << 20
+
+
+class Engine(StrEnum):
+    """Who runs the tasks of a job."""
+
+    AUTO = "auto"
+    SPARK = "spark"
+    INLINE = "inline"
+
+
+def runner_for(engine: Engine, settings: SparkSettings, size: int) -> Runner:
+    """Give the runner of a job over so many bytes."""
+    if engine is Engine.INLINE or (engine is Engine.AUTO and not _wants_spark(settings, size)):
+        return InlineRunner()
+    spark = session.session(settings)
+    return SparkRunner(spark, session.default_parallelism(spark))
+
+
+def default_settings() -> SparkSettings:
+    """Give what the environment says about Spark."""
+    return session.settings_from(os.environ)
+
+
+def _wants_spark(settings: SparkSettings, size: int) -> bool:
+    return settings.is_configured or session.is_running() or size > SPARK_FROM_BYTES

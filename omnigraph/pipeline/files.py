@@ -1,0 +1,125 @@
+"""Files: what a load reads, by path, glob or URI, from local disks and object stores."""
+
+import glob
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from omnigraph.errors import UnreadableError
+from omnigraph.storage.store import Store, store_at
+
+_MAGIC = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as any process can read it, and the name under which the user knows it."""
+
+    name: str
+    size: int
+    folder: Store
+    path: str
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Give the file opened for reading; a failure while reading is one of ours."""
+        try:
+            if self.folder.is_local:
+                with Path(self.folder.uri(self.path)).open("rb") as file:
+                    yield file
+            else:
+                yield self.folder.objects.reader(self.path, self.size)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as bad:
+            raise UnreadableError(f"'{self.name}' is not sound gzip: {bad}") from None
+        except OSError as bad:
+            raise _unreadable(self.name, bad) from None
+
+    @contextmanager
+    def unzipped(self) -> Iterator[BinaryIO]:
+        """Give the content of a gzip file opened for reading."""
+        with self.open() as file, gzip.GzipFile(fileobj=file) as unzipped:
+            yield cast(BinaryIO, unzipped)
+
+
+def file_in(folder: Store, path: str, name: str) -> File:
+    """Give a file that lies in a store, under the name that the user knows."""
+    sizes = folder.objects.sizes(path)
+    return File(name, sizes[path], folder, path)
+
+
+def files_at(places: list[str]) -> list[File]:
+    """Give the files that paths, globs, folders and URIs name, each pattern's in order.
+
+    What names no file is an error.
+    """
+    found = [file for place in places for file in _files(place)]
+    return list({(file.folder.root, file.path): file for file in found}.values())
+
+
+def _files(place: str) -> list[File]:
+    scheme, separator, _ = place.partition("://")
+    if separator and scheme.lower() != "file":
+        return _objects(place)
+    text = store_at(place).root if separator else place
+    if _MAGIC.isdisjoint(text) or Path(text).exists():
+        return [_local(Path(text), text)]
+    matches = sorted(each for each in glob.glob(text, recursive=True) if Path(each).is_file())  # noqa: PTH207 - a pattern may be absolute
+    if not matches:
+        raise UnreadableError(f"no file matches '{place}'")
+    return [_local(Path(each), each) for each in matches]
+
+
+def _local(path: Path, name: str) -> File:
+    try:
+        status = path.stat()
+    except OSError as bad:
+        raise _unreadable(name, bad) from None
+    if path.is_dir():
+        raise UnreadableError(f"'{name}' is a folder", hint=f"name its files: '{name}/*.jsonl'")
+    full = path.absolute()
+    if not path.is_file():
+        raise UnreadableError(f"'{name}' is not a file", hint="give - to read standard input")
+    return File(name, status.st_size, Store(str(full.parent), is_local=True), full.name)
+
+
+def _objects(place: str) -> list[File]:
+    head, _, pattern = place.rpartition("/")
+    fixed = _MAGIC.isdisjoint(head)
+    if not fixed or head.endswith(":/"):
+        raise UnreadableError(f"'{place}': only the last part of a URI may be a pattern")
+    folder = store_at(head)
+    found = folder.objects.sizes(pattern if _MAGIC.isdisjoint(pattern) else None)
+    matches = [name for name in sorted(found) if name == pattern or fnmatchcase(name, pattern)]
+    if not matches:
+        raise UnreadableError(f"no object matches '{place}'")
+    return [File(f"{head}/{name}", found[name], folder, name) for name in matches]
+
+
+def _unreadable(name: str, bad: OSError) -> UnreadableError:
+    reason = os.strerror(bad.errno) if bad.errno else str(bad) or type(bad).__name__
+    return UnreadableError(f"cannot read '{name}': {reason}")
+
+
+def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[bytes]:
+    """Give the content in blocks of whole lines of about `size` bytes, at most `limit` in all."""
+    rest: list[bytes] = []
+    left = limit
+    while left is None or left > 0:
+        data = file.read(size if left is None else min(size, left))
+        if not data:
+            break
+        left = None if left is None else left - len(data)
+        head, newline, tail = data.rpartition(b"\n")
+        if newline:
+            yield b"".join([*rest, head, newline])
+            rest = [tail] if tail else []
+        else:
+            rest.append(data)
+    if rest:
+        yield b"".join(rest)

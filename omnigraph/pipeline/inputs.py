@@ -1,0 +1,52 @@
+"""Inputs: whatever a user hands to a load, as sources that tasks can read."""
+
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO, TypeAlias, cast
+
+from omnigraph.errors import InputError
+from omnigraph.pipeline.files import files_at
+from omnigraph.pipeline.sources import Format, Source, known_type, refuse_type, source_of
+from omnigraph.pipeline.spool import Spool, frames_by_type, is_frame
+from omnigraph.schema.catalog import Catalog
+
+# Paths and URIs of files, JSON lines as text, a stream of them, frames, or frames by type.
+Data: TypeAlias = (
+    str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | BinaryIO | Mapping[str, Any] | Any
+)
+
+_URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
+
+
+def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool) -> list[Source]:
+    """Give the sources of what was handed over; a `str` that is no URI is the text itself."""
+    if isinstance(data, Mapping) or is_frame(data):
+        return [
+            source
+            for name, frame in frames_by_type(data, type_name).items()
+            for source in spool.frame(frame, known_type(name, catalog).name)
+        ]
+    if isinstance(data, str) and not _URI.fullmatch(data):
+        _refuse_name(data)
+        refuse_type("<text>", type_name)
+        return [Source(spool.stream(io.BytesIO(data.encode()), "<text>"), Format.JSONL)]
+    if hasattr(data, "read"):
+        refuse_type("<stdin>", type_name)
+        stream = cast(BinaryIO, getattr(data, "buffer", data))
+        return [Source(spool.stream(stream, "<stdin>"), Format.JSONL)]
+    places = [data] if isinstance(data, str | os.PathLike) else data
+    if not isinstance(places, Sequence) or not all(
+        isinstance(place, str | os.PathLike) for place in places
+    ):
+        hint = "give paths, JSON lines as text, a stream of bytes, or a frame"
+        raise InputError(f"a value of type {type(data).__name__} cannot be loaded", hint=hint)
+    files = files_at([os.fspath(place) for place in places])
+    return [source_of(file, type_name, catalog) for file in files]
+
+
+def _refuse_name(text: str) -> None:
+    """Raise InputError for a text that cannot be a record and is probably the name of a file."""
+    if text.strip() and "\n" not in text and not text.lstrip().startswith(("{", "//")):
+        raise InputError("the text holds no JSON lines", hint="a Path names a file, a str is text")

@@ -1,0 +1,101 @@
+"""Interrupt: Ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as always.
+
+PySpark's own handler asks the JVM to cancel on the connection on which the interrupted call still
+waits. Py4J cannot do that: nothing is cancelled, and the tasks go on. Here another thread asks,
+which has a connection of its own. And a KeyboardInterrupt inside a call of Py4J can come out as an
+error of the network, so the main thread makes no long ones: it waits for a thread that does.
+"""
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+Result = TypeVar("Result")
+Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
+
+_CANCEL_SECONDS = 5.0
+_PY4J = logging.getLogger("py4j")
+_SILENT = logging.CRITICAL + 1
+
+
+def interruptible(spark: "SparkSession", work: Callable[[], Result]) -> Result:
+    """Give what `work` gives; a Ctrl-C meanwhile is felt at once, and the work goes on unheard."""
+    from pyspark import inheritable_thread_target
+
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    answer: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as failed:
+            answer.set_exception(failed)
+
+    inheriting = inheritable_thread_target(spark)(run)  # the tags of this thread
+    threading.Thread(target=inheriting, daemon=True).start()
+    return answer.result()
+
+
+def current_handler() -> Handler:
+    """Give what happens on Ctrl-C now, to be given back to `restore`."""
+    return signal.getsignal(signal.SIGINT)
+
+
+def cancel_on_interrupt(context: "SparkContext", before: Handler) -> None:
+    """Let Ctrl-C cancel all jobs of the context, unless somebody else handles it already."""
+    _quieten_py4j()
+    if before is not signal.default_int_handler:
+        restore(before)
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        asking = threading.Thread(target=_cancel, args=(context,), daemon=True)
+        asking.start()
+        asking.join(_CANCEL_SECONDS)
+        signal.default_int_handler(number, frame)
+
+    restore(handle)
+
+
+def restore(handler: Handler) -> None:
+    """Let Ctrl-C do what it did before; only the main thread can say so."""
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
+def leave(before: Handler) -> None:
+    """Undo `cancel_on_interrupt`."""
+    logging.getLogger().removeFilter(_is_not_of_py4j)
+    if _PY4J.level == _SILENT:
+        _PY4J.setLevel(logging.NOTSET)
+    restore(before)
+
+
+def _cancel(context: "SparkContext") -> None:
+    from py4j.protocol import Py4JError
+
+    try:
+        context.cancelAllJobs()
+    except (Py4JError, AttributeError):  # it was stopped meanwhile
+        return
+
+
+def _quieten_py4j() -> None:
+    """Keep back the tracebacks that Py4J logs before it raises the same errors."""
+    logging.getLogger().addFilter(_is_not_of_py4j)
+    if _PY4J.level == logging.NOTSET:
+        _PY4J.setLevel(_SILENT)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    # Py4J logs the loss of a connection under the root's name.
+    return record.module != "java_gateway"

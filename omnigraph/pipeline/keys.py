@@ -1,0 +1,76 @@
+"""Keys: values that rows share or refer to, sent to buckets so that equal ones meet."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+_Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
+_MIX = np.uint64(0xC2B2AE3D27D4EB4F)
+_HALF = np.uint64(32)
+
+
+def bucketed(keys: pa.RecordBatch, buckets: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Give the rows of each bucket; equal rows, in whatever batch, are in the same bucket."""
+    if buckets == 1:
+        yield 0, keys
+        return
+    places = _hashes(keys) % np.uint64(buckets)
+    order = np.argsort(places, kind="stable")
+    bounds = np.searchsorted(places[order], np.arange(buckets + 1, dtype=np.uint64))
+    sorted_keys = keys.take(pa.array(order))
+    for bucket in range(buckets):
+        first, last = int(bounds[bucket]), int(bounds[bucket + 1])
+        if last > first:
+            yield bucket, sorted_keys.slice(first, last - first)
+
+
+def packed(keys: pa.RecordBatch) -> bytes:
+    """Give keys as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, keys.schema) as writer:
+        writer.write_batch(keys)
+    return bytes(sink.getvalue())
+
+
+def unpacked(data: bytes) -> pa.Table:
+    """Give the keys that were packed."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+def _hashes(keys: pa.RecordBatch) -> _Hashes:
+    """Give a hash of each row. It only spreads rows; nothing is decided by it."""
+    total = np.zeros(len(keys), np.uint64)
+    for column in keys.columns:
+        total = total * _MIX + _text_hashes(column.cast(pa.large_utf8()))
+    return (total ^ (total >> _HALF)) * _FACTOR >> _HALF
+
+
+def _text_hashes(column: pa.Array) -> _Hashes:
+    """Give, for each text, the sum of its bytes times the powers of a factor, modulo 2^64.
+
+    One running sum over all texts gives all of them: what lies before a text is taken off, and
+    its place in the running powers is divided out.
+    """
+    offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: len(column) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    starts, ends = offsets[:-1] - first, offsets[1:] - first
+    content = column.buffers()[2]
+    data = np.frombuffer(content, np.uint8)[first:last] if content else np.empty(0, np.uint8)
+    powers, inverses = _powers(max(len(data), 1).bit_length())
+    sums = np.zeros(len(data) + 1, np.uint64)
+    np.cumsum((data.astype(np.uint64) + np.uint64(1)) * powers[: len(data)], out=sums[1:])
+    return (sums[ends] - sums[starts]) * inverses[starts]
+
+
+@lru_cache(maxsize=2)
+def _powers(bits: int) -> tuple[_Hashes, _Hashes]:
+    count = (1 << bits) + 1
+    powers, inverses = np.full(count, _FACTOR), np.full(count, _INVERSE)
+    powers[0] = inverses[0] = 1
+    return np.cumprod(powers), np.cumprod(inverses)

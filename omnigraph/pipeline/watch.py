@@ -1,0 +1,104 @@
+"""Watch: a Spark job that reports how far it is, can be cancelled, and fails in our words."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+from uuid import uuid4
+
+from omnigraph.errors import SparkError
+from omnigraph.pipeline.interrupt import interruptible
+from omnigraph.pipeline.progress import NO_PROGRESS, Progress
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
+
+_POLL_SECONDS = 0.2
+_GROUP = "spark.jobGroup.id"
+
+
+def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> list["Row"]:
+    """Give the rows of a small frame; what interrupts the wait cancels the job."""
+    from pyspark.errors import PySparkException
+
+    tag = f"omnigraph-{uuid4().hex}"
+    spark.addTag(tag)
+    try:
+        with _reporting(spark, tag, progress):
+            return interruptible(spark, frame.collect)
+    except PySparkException as failed:
+        raise SparkError(_reason(failed), hint="the job changed nothing that can be seen") from None
+    except BaseException:
+        spark.interruptTag(tag)
+        raise
+    finally:
+        spark.removeTag(tag)
+
+
+@contextmanager
+def _reporting(spark: "SparkSession", tag: str, progress: Progress) -> Iterator[None]:
+    """Report how many tasks of the job are done, while the block runs."""
+    if progress is NO_PROGRESS:
+        yield
+    elif is_connect(spark):
+        with _handled(spark, progress):
+            yield
+    else:
+        with _polled(spark, tag, progress):
+            yield
+
+
+def is_connect(spark: "SparkSession") -> bool:
+    """Tell whether a session talks to a Spark Connect server."""
+    return ".connect." in type(spark).__module__
+
+
+@contextmanager
+def _handled(spark: "SparkSession", progress: Progress) -> Iterator[None]:
+    def handle(stages: Iterable["StageInfo"] | None, *_: object, **__: object) -> None:
+        known = list(stages or ())
+        done = sum(stage.num_completed_tasks for stage in known)
+        progress.advance(done, sum(stage.num_tasks for stage in known))
+
+    handler = cast("ProgressHandler", handle)
+    spark.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        spark.removeProgressHandler(handler)
+
+
+@contextmanager
+def _polled(spark: "SparkSession", tag: str, progress: Progress) -> Iterator[None]:
+    context = spark.sparkContext
+    before = context.getLocalProperty(_GROUP)
+    ended = threading.Event()
+    poll = threading.Thread(target=_poll, args=(context, tag, progress, ended), daemon=True)
+    context.setLocalProperty(_GROUP, tag)
+    poll.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        poll.join()
+        context.setLocalProperty(_GROUP, cast(str, before))
+
+
+def _poll(context: "SparkContext", tag: str, progress: Progress, ended: threading.Event) -> None:
+    tracker = context.statusTracker()
+    while not ended.wait(_POLL_SECONDS):
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(tag)]
+        numbers = [number for job in jobs if job is not None for number in job.stageIds]
+        stages = [stage for stage in map(tracker.getStageInfo, numbers) if stage is not None]
+        if stages:
+            done = sum(stage.numCompletedTasks for stage in stages)
+            progress.advance(done, sum(stage.numTasks for stage in stages))
+
+
+def _reason(failed: Exception) -> str:
+    """Give what a failed job says last: of a Python traceback, the error itself."""
+    lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
+    told = [line for line in lines if ": " in line and not line.startswith(("File ", "at "))]
+    return f"the job failed: {(told or lines or [type(failed).__name__])[-1]}"

@@ -1,0 +1,71 @@
+"""Folder: an empty place, on a local disk or in a bucket, that many processes write files to."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import obstore
+
+from omnigraph.errors import InputError
+from omnigraph.storage.failures import reported
+from omnigraph.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder as any process can write to it."""
+
+    store: Store
+
+    def check_empty(self) -> None:
+        """Raise InputError unless nothing lies there."""
+        if self.store.is_local and Path(self.store.root).is_file():
+            raise InputError(f"'{self.store.root}' is not a folder")
+        if self._holds_something():
+            hint = "give one that is empty or does not exist yet"
+            raise InputError(f"the folder '{self.store.root}' is not empty", hint=hint)
+
+    @contextmanager
+    def writer(self, path: str) -> Iterator[BinaryIO]:
+        """Give a new file opened for writing; it is there when the block ends without an error."""
+        with self.store.objects.writer(path) as file:
+            yield file
+
+    def keep(self, paths: Collection[str]) -> None:
+        """Remove everything but these files, such as what a task left that did not end."""
+        kept = set(paths)
+        if self.store.is_local:
+            with reported(f"cannot clear {self.store.root}"):
+                self._keep_local(kept)
+            return
+        for path in self._objects():
+            if path not in kept:
+                self.store.objects.delete(path)
+
+    def _holds_something(self) -> bool:
+        if not self.store.is_local:
+            return bool(self._objects(1))
+        folder = Path(self.store.root)
+        with reported(f"cannot list {folder}"):
+            return folder.is_dir() and any(folder.iterdir())
+
+    def _objects(self, most: int | None = None) -> list[str]:
+        with reported(f"cannot list {self.store.root}"):
+            found: list[str] = []
+            for page in obstore.list(self.store.objects.store, chunk_size=most or 1_000):
+                found += [each["path"] for each in page]
+                if most is not None and found:
+                    break
+            return found
+
+    def _keep_local(self, kept: set[str]) -> None:
+        """Walk the disk itself: the store does not list files that are not finished."""
+        root = Path(self.store.root)
+        for path in sorted(root.rglob("*"), reverse=True):
+            if path.is_dir():
+                with suppress(OSError):  # it holds a file that is kept
+                    path.rmdir()
+            elif path.relative_to(root).as_posix() not in kept:
+                path.unlink(missing_ok=True)

@@ -1,0 +1,198 @@
+"""Staging: a version of a table made of pieces that many processes write and index."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceOperation
+from lance.dataset import Index as Segment
+from lance.fragment import FragmentMetadata
+
+from omnigraph.storage.failures import reported
+from omnigraph.storage.indexes import DueSegment, build_segment, due_segments
+from omnigraph.storage.store import Store
+from omnigraph.storage.table import Rows, Table, Tables
+
+__all__ = [  # Segment is here for those who may not import lance
+    "Indexing",
+    "Piece",
+    "Place",
+    "Segment",
+    "Share",
+    "built",
+    "count_rows",
+    "fragment_numbers",
+    "indexing",
+    "of_pieces",
+    "place_of",
+    "shares",
+    "with_pieces",
+    "with_segments",
+    "write_pieces",
+]
+
+_SCAN_ROWS = 65_536
+_SCAN_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One version of one table, as any process can open it."""
+
+    store: Store
+    path: str
+    version: int
+
+    def open(self) -> Table:
+        """Give the table; a process keeps what it has opened."""
+        options = tuple(sorted(self.store.options.items()))
+        return _tables(self.store.root, self.store.is_local, options).open(self.path, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A fragment that is written but belongs to no version yet."""
+
+    metadata: FragmentMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some rows of one version of a table, for one process to read.
+
+    They are those of some fragments, or those whose column holds one of the sought values.
+    """
+
+    place: Place
+    fragments: tuple[int, ...]
+    sought: tuple[str, pa.Array] | None = None
+
+    def batches(self, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
+        """Give the rows, a few at a time."""
+        dataset = self.place.open().dataset
+        with reported(f"cannot read {self.place.path}"):
+            every = {each.fragment_id: each for each in dataset.get_fragments()}
+            chosen = [every[number] for number in self.fragments]
+            scanner = dataset.scanner(
+                columns=list(columns),
+                filter=self._condition(),
+                fragments=chosen or None,
+                batch_size=_SCAN_ROWS,
+                batch_size_bytes=_SCAN_BYTES,
+                scan_in_order=True,
+            )
+            yield from scanner.to_batches()
+
+    def _condition(self) -> pc.Expression | None:
+        if self.sought is None:
+            return None
+        column, values = self.sought
+        return pc.field(column).isin(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """The index segments that a version of a table is due, and those that they replace."""
+
+    table: Table
+    due: tuple[DueSegment, ...]
+    replaced: tuple[Segment, ...]
+
+
+def place_of(table: Table) -> Place:
+    """Give the address of a version, to hand it to other processes."""
+    return Place(table._tables.store, table.path, table.version)
+
+
+def write_pieces(place: Place, rows: Rows) -> list[Piece]:
+    """Write rows as fragments for a later version of a table."""
+    table = place.open()
+    with reported(f"cannot write to {place.path}"):
+        written = table._written(rows)
+    return [Piece(each) for each in written]
+
+
+def with_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
+    """Give the table with the rows of pieces added; its indexes do not cover them yet."""
+    with reported(f"cannot append to {table.path}"):
+        return table._detached(LanceOperation.Append([each.metadata for each in pieces]))
+
+
+def of_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
+    """Give the table with the rows of pieces alone; its indexes stay declared."""
+    with reported(f"cannot overwrite {table.path}"):
+        old = [each.fragment_id for each in table.dataset.get_fragments()]
+        new = [each.metadata for each in pieces]
+        change = LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
+        return table._detached(change)
+
+
+def shares(table: Table, most_rows: int, fragments: frozenset[int] | None = None) -> list[Share]:
+    """Cut a table, or some fragments of it, into shares of about so many rows."""
+    place = place_of(table)
+    found: list[Share] = []
+    taken: list[int] = []
+    rows = 0
+    for fragment in table.dataset.get_fragments():
+        if fragments is not None and fragment.fragment_id not in fragments:
+            continue
+        taken.append(fragment.fragment_id)
+        rows += fragment.physical_rows
+        if rows >= most_rows:
+            found.append(Share(place, tuple(taken)))
+            taken, rows = [], 0
+    return [*found, Share(place, tuple(taken))] if taken else found
+
+
+def count_rows(table: Table, fragments: frozenset[int]) -> int:
+    """Give how many rows some fragments hold."""
+    every = table.dataset.get_fragments()
+    return sum(each.count_rows() for each in every if each.fragment_id in fragments)
+
+
+def fragment_numbers(table: Table) -> frozenset[int]:
+    """Give the numbers of the fragments that a version is made of."""
+    return frozenset(each.fragment_id for each in table.dataset.get_fragments())
+
+
+def indexing(table: Table, most_rows: int) -> Indexing:
+    """Fold a table and plan its indexes, each segment over about so many rows."""
+    folded = table._folded()
+    with reported(f"cannot index {table.path}"):
+        due, replaced = due_segments(folded.dataset)
+    rows = {each.fragment_id: each.physical_rows for each in folded.dataset.get_fragments()}
+    parts = [part for each in due for part in _parts(each, rows, most_rows)]
+    return Indexing(folded, tuple(parts), tuple(replaced))
+
+
+def built(place: Place, due: DueSegment) -> Segment:
+    """Build one index segment; no version has it yet."""
+    with reported(f"cannot index {place.path}"):
+        return build_segment(place.open()._tables.private(place.open()), due)
+
+
+def with_segments(planned: Indexing, added: Sequence[Segment]) -> Table:
+    """Give the table with the segments that were built for it."""
+    if not added:
+        return planned.table
+    with reported(f"cannot index {planned.table.path}"):
+        change = LanceOperation.CreateIndex(list(added), list(planned.replaced))
+        return planned.table._detached(change)
+
+
+def _parts(due: DueSegment, rows: Mapping[int, int], most_rows: int) -> Iterator[DueSegment]:
+    taken: list[int] = []
+    for fragment in due.fragments:
+        taken.append(fragment)
+        if sum(rows[each] for each in taken) >= most_rows:
+            yield replace(due, fragments=tuple(taken))
+            taken = []
+    if taken:
+        yield replace(due, fragments=tuple(taken))
+
+
+@lru_cache(maxsize=8)
+def _tables(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Tables:
+    return Tables(Store(root, is_local, dict(options)))

@@ -1,0 +1,233 @@
+"""Yaml: YAML read strictly: no alias, no key twice, no unknown key; every problem with its line."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from omnigraph.errors import ConfigError
+from omnigraph.syntax.problems import listed, nearest_name
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+_MOST_BYTES = 256 * 1024
+_MOST_PROBLEMS = 20
+_DEEPEST = 32
+_TAG = "tag:yaml.org,2002:"
+_KINDS = {
+    "str": "text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "timestamp": "a date",
+    "seq": "a list",
+    "map": "a mapping",
+    "null": "nothing",
+}
+_SCALARS = ("str", "int", "float", "bool")
+
+
+class Section:
+    """One mapping of a text. Its fields are taken by name and kind; a null is a field not given.
+
+    What is wrong with a field is noted, and something harmless is given for it; `check` raises
+    one error with all that was noted.
+    """
+
+    def __init__(
+        self, text: "_Text", place: str, node: "Node | None", known: Sequence[str] | None
+    ) -> None:
+        self._text = text
+        self._place = place
+        self._line = 1 if node is None else node.start_mark.line + 1
+        self._nodes: dict[str, Node] = {}
+        self._is_mapping = True
+        if node is not None and _kind(node) != "null":
+            self._is_mapping = self._is(node, place, "map")
+        if node is not None and _kind(node) == "map":
+            self._take(node, known)
+
+    def check(self) -> None:
+        """Raise ConfigError with everything that is wrong in the text so far."""
+        self._text.check()
+
+    def text(self, key: str) -> str | None:
+        """Give a field that holds a text."""
+        node = self._field(key)
+        if node is None or not self._is(node, self._path(key), "str"):
+            return None
+        if not node.value.strip():
+            self.report(key, "is empty")
+        return str(node.value)
+
+    def required(self, key: str) -> str:
+        """Give a field that holds a text and has to be there."""
+        if self._is_mapping and self._field(key) is None:
+            self._text.note(self._line, f"'{self._path(key)}' is missing")
+        return self.text(key) or ""
+
+    def is_text(self, key: str) -> bool:
+        """Tell whether a field holds a text, where it may also hold something else."""
+        node = self._field(key)
+        return node is not None and _kind(node) == "str"
+
+    def choice(self, key: str, choices: Sequence[str]) -> str | None:
+        """Give a field that holds one of a few texts."""
+        found = self.text(key)
+        if found is not None and found not in choices:
+            self.report(key, f"cannot be '{found}'{_meant(found, choices)}")
+        return found
+
+    def count(self, key: str) -> int | None:
+        """Give a field that holds a number of at least 1."""
+        node = self._field(key)
+        if node is None or not self._is(node, self._path(key), "int"):
+            return None
+        digits = node.value.replace("_", "")
+        if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
+            self.report(key, f"is a number of at least 1, not {node.value}")
+            return None
+        return int(digits)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Give a field that holds a list of texts."""
+        node = self._field(key)
+        if node is None or not self._is(node, self._path(key), "seq"):
+            return ()
+        items = enumerate(node.value)
+        return tuple(
+            str(item.value)
+            for number, item in items
+            if self._is(item, f"{self._path(key)}[{number}]", "str")
+        )
+
+    def scalars(self, key: str) -> dict[str, str]:
+        """Give a field that maps any names to texts or numbers, all as they are written."""
+        inner = self.section(key, None)
+        return {
+            name: str(node.value)
+            for name, node in inner._nodes.items()
+            if self._is(node, inner._path(name), *_SCALARS)
+        }
+
+    def section(self, key: str, known: Sequence[str] | None) -> "Section":
+        """Give a field that is a mapping with these keys; None allows any."""
+        return Section(self._text, self._path(key), self._field(key), known)
+
+    def sections(self, key: str, known: Sequence[str]) -> "dict[str, Section]":
+        """Give a field that maps any names to mappings with these keys."""
+        inner = self.section(key, None)
+        return {name: inner.section(name, known) for name in inner._nodes}
+
+    def report(self, key: str, message: str) -> None:
+        """Note what is wrong with a field."""
+        self._text.note(self._nodes[key].start_mark.line + 1, f"'{self._path(key)}' {message}")
+
+    def _field(self, key: str) -> "Node | None":
+        node = self._nodes.get(key)
+        return None if node is None or _kind(node) == "null" else node
+
+    def _path(self, key: str) -> str:
+        return f"{self._place}.{key}" if self._place else key
+
+    def _is(self, node: "Node", place: str, *kinds: str) -> bool:
+        kind = _kind(node)
+        if kind in kinds:
+            return True
+        wanted, found = _KINDS[kinds[0]], _KINDS.get(kind, f"of the unknown kind {node.tag}")
+        quoted = "; put it in quotes" if kinds[0] == "str" and kind in _SCALARS else ""
+        what = f"'{place}'" if place else "the file"
+        line = node.start_mark.line + 1
+        self._text.note(line, f"{what} has to be {wanted}, and is {found}{quoted}")
+        return False
+
+    def _take(self, node: "Node", known: Sequence[str] | None) -> None:
+        seen: set[str] = set()
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not self._is(key, self._path(str(key.value)), "str"):
+                continue
+            if key.value in seen:
+                self._text.note(line, f"'{self._path(key.value)}' is given twice")
+            elif known is not None and key.value not in known:
+                meant = _meant(key.value, known)
+                self._text.note(line, f"unknown key '{self._path(key.value)}'{meant}")
+            else:
+                self._nodes[key.value] = value
+            seen.add(key.value)
+
+
+def parse_yaml(name: str, data: bytes, known: Sequence[str]) -> Section:
+    """Give the mapping that a text is; raises ConfigError when it is no YAML."""
+    text = _Text(name)
+    return Section(text, "", _root(text, data), known)
+
+
+class _Text:
+    """A text by its name, and what is wrong in it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.problems: list[tuple[int, str]] = []
+
+    def note(self, line: int, message: str) -> None:
+        self.problems.append((line, message))
+
+    def check(self) -> None:
+        if not self.problems:
+            return
+        ordered = sorted(self.problems, key=lambda problem: problem[0])
+        lines = [f"{self.name}:{line}: {told}" for line, told in ordered[:_MOST_PROBLEMS]]
+        if len(ordered) > _MOST_PROBLEMS:
+            lines.append(f"… and {len(ordered) - _MOST_PROBLEMS} more")
+        raise ConfigError("\n".join(lines))
+
+
+def _root(text: _Text, data: bytes) -> "Node | None":
+    import yaml
+
+    if len(data) > _MOST_BYTES:
+        raise ConfigError(f"{text.name}: has more than {_MOST_BYTES} bytes")
+    try:
+        decoded = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{text.name}: the text is not UTF-8") from None
+    try:
+        _check_events(text, decoded)
+        return cast("Node | None", yaml.compose(decoded, Loader=yaml.SafeLoader))
+    except yaml.MarkedYAMLError as failed:
+        mark = failed.problem_mark or failed.context_mark
+        text.note(1 if mark is None else mark.line + 1, failed.problem or "this is no YAML")
+    except yaml.YAMLError as failed:
+        text.note(1, str(failed).splitlines()[0])
+    text.check()
+    raise AssertionError("a problem was noted")
+
+
+def _check_events(text: _Text, decoded: str) -> None:
+    """Raise ConfigError where a short text could take long: at aliases and at deep nesting."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(decoded, Loader=yaml.SafeLoader):
+        line = 1 if event.start_mark is None else event.start_mark.line + 1
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent):
+            text.note(line, f"the alias '*{event.anchor}' is not allowed")
+        if depth > _DEEPEST:
+            text.note(line, f"the nesting is deeper than {_DEEPEST}")
+            break
+    text.check()
+
+
+def _kind(node: "Node") -> str:
+    return str(node.tag).removeprefix(_TAG)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Give the known name nearest to a wrong one, or else all of them."""
+    found = nearest_name(name, known)
+    if found is not None:
+        return f"; did you mean '{found}'?"
+    names = list(known)
+    return f"; known are {listed(names)}" if names else "; there are none"

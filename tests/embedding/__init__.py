@@ -1,0 +1,1 @@
+"""Embedding: the providers stand on this machine, everything else is real."""

@@ -1,0 +1,161 @@
+"""Providers: stand-ins of OpenAI and Gemini on this machine, as strict as the real ones."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+
+from omnigraph.embedding.embedder import Task
+
+KEY = "sk-verysecret-0123456789"
+OPENAI_PATH = "/v1/embeddings"
+GEMINI_END = ":batchEmbedContents"
+TASKS = {each.value for each in Task}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer; `seconds` is how long it takes, and without a status the line goes dead."""
+
+    status: int | None = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+    @property
+    def texts(self) -> list[str]:
+        if self.path == OPENAI_PATH:
+            return list(self.body["input"])
+        return [each["content"]["parts"][0]["text"] for each in self.body["requests"]]
+
+
+Rows: TypeAlias = list[list[float]]
+
+
+@dataclass(slots=True)
+class Provider:
+    """What arrived, and what is answered: first `replies` in their order, then proper vectors.
+
+    `spoils` changes the vectors of a proper answer.
+    """
+
+    url: str = ""
+    received: list[Received] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    spoils: Callable[[Rows], Rows] = lambda rows: rows
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reply_to(self, request: Received) -> Reply:
+        with self.lock:
+            self.received.append(request)
+            if self.replies:
+                return self.replies.pop(0)
+        answer = _openai if request.path == OPENAI_PATH else _gemini
+        try:
+            return Reply(body=json.dumps(answer(request, self.spoils)).encode())
+        except (LookupError, TypeError, AssertionError) as error:
+            return failed(400, f"bad request: {error!r}")
+
+
+def failed(status: int, message: str, **headers: str) -> Reply:
+    """Give an answer that is an error, in the form that both providers use."""
+    body = {"error": {"message": message, "status": "FAILED", "details": []}}
+    return Reply(
+        status, json.dumps(body).encode(), {k.replace("_", "-"): v for k, v in headers.items()}
+    )
+
+
+def raw_vector(text: str, dimension: int, task: str) -> list[float]:
+    """Give the vector that the stand-ins have for a text; its length is not 1."""
+    seed = sha256(f"{task} {text}".encode()).digest()
+    return [float(seed[at % len(seed)]) - 100.5 for at in range(dimension)]
+
+
+@contextmanager
+def running() -> Iterator[Provider]:
+    """Serve both providers on a free port."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.provider = Provider(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield server.provider
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _openai(request: Received, spoils: Callable[[Rows], Rows]) -> object:
+    """Give the vectors in the wrong order, as `index` allows."""
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert set(request.body) == {"model", "input", "dimensions"}
+    rows = spoils(_rows(request.body["input"], request.body["dimensions"], ["none"] * 2048))
+    data = [
+        {"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)
+    ]
+    return {"object": "list", "data": data[::-1], "model": request.body["model"], "usage": {}}
+
+
+def _gemini(request: Received, spoils: Callable[[Rows], Rows]) -> object:
+    assert request.headers["x-goog-api-key"] == KEY
+    asked = request.body["requests"]
+    assert len(asked) <= 100
+    for each in asked:
+        assert request.path == f"/v1beta/{each['model']}{GEMINI_END}"
+        assert each["taskType"] in TASKS
+    dimension = asked[0]["outputDimensionality"]
+    rows = spoils(_rows(request.texts, dimension, [each["taskType"] for each in asked]))
+    return {"embeddings": [{"values": row} for row in rows]}
+
+
+def _rows(texts: Sequence[str], dimension: int, tasks: Sequence[str]) -> Rows:
+    assert 0 < len(texts) <= 2048
+    assert all(texts)
+    return [raw_vector(text, dimension, task) for text, task in zip(texts, tasks, strict=False)]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    provider: Provider
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients that go away are part of the tests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as inherited
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        reply = self.server.provider.reply_to(Received(self.path, headers, body))
+        time.sleep(reply.seconds)
+        if reply.status is None:
+            self.close_connection = True
+            return
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body)

@@ -1,0 +1,30 @@
+"""Asking: small graphs made of lines, and short ways to read them."""
+
+from pathlib import Path
+
+from omnigraph.graph import Graph, init
+from omnigraph.result import Result
+from tests.pipeline.loads import text
+
+
+def made(folder: Path, schema: str, *lines: str) -> Graph:
+    """Make a graph with these rows."""
+    graph = init(folder / "g", schema, durable=False)
+    if lines:
+        graph.load(text(*lines), engine="inline")
+    return graph
+
+
+def result(graph: Graph, body: str, /, params: str = "", **given: object) -> Result:
+    """Run a read that is written without its head."""
+    return graph.query(f"query q({params}) {{ {body} }}", **given)
+
+
+def rows(graph: Graph, body: str, /, params: str = "", **given: object) -> list[tuple[object, ...]]:
+    """Give the rows of a read as tuples."""
+    return [tuple(row.values()) for row in result(graph, body, params, **given)]
+
+
+def column(graph: Graph, body: str, /, params: str = "", **given: object) -> list[object]:
+    """Give the only column of a read."""
+    return [only for (only,) in rows(graph, body, params, **given)]

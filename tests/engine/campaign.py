@@ -1,0 +1,76 @@
+"""Campaign: the long form of random queries: `python -m tests.engine.campaign --queries 100000`.
+
+Every world has a seed of its own, so that a failure can be repeated alone, with `--seed` and
+`--queries` of one world; the exit code is then 1.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.engine.trial import Tally, try_queries
+from tests.engine.worlds import random_world
+
+CHUNK = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the queries of one world."""
+
+    seed: int
+    tally: Tally
+    failure: str | None = None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the campaign, print one line, and give the exit code."""
+    options = _options(arguments)
+    seeds = range(options.seed, options.seed + -(-options.queries // CHUNK))
+    start, total, failed = time.monotonic(), Tally(), list[int]()
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(options.processes) as pool:
+        for outcome in pool.imap_unordered(run_world, seeds):
+            total.add(outcome.tally)
+            if outcome.failure is not None:
+                failed.append(outcome.seed)
+                sys.stderr.write(f"\nseed {outcome.seed}: {outcome.failure}\n")
+            sys.stderr.write(f"\r{total.run:,} queries, {len(failed)} failures")
+    sys.stderr.write("\n")
+    sys.stdout.write(
+        f"random queries: {total.run:,} on {len(seeds):,} graphs, "
+        f"{total.refused_share:.1%} refused, "
+        f"{total.large:,} too large for the oracle; {len(failed)} failures"
+        f"{f' (seeds {failed})' if failed else ''}, {time.monotonic() - start:.0f} s\n"
+    )
+    return 1 if failed else 0
+
+
+def run_world(seed: int) -> Outcome:
+    """Try the queries of one world, up to the first that fails."""
+    random = Random(seed)
+    world = random_world(random)
+    with tempfile.TemporaryDirectory(prefix="omnigraph-queries-") as folder:
+        try:
+            view = world.graph(Path(folder) / "g").at()
+            return Outcome(seed, try_queries(world, view, random, CHUNK))
+        except Exception as error:
+            return Outcome(seed, Tally(), f"{type(error).__name__}: {error}")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.engine.campaign", description=__doc__)
+    parser.add_argument("--queries", type=int, default=100_000, help="how many to run")
+    parser.add_argument("--seed", type=int, default=10_000, help="of the first world")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="side by side")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

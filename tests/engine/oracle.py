@@ -1,0 +1,465 @@
+"""Oracle: what a read means, as nested loops over plain values; slow, simple and on its own.
+
+It starts from the checked query, so that lowering, rewriting and the whole engine are under test,
+and shares nothing with them. Text and vector search are not part of it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+from itertools import groupby
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, TypeAlias
+
+from omnigraph.query.ast import Operator
+from omnigraph.query.checked import (
+    CheckedRead,
+    Direction,
+    Link,
+    OrderKey,
+    Pattern,
+    RowCount,
+    Step,
+)
+from omnigraph.query.expr import (
+    Aggregate,
+    And,
+    Comparison,
+    Constant,
+    EntityType,
+    Expr,
+    ListOf,
+    Not,
+    Now,
+    NullTest,
+    Or,
+    ParamRef,
+    Predicate,
+    PropertyRef,
+    VariableRef,
+    parts,
+    variables,
+)
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.types import BLOB, I64, VectorType
+
+Values: TypeAlias = Mapping[str, object]
+Truth: TypeAlias = bool | None
+
+MOST_ROWS = 10_000
+_LARGEST = 2**63 - 1
+_COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQUAL: eq,
+    Operator.NOT_EQUAL: ne,
+    Operator.LESS: lt,
+    Operator.LESS_EQUAL: le,
+    Operator.GREATER: gt,
+    Operator.GREATER_EQUAL: ge,
+}
+
+
+class Overflow(Exception):
+    """A sum does not fit 64 bits."""
+
+
+class TooManyRows(Exception):
+    """More rows than nested loops should go through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One edge of some type: its id, the ids of both ends, and its properties."""
+
+    id: str
+    src: str
+    dst: str
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A whole graph: nodes by type and id, edges by type."""
+
+    nodes: Mapping[str, Mapping[str, Values]]
+    edges: Mapping[str, Sequence[Edge]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node or an edge. The same id in two types is two entities."""
+
+    type: str
+    id: str
+
+
+Row: TypeAlias = dict[str, Entity | None]
+Rows: TypeAlias = list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of a result before anything is skipped, as classes that follow each other.
+
+    Rows of one class may stand in any order among themselves.
+    """
+
+    columns: list[str]
+    classes: list[list[tuple[object, ...]]]
+    skip: int
+    limit: int | None
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Answers checked reads on one graph."""
+
+    catalog: Catalog
+    data: Data
+    params: Mapping[str, object]
+    now: datetime
+    _near: dict[tuple[Entity, tuple[Step, ...]], dict[Entity, int]] = field(default_factory=dict)
+    _steps: dict[tuple[Step, ...], defaultdict[Entity, set[Entity]]] = field(default_factory=dict)
+    _made: list[int] = field(default_factory=lambda: [0])
+
+    def answer(self, read: CheckedRead) -> Answer:
+        """Give the rows of a read."""
+        found = self.matches(read.pattern, {})
+        groups = self._groups(read, found)
+        groups = [each for each in groups if all(each.truth(test) for test in read.having)]
+        placed = self._placed(read, groups)
+        return Answer(
+            [column.name for column in read.columns],
+            [[self._shown(read, group) for group in tied] for tied in placed],
+            self._count(read.skip) or 0,
+            self._count(read.limit),
+        )
+
+    # Patterns
+
+    def matches(self, pattern: Pattern, row: Row) -> Rows:
+        """Give a row with every way to match a pattern."""
+        rows, waiting = self._linked([row], list(pattern.links), set(row))
+        known = set(row)
+        for each in pattern.bound:
+            if each.is_node:
+                known.add(each.name)
+                nodes = list(self._nodes(each.type))
+                rows = [{**found, each.name: node} for found in rows for node in nodes]
+                self._made[0] += len(rows)
+                if self._made[0] > MOST_ROWS:
+                    raise TooManyRows
+                rows, waiting = self._linked(rows, waiting, known)
+        for optional in pattern.optionals:
+            rows = [found for row in rows for found in self._optional(optional, row)]
+        return [
+            found
+            for found in rows
+            if all(_Group(self, [found]).truth(test) for test in pattern.filters)
+            and not any(self.matches(negation, found) for negation in pattern.negations)
+        ]
+
+    def _optional(self, pattern: Pattern, row: Row) -> Rows:
+        return self.matches(pattern, row) or [{**row, **dict.fromkeys(bound_by(pattern))}]
+
+    def _nodes(self, kind: EntityType) -> Iterator[Entity]:
+        for name in kind.types:
+            for each in self.data.nodes[name]:
+                yield Entity(name, each)
+
+    def _linked(self, rows: Rows, links: list[Link], known: set[str]) -> tuple[Rows, list[Link]]:
+        """Follow the links whose ends are both known; give the rows and the other links."""
+        waiting = []
+        for link in links:
+            if link.source in known and link.target in known:
+                rows = [found for row in rows for found in self._followed(link, row)]
+            else:
+                waiting.append(link)
+        return rows, waiting
+
+    def _followed(self, link: Link, row: Row) -> Rows:
+        source, target = row[link.source], row[link.target]
+        if source is None or target is None:
+            return []
+        if link.edge_variable is None:
+            return [row] if self._reaches(source, target, link) else []
+        return [
+            {**row, link.edge_variable: Entity(step.edge, edge.id)}
+            for step in link.steps
+            for edge in self.data.edges[step.edge]
+            if (source, target) in self._ways(step, edge)
+        ]
+
+    def _ways(self, step: Step, edge: Edge) -> list[tuple[Entity, Entity]]:
+        """Give the pairs of nodes that an edge leads from and to."""
+        kind = self.catalog.edges[step.edge]
+        source, target = Entity(kind.source, edge.src), Entity(kind.target, edge.dst)
+        match step.direction:
+            case Direction.OUT:
+                return [(source, target)]
+            case Direction.IN:
+                return [(target, source)]
+            case Direction.BOTH:
+                return [(source, target), (target, source)]
+
+    def _reaches(self, source: Entity, target: Entity, link: Link) -> bool:
+        """Tell whether the shortest distance is within the hops; to itself, a loop is one hop."""
+        least, most = link.hops.minimum, link.hops.maximum
+        distances = self._distances(source, link.steps)
+        distance: int | None = distances.get(target)
+        if source == target and least > 0:
+            distance = 1 if source in self._next(link.steps)[source] else None
+        return distance is not None and least <= distance and (most is None or distance <= most)
+
+    def _distances(self, source: Entity, steps: tuple[Step, ...]) -> dict[Entity, int]:
+        if (source, steps) not in self._near:
+            found, frontier = {source: 0}, [source]
+            for node in frontier:
+                for other in self._next(steps)[node]:
+                    if other not in found:
+                        found[other] = found[node] + 1
+                        frontier.append(other)
+            self._near[source, steps] = found
+        return self._near[source, steps]
+
+    def _next(self, steps: tuple[Step, ...]) -> defaultdict[Entity, set[Entity]]:
+        """Give where one step leads from each node."""
+        if steps not in self._steps:
+            found: defaultdict[Entity, set[Entity]] = defaultdict(set)
+            for step in steps:
+                for edge in self.data.edges[step.edge]:
+                    for source, target in self._ways(step, edge):
+                        found[source].add(target)
+            self._steps[steps] = found
+        return self._steps[steps]
+
+    # What follows the match
+
+    def _groups(self, read: CheckedRead, rows: Rows) -> "list[_Group]":
+        """Give the rows in groups: by their keys, by their columns when distinct, or one by one."""
+        if _is_by_row(read):
+            return [_Group(self, [row]) for row in rows]
+        if read.distinct and not read.grouped:
+            rows = [row for row in rows if all(_Group(self, [row]).truth(x) for x in read.having)]
+        keys = [each.expr for each in read.columns if not isinstance(each.expr, Aggregate)]
+        found: dict[tuple[object, ...], Rows] = {}
+        for row in rows:
+            one = _Group(self, [row])
+            found.setdefault(tuple(one.value(key) for key in keys), []).append(row)
+        if read.grouped and not found and not any(variables(key) for key in keys):
+            found[()] = []
+        groups = [_Group(self, members) for members in found.values()]
+        for group in groups:
+            for aggregate in _aggregates(read):
+                group.value(aggregate)
+        return groups
+
+    def _placed(self, read: CheckedRead, groups: "list[_Group]") -> "list[list[_Group]]":
+        """Give the groups in their order, as classes of those that may change places."""
+        loose = self._is_loose(read)
+        for tie in () if loose else reversed(self._ties(read)):
+            groups = sorted(groups, key=tie)
+        for key in reversed(read.order):
+            groups = sorted(groups, key=self._key(key), reverse=key.descending)
+        if not loose:
+            return [[group] for group in groups]
+        keys = [self._key(key) for key in read.order]
+        by_place = groupby(groups, lambda group: [key(group) for key in keys])
+        return [list(members) for _, members in by_place]
+
+    def _is_loose(self, read: CheckedRead) -> bool:
+        """Tell whether rows of equal keys may stand in any order.
+
+        A plan may count a variable that shows in no column, and then does not sort by its ids.
+        """
+        shown = {name for column in read.columns for name in variables(column.expr)}
+        return _is_by_row(read) and not shown.issuperset(bound_by(read.pattern))
+
+    def _ties(self, read: CheckedRead) -> "list[_Sorting]":
+        """Give what rows of equal keys are sorted by: the ids of the variables, or the columns."""
+        if _is_by_row(read):
+            return [self._id(name) for name in bound_by(read.pattern)]
+        exprs = [column.expr for column in read.columns]
+        kept = [each for each in exprs if variables(each) and not isinstance(each, Aggregate)]
+        return [self._key(OrderKey(each, descending=False)) for each in kept]
+
+    def _id(self, variable: str) -> "_Sorting":
+        return lambda group: self._sorts(group.rows[0][variable])
+
+    def _key(self, key: OrderKey) -> "_Sorting":
+        return lambda group: self._sorts(group.value(key.expr))
+
+    def _sorts(self, value: object) -> tuple[Any, ...]:
+        """Give what a value sorts by: null before all others, entities by id."""
+        if value is None:
+            return (0,)
+        if isinstance(value, Entity):
+            types = [*self.catalog.nodes, *self.catalog.edges]
+            return (1, value.id, types.index(value.type))
+        return (1, value)
+
+    def _count(self, given: RowCount | None) -> int | None:
+        if given is None:
+            return None
+        found = given.value if isinstance(given, Constant) else self.params[given.name]
+        assert isinstance(found, int)
+        return found
+
+    def _shown(self, read: CheckedRead, group: "_Group") -> tuple[object, ...]:
+        return tuple(self._cell(column.expr, group.value(column.expr)) for column in read.columns)
+
+    def _cell(self, expr: Expr, value: object) -> object:
+        """Give a value as a result shows it: an entity as an object, a list as a list."""
+        if isinstance(value, tuple):
+            return list(value)
+        if not isinstance(value, Entity):
+            return value
+        assert isinstance(expr, VariableRef)
+        is_edge = value.type in self.catalog.edges
+        shown: dict[str, object] = {"id": value.id}
+        if is_edge:
+            shown |= {"from": self.property(value, "src"), "to": self.property(value, "dst")}
+        for name in self._shared(expr.type):
+            found = self.property(value, name)
+            shown[name] = list(found) if isinstance(found, tuple) else found
+        return shown
+
+    def _shared(self, kind: EntityType) -> Iterator[str]:
+        """Give the properties that all types have and an object shows."""
+        stored = [self.catalog.stored(name) for name in kind.types]
+        known = [each.properties for each in stored if each is not None]
+        for name, item in known[0].items():
+            same = all(name in each and each[name].type == item.type for each in known)
+            if same and item.type != BLOB and not isinstance(item.type, VectorType):
+                yield name
+
+    def property(self, entity: Entity, name: str) -> object:
+        """Give a property of a node or an edge; null when it has none."""
+        if name == "id":
+            return entity.id
+        if entity.type in self.data.nodes:
+            return self.data.nodes[entity.type][entity.id].get(name)
+        (edge,) = [each for each in self.data.edges[entity.type] if each.id == entity.id]
+        ends = {"src": edge.src, "dst": edge.dst}
+        return ends[name] if name in ends else edge.values.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows that are one row of the result; what is no aggregate is the same in all of them."""
+
+    oracle: Oracle
+    rows: Rows
+
+    def value(self, expr: Expr) -> Any:
+        match expr:
+            case Constant(value, _):
+                return value
+            case ParamRef(name, _):
+                return self.oracle.params[name]
+            case Now():
+                return self.oracle.now
+            case ListOf(items, _):
+                found = (self.value(item) for item in items)
+                return tuple(each for each in found if each is not None)
+            case VariableRef(variable, _):
+                return self.rows[0][variable]
+            case PropertyRef(variable, name, _):
+                assert variable is not None
+                entity = self.rows[0][variable]
+                return None if entity is None else self.oracle.property(entity, name)
+            case Aggregate():
+                return self._aggregate(expr)
+            case _:
+                raise AssertionError(f"the oracle knows no {expr}")
+
+    def truth(self, predicate: Predicate) -> Truth:
+        """Give true, false, or None for unknown."""
+        match predicate:
+            case And(items):
+                return reduce(_both, map(self.truth, items))
+            case Or(items):
+                return _not(reduce(_both, (_not(self.truth(item)) for item in items)))
+            case Not(item):
+                return _not(self.truth(item))
+            case NullTest(operand, negated):
+                return (self.value(operand) is None) != negated
+            case Comparison(left, operator, right):
+                return _compared(self.value(left), operator, self.value(right))
+            case _:
+                raise AssertionError(f"the oracle knows no {predicate}")
+
+    def _aggregate(self, aggregate: Aggregate) -> object:
+        each = [_Group(self.oracle, [row]).value(aggregate.argument) for row in self.rows]
+        known = [value for value in each if value is not None]
+        if aggregate.distinct:
+            known = list(dict.fromkeys(known))
+        if aggregate.function == "count":
+            return len(known)
+        if not known:
+            return None
+        if aggregate.function in ("min", "max"):
+            return min(known) if aggregate.function == "min" else max(known)
+        total = sum(known)
+        if aggregate.function == "avg":
+            return total / len(known)
+        if aggregate.type == I64 and not -_LARGEST - 1 <= total <= _LARGEST:
+            raise Overflow
+        return total
+
+
+_Sorting: TypeAlias = Callable[[_Group], tuple[Any, ...]]
+
+
+def bound_by(pattern: Pattern) -> Iterator[str]:
+    """Give the variables that a pattern binds, those of optional parts last."""
+    yield from (each.name for each in pattern.bound)
+    for optional in pattern.optionals:
+        yield from bound_by(optional)
+
+
+def _is_by_row(read: CheckedRead) -> bool:
+    return not read.grouped and not read.distinct
+
+
+def _aggregates(read: CheckedRead) -> Iterator[Aggregate]:
+    nodes: Iterable[Expr | Predicate] = [
+        *(column.expr for column in read.columns),
+        *read.having,
+        *(key.expr for key in read.order),
+    ]
+    return (part for node in nodes for part in parts(node) if isinstance(part, Aggregate))
+
+
+def _both(one: Truth, other: Truth) -> Truth:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def _not(truth: Truth) -> Truth:
+    return None if truth is None else not truth
+
+
+def _compared(left: Any, operator: Operator, right: Any) -> Truth:
+    if operator is Operator.IN:
+        return _member(left, right)
+    if operator is Operator.CONTAINS and isinstance(left, tuple):
+        return _member(right, left)
+    if left is None or right is None:
+        return None
+    if operator is Operator.CONTAINS:
+        return right in left
+    if operator is Operator.STARTS_WITH:
+        return bool(left.startswith(right))
+    return _COMPARE[operator](left, right)
+
+
+def _member(item: object, members: tuple[object, ...] | None) -> Truth:
+    """Tell whether an item equals any member; nothing is among none, not even null."""
+    if members is None:
+        return None
+    if not members:
+        return False
+    return None if item is None else item in members

@@ -1,0 +1,492 @@
+"""What queries mean where other systems are silently wrong, one case for each trap."""
+
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine.run import Budget
+from omnigraph.errors import BudgetError, Code, ParamsError, QueryError, ResultOverflowError
+from omnigraph.graph import Graph
+from tests.engine.asking import column, made, result, rows
+from tests.pipeline.loads import edge, node
+
+SCHEMA = """
+interface Named { name: String? }
+node Person implements Named {
+  slug: String @key  age: I32?  score: F64?  ratio: F32?  big: I64?  huge: U64?
+  born: Date?  seen: DateTime?  times: [DateTime]?  tags: [String]?  bio: String? @index
+  point: Vector(2)?
+}
+node City implements Named { slug: String @key  size: I64? }
+edge Knows: Person -> Person { since: Date? }
+edge Likes: Person -> Person
+edge LivesIn: Person -> City
+"""
+NOON = "2024-01-31T12:00:00.001Z"
+
+
+def person(slug: str, **data: object) -> str:
+    return node("Person", slug=slug, **data)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Graph:
+    """Ann, Ben, Cat and Dan: some know each other, some values are missing."""
+    return made(
+        tmp_path,
+        SCHEMA,
+        person("ann", name="Ann", age=30, score=1.0, bio="tea and cake", point=[1.0, 0.0]),
+        person("ben", name="Ben", age=40, score=2.5, bio="tea tea tea", point=[0.9, 0.1]),
+        person("cat", name="Cat", bio="coffee", point=[0.0, 1.0]),
+        person("dan", name=None, age=20),
+        node("City", slug="oslo", name="Oslo", size=700_000),
+        node("City", slug="ann", name="Ann"),
+        edge("Knows", "ann", "ben", since="2020-01-01"),
+        edge("Knows", "ann", "ben", since="2021-01-01"),
+        edge("Knows", "ann", "cat"),
+        edge("Knows", "cat", "cat"),
+        edge("Knows", "ben", "ann"),
+        edge("Likes", "cat", "ann"),
+        edge("Likes", "cat", "ben"),
+        edge("LivesIn", "ann", "oslo"),
+        edge("LivesIn", "cat", "oslo"),
+    )
+
+
+# Search
+
+
+def test_limit_1_gives_a_row_also_when_the_best_one_fails_the_pattern(people: Graph) -> None:
+    by_words = """
+        match { $p: Person  $p livesIn $c }
+        return { $p.slug } order { bm25($p.bio, "tea") } limit 1
+    """
+    by_vector = """
+        match { $p: Person  $p.slug != "ann"  $p livesIn $_ }
+        return { $p.slug } order { nearest($p.point, [1.0, 0.0]) } limit 1
+    """
+
+    assert column(people, 'match { $p: Person } return { $p.slug } order { bm25($p.bio, "tea") }')[
+        0
+    ] == ("ben")
+    assert column(people, by_words) == ["ann"]
+    assert column(people, by_vector) == ["cat"]
+
+
+def test_a_variable_reached_by_traversal_can_be_ranked(people: Graph) -> None:
+    body = """
+        match { $p: Person { slug: "cat" }  $p likes $q }
+        return { $q.slug } order { bm25($q.bio, "tea") }
+    """
+
+    assert column(people, body) == ["ben", "ann"]
+
+
+def test_two_text_predicates_on_one_variable_both_have_to_hold(people: Graph) -> None:
+    body = 'match { $p: Person  search($p.bio, "tea")  search($p.bio, "cake") } return { $p.slug }'
+
+    assert column(people, body) == ["ann"]
+
+
+# Parameters and values
+
+
+def test_a_required_parameter_that_is_missing_is_an_error(people: Graph) -> None:
+    with pytest.raises(ParamsError, match="'\\$n' is missing"):
+        rows(people, "match { $p: Person { age: $n } } return { $p }", "$n: I32")
+
+
+def test_an_optional_parameter_that_is_missing_matches_nothing(people: Graph) -> None:
+    body = "match { $p: Person { age: $n } } return { $p.slug }"
+
+    assert rows(people, body, "$n: I32?") == []
+    assert rows(people, body, "$n: I32?", n=30) == [("ann",)]
+
+
+def test_an_inline_value_that_is_another_variable_is_refused(people: Graph) -> None:
+    with pytest.raises(QueryError) as caught:
+        rows(people, "match { $p: Person  $c: City { name: $p.name } } return { $c }")
+    assert caught.value.problems[0].code is Code.NOT_A_VALUE
+
+
+def test_now_is_one_instant_for_all_rows_of_a_read(people: Graph) -> None:
+    before = datetime.now(UTC)
+    body = "match { $p: Person  $q: Person  now() = now() } return { now() as now, $p.slug as p }"
+
+    found = {now for now, _ in rows(people, body)}
+
+    (now,) = found
+    assert isinstance(now, datetime)
+    assert before.replace(microsecond=before.microsecond // 1000 * 1000) <= now
+    assert now <= datetime.now(UTC)
+
+
+def test_an_integer_literal_fits_a_float_property(people: Graph) -> None:
+    assert column(people, "match { $p: Person { score: 1 } } return { $p.slug }") == ["ann"]
+    assert column(people, "match { $p: Person  $p.score > 1 } return { $p.slug }") == ["ben"]
+    assert column(people, "match { $p: Person  $p.score in [1, 2] } return { $p.slug }") == ["ann"]
+
+
+# Null
+
+
+def test_a_comparison_with_null_is_not_true_and_neither_is_its_negation(people: Graph) -> None:
+    assert column(people, "match { $p: Person  $p.age != 30 } return { $p.slug }") == ["ben", "dan"]
+    assert column(people, "match { $p: Person  not $p.age = 30 } return { $p.slug }") == [
+        "ben",
+        "dan",
+    ]
+    every = "match { $p: Person  $p.age = 30 or not $p.age = 30 } return { $p.slug }"
+    assert column(people, every) == ["ann", "ben", "dan"]
+    known = 'match { $p: Person  not ($p.age > 0 and $p.slug = "cat") } return { $p.slug }'
+    assert column(people, known) == ["ann", "ben", "dan"]
+
+
+def test_nothing_is_in_an_empty_list_not_even_null(tmp_path: Path) -> None:
+    graph = made(tmp_path, SCHEMA, person("ann", tags=[]), person("ben", tags=["x"]), person("cat"))
+
+    body = "match { $p: Person  not $p.tags contains $t } return { $p.slug }"
+    assert column(graph, body, "$t: String?") == ["ann"]
+    assert column(graph, body, "$t: String?", t="x") == ["ann"]
+    assert column(graph, "match { $p: Person  not $p.name in [] } return { $p.slug }") == [
+        "ann",
+        "ben",
+        "cat",
+    ]
+
+
+def test_a_text_predicate_on_a_missing_text_is_unknown(people: Graph) -> None:
+    body = 'match { $p: Person  not search($p.bio, "tea") } return { $p.slug }'
+
+    assert column(people, body) == ["cat"]
+    other = "match { $p: Person  not search($p.bio, $q) } return { $p.slug }"
+    assert column(people, other, "$q: String?") == []
+
+
+# Traversals
+
+
+def test_parallel_edges_are_one_pair_and_two_edges_when_they_are_named(people: Graph) -> None:
+    pairs = 'match { $p: Person { slug: "ann" }  $p knows $q } return { $q.slug }'
+    edges = 'match { $p: Person { slug: "ann" }  $p $e:knows $q } return { $q.slug, $e.since }'
+
+    assert column(people, pairs) == ["ben", "cat"]
+    assert sorted(rows(people, edges), key=str) == [
+        ("ben", date(2020, 1, 1)),
+        ("ben", date(2021, 1, 1)),
+        ("cat", None),
+    ]
+
+
+def test_a_self_loop_is_one_hop_and_a_longer_way_never_gives_the_start_again(
+    people: Graph,
+) -> None:
+    def reached(slug: str, hops: str) -> list[object]:
+        body = f"match {{ $p: Person {{ slug: $s }}  $p knows {hops} $q }} return {{ $q.slug }}"
+        return column(people, body, "$s: String", s=slug)
+
+    assert reached("cat", "") == ["cat"]
+    assert reached("cat", "{1,5}") == ["cat"]
+    assert reached("cat", "{2,5}") == []
+    assert reached("ann", "{1,5}") == ["ben", "cat"]
+    assert reached("ann", "{2}") == []
+    assert reached("ben", "{2,}") == ["cat"]
+    both = 'match { $p: Person { slug: "cat" }  $p $e:<knows> $q } return { $q.slug }'
+    assert column(people, both) == ["ann", "cat"]
+
+
+def test_zero_hops_are_the_start_itself(people: Graph) -> None:
+    body = 'match { $p: Person { slug: "ann" }  $p knows {0,1} $q } return { $q.slug }'
+
+    assert column(people, body) == ["ann", "ben", "cat"]
+    loop = "match { $p: Person  $p knows {0,} $p } return { count($p) as n }"
+    assert column(people, loop) == [4]
+
+
+def test_a_pattern_without_any_typed_binding_is_typed_by_its_edges(people: Graph) -> None:
+    body = (
+        "match { $p knows $q  $q livesIn $c } return { $p.slug as p, $q.slug as q, $c.slug as c }"
+    )
+
+    assert rows(people, body) == [
+        ("ann", "cat", "oslo"),
+        ("ben", "ann", "oslo"),
+        ("cat", "cat", "oslo"),
+    ]
+
+
+def test_the_same_id_in_two_types_is_two_nodes(people: Graph) -> None:
+    both = 'match { $x: Named  $y: Named  $x = $y  $x.id = "ann" } return { $x, $y.name }'
+
+    assert len(rows(people, both)) == 2
+    counted = 'match { $x: Named  $x.id = "ann" } return { count(distinct $x) as n }'
+    assert column(people, counted) == [2]
+    grouped = 'match { $x: Named  $x.id = "ann" } return { $x, count($x) as n }'
+    assert [n for _, n in rows(people, grouped)] == [1, 1]
+    distinct = 'match { $x: Named  $x.id = "ann" } return distinct { $x }'
+    assert len(rows(people, distinct)) == 2
+
+
+# Numbers
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Graph:
+    return made(
+        tmp_path,
+        SCHEMA,
+        person("a", big=2**53 + 1, score=2.0**53, huge=2**64 - 1),
+        person("b", big=2**53, score=2.0**53, huge=0),
+        person("c", big=-1, score=-0.0, huge=2**63),
+    )
+
+
+def test_an_int64_beyond_2_to_the_53_is_compared_with_floats_exactly(numbers: Graph) -> None:
+    equal = "match { $p: Person  $p.big = $p.score } return { $p.slug }"
+    more = "match { $p: Person  $p.big > 9007199254740992.0 } return { $p.slug }"
+
+    assert column(numbers, equal) == ["b"]
+    assert column(numbers, more) == ["a"]
+    assert column(
+        numbers, "match { $p: Person  $p.big in [9007199254740992.0] } return { $p.slug }"
+    )[:] == ["b"]
+
+
+def test_the_largest_u64_is_read_compared_and_ordered_as_it_is(numbers: Graph) -> None:
+    body = "match { $p: Person } return { $p.huge as n } order { n desc }"
+
+    assert column(numbers, body) == [2**64 - 1, 2**63, 0]
+    exact = "match { $p: Person { huge: 18446744073709551615 } } return { $p.slug }"
+    assert column(numbers, exact) == ["a"]
+    assert column(numbers, "match { $p: Person } return { max($p.huge) as n }") == [2**64 - 1]
+    less = "match { $p: Person  $p.big < $p.huge  $p.huge > -1 } return { $p.slug }"
+    assert column(numbers, less) == ["a", "c"]
+    assert result(numbers, body).to_json()[0] == {"n": "18446744073709551615"}
+
+
+def test_minus_one_is_a_number_like_any_other(numbers: Graph) -> None:
+    body = """
+        match { $p: Person { slug: "c" } }
+        return { sum($p.big) as s, min($p.big) as m, count(distinct $p.big) as n }
+    """
+
+    assert rows(numbers, body) == [(-1, -1, 1)]
+
+
+def test_both_zeros_are_one_value(tmp_path: Path) -> None:
+    lines = [person("a", score=0.0), person("b", score=-0.0), person("c", score=1.0)]
+    graph = made(tmp_path, SCHEMA, *lines)
+
+    assert rows(graph, "match { $p: Person } return { $p.score as s, count($p) as n }") == [
+        (0.0, 2),
+        (1.0, 1),
+    ]
+    assert column(graph, "match { $p: Person  $p.score in [0.0] } return { $p.slug }") == ["a", "b"]
+    assert len(rows(graph, "match { $p: Person } return distinct { $p.score }")) == 2
+
+
+def test_a_sum_that_does_not_fit_64_bits_is_an_error(tmp_path: Path) -> None:
+    graph = made(tmp_path, SCHEMA, person("a", big=2**63 - 1), person("b", big=1))
+
+    with pytest.raises(ResultOverflowError):
+        rows(graph, "match { $p: Person } return { sum($p.big) as n }")
+    one = 'match { $p: Person { slug: "a" } } return { sum($p.big) as n }'
+    assert column(graph, one) == [2**63 - 1]
+
+
+def test_a_sum_counts_what_floats_would_lose(tmp_path: Path) -> None:
+    many = [person(f"p{n}", big=1) for n in range(1_024)]
+    graph = made(tmp_path, SCHEMA, person("a", big=2**63 - 1_024), *many)
+
+    with pytest.raises(ResultOverflowError):
+        rows(graph, "match { $p: Person } return { sum($p.big) as n }")
+    body = 'match { $p: Person  $p.slug != "p0" } return { sum($p.big) as n }'
+    assert column(graph, body) == [2**63 - 1]
+
+
+def test_what_is_no_number_sorts_after_all_numbers_with_or_without_nulls(tmp_path: Path) -> None:
+    graph = made(tmp_path, SCHEMA)
+    frame = {"slug": ["a", "b", "c"], "score": [float("nan"), 1.0, 2.0]}
+    graph.load(pa.table(frame), type="Person", engine="inline")
+    ascending = "match { $p: Person } return { $p.slug } order { $p.score }"
+    descending = "match { $p: Person } return { $p.slug } order { $p.score desc }"
+
+    assert column(graph, ascending) == ["b", "c", "a"]
+    assert column(graph, descending) == ["a", "c", "b"]
+    graph.load(person("d"), engine="inline")
+    assert column(graph, ascending) == ["d", "b", "c", "a"]
+    assert column(graph, descending) == ["a", "c", "b", "d"]
+
+
+# Groups, order and results
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "$p: Person",
+        "$p knows $q",
+        "$p knows $q  $q knows $r",
+        "$p: Person  $c: City",
+        "$p: Person  $p $e:knows $q  $p likes $r",
+        '$p: Person { slug: "ann" }  $p knows $q',
+        "$p knows {1,3} $q  $q <knows> $r  $c: City",
+        "$p: Person  $p.age > 25  $p knows $q  $q.age > 25",
+    ],
+)
+def test_counted_matches_are_as_many_as_enumerated_ones(people: Graph, pattern: str) -> None:
+    enumerated = rows(people, f"match {{ {pattern} }} return {{ $p.slug, 1 as one }}")
+
+    assert column(people, f"match {{ {pattern} }} return {{ count($p) as n }}") == [len(enumerated)]
+    by_slug = rows(people, f"match {{ {pattern} }} return {{ $p.slug, count($p) as n }}")
+    slugs = [slug for slug, _ in enumerated]
+    assert by_slug == [(slug, slugs.count(slug)) for slug in sorted(set(map(str, slugs)))]
+
+
+def test_a_count_that_does_not_fit_64_bits_is_an_error(people: Graph) -> None:
+    many = "  ".join(f"$p{n}: Person" for n in range(40))
+
+    with pytest.raises(ResultOverflowError):
+        rows(people, f"match {{ {many} }} return {{ count($p0) as n }}")
+
+
+def test_a_limit_of_a_huge_product_is_quick_and_all_of_it_is_refused(people: Graph) -> None:
+    many = "  ".join(f"$p{n}: Person" for n in range(25))
+    start = time.monotonic()
+
+    assert column(people, f"match {{ {many} }} return {{ 1 as one }} skip 2 limit 3") == [1, 1, 1]
+    with pytest.raises(BudgetError):
+        rows(people, f"match {{ {many} }} return {{ 1 as one }}")
+    assert time.monotonic() - start < 20
+
+
+def test_optional_variables_that_are_null_are_not_counted_and_come_first(people: Graph) -> None:
+    pattern = "match { $p: Person  optional { $p livesIn $c } }"
+    counts = f"{pattern} return {{ count($p) as p, count($c) as c, count(distinct $c) as d }}"
+    order = f"{pattern} return {{ $p.slug as p, $c.slug as c }}"
+
+    assert rows(people, counts) == [(4, 2, 1)]
+    assert rows(people, f"{order} order {{ $c }}") == [
+        ("ben", None),
+        ("dan", None),
+        ("ann", "oslo"),
+        ("cat", "oslo"),
+    ]
+    assert [c for _, c in rows(people, f"{order} order {{ $c desc }}")] == [
+        "oslo",
+        "oslo",
+        None,
+        None,
+    ]
+    groups = f"{pattern} return {{ $c, count($p) as n, max($c.size) as size }}"
+    assert [(c is None, n, size) for c, n, size in rows(people, groups)] == [
+        (True, 2, None),
+        (False, 2, 700_000),
+    ]
+
+
+def test_an_optional_block_inside_another_keeps_every_row(people: Graph) -> None:
+    body = """
+        match { $p: Person  optional { $p likes $q  optional { $q livesIn $c } } }
+        return { $p.slug as p, $q.slug as q, $c.slug as c }
+    """
+
+    assert rows(people, body) == [
+        ("ann", None, None),
+        ("ben", None, None),
+        ("cat", "ann", "oslo"),
+        ("cat", "ben", None),
+        ("dan", None, None),
+    ]
+
+
+def test_rows_are_grouped_by_a_whole_node(people: Graph) -> None:
+    body = """
+        match { $p knows $q }
+        return { $q, count($p) as n } having { n > 1 and $q = $q } order { $q desc }
+    """
+
+    found = rows(people, body)
+
+    assert [(q["slug"], n) for q, n in found if isinstance(q, dict)] == [("cat", 2)]
+    assert isinstance(found[0][0], dict)
+    assert "point" not in found[0][0]
+    assert "#" not in found[0][0]
+
+
+def test_distinct_rows_are_ordered_by_what_they_do_not_show(people: Graph) -> None:
+    body = "match { $p: Person  $p knows $_ } return distinct { $p } order { $p.age desc }"
+
+    assert [p["slug"] for (p,) in rows(people, body) if isinstance(p, dict)] == [
+        "ben",
+        "ann",
+        "cat",
+    ]
+    with pytest.raises(QueryError) as caught:
+        rows(people, "match { $p: Person } return distinct { $p.name } order { $p.age }")
+    assert caught.value.problems[0].code is Code.UNGROUPED_EXPRESSION
+
+
+def test_a_key_that_is_given_is_also_used_when_rows_are_only_counted(people: Graph) -> None:
+    body = 'match { $p: Person { slug: "ann" } } return { count($p) as n }'
+
+    assert column(people, body) == [1]
+    nobody = 'match { $p: Person { slug: "eve" } } return { count($p) as n }'
+    assert column(people, nobody) == [0]
+
+
+def test_results_are_typed_when_they_are_empty(people: Graph) -> None:
+    body = """
+        match { $p: Person { slug: "eve" } }
+        return { $p, $p.age as age, $p.seen as seen, $p.tags as tags, [1] as list, "x" as text }
+    """
+
+    found = result(people, body).to_arrow()
+
+    assert found.num_rows == 0
+    assert found.schema.names == ["p", "age", "seen", "tags", "list", "text"]
+    assert found.schema.field("age").type == pa.int32()
+    assert found.schema.field("tags").type == pa.list_(pa.string())
+    assert found.schema.field("list").type == pa.list_(pa.int64())
+    full = result(people, "match { $p: Person } return { $p }").to_arrow()
+    assert found.schema.field("p") == full.schema.field("p")
+
+
+def test_no_rows_and_no_groups_are_one_row(people: Graph) -> None:
+    body = """
+        match { $p: Person { slug: "eve" } }
+        return { count($p) as n, sum($p.age) as s, avg($p.age) as a, min($p.born) as b }
+    """
+
+    assert rows(people, body) == [(0, None, None, None)]
+    grouped = 'match { $p: Person { slug: "eve" } } return { $p.slug, count($p) as n }'
+    assert rows(people, grouped) == []
+
+
+def test_a_datetime_keeps_its_milliseconds(tmp_path: Path) -> None:
+    moment = datetime(2024, 1, 31, 12, 0, 0, 1_000, UTC)
+    graph = made(tmp_path, SCHEMA, person("a", seen=NOON, times=[NOON]), person("b"))
+
+    assert column(graph, "match { $p: Person } return { $p.seen }") == [moment, None]
+    assert column(graph, "match { $p: Person } return { max($p.seen) as m }") == [moment]
+    assert column(graph, 'match { $p: Person { slug: "a" } } return { $p.times }') == [[moment]]
+    (whole,) = column(graph, 'match { $p: Person { slug: "a" } } return { $p }')
+    assert isinstance(whole, dict)
+    assert (whole["seen"], whole["times"]) == (moment, [moment])
+    body = "match { $p: Person { seen: $t } } return { $p.slug }"
+    assert column(graph, body, "$t: DateTime", t=NOON) == ["a"]
+    before = 'match { $p: Person  $p.seen > datetime("2024-01-31T12:00:00Z") } return { $p.slug }'
+    assert column(graph, before) == ["a"]
+    found = result(graph, "match { $p: Person } return { $p.seen as seen }")
+    assert found.to_json() == [{"seen": NOON}, {"seen": None}]
+    assert found.to_pandas()["seen"][0] == moment
+
+
+def test_a_budget_that_is_exceeded_names_its_limit(people: Graph) -> None:
+    view = people.at(budget=Budget(rows=10))
+
+    with pytest.raises(BudgetError, match="more than 10 rows"):
+        view.query("query q() { match { $p: Person  $q: Person } return { $p.slug, $q.name } }")

@@ -1,0 +1,143 @@
+"""Answers do not depend on the road: cold or warm, old or new, folded, indexed or not."""
+
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from lance import LanceOperation
+from lance.dataset import Index
+
+from omnigraph.engine import order, reader
+from omnigraph.engine.cache import Cache
+from omnigraph.engine.run import Budget
+from omnigraph.graph import Graph, View
+from omnigraph.graph import open as open_graph
+from omnigraph.storage.table import Table
+from omnigraph.versioning.writes import Delete, Made, TableWrite
+from tests.engine.trial import try_queries
+from tests.engine.worlds import World, random_world
+from tests.sample import write
+
+SEEDS = range(1_000, 1_004)
+QUERIES = 40
+LINES = 3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_cache_that_keeps_nothing_changes_no_answer(seed: int, tmp_path: Path) -> None:
+    world = random_world(Random(seed))
+    graph = world.graph(tmp_path / "g")
+
+    check(world, cold(graph), seed)
+    check(world, open_graph(graph.uri, read_only=True).at(), seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_done_for_large_tables_changes_no_answer(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = random_world(Random(seed))
+    graph = world.graph(tmp_path / "g")
+    monkeypatch.setattr(reader, "_LEAST_WHOLE", 4)
+    monkeypatch.setattr(order, "_LEAST_CUT", 0)
+
+    check(world, cold(graph), seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_branches_and_old_commits_answer_as_what_they_hold(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    first = world.thinned(random)
+    graph = first.graph(tmp_path / "g")
+    old = graph.snapshot().commit.id
+    graph.create_branch("draft")
+    fewer = first.thinned(random)
+    remove(graph, first, fewer, "draft")
+    load_rest(graph, world, first)
+
+    check(world, graph.at(), seed)
+    check(fewer, graph.at("draft"), seed)
+    check(first, graph.at(old), seed)
+    check(world, graph.at("main"), seed + 1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_small_writes_deletions_and_folds_change_no_answer(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    first = world.thinned(random)
+    graph = first.graph(tmp_path / "g")
+
+    load_rest(graph, world, first)
+    check(world, graph.at(), seed)
+    fewer = world.thinned(random)
+    remove(graph, world, fewer)
+    check(fewer, graph.at(), seed)
+    load_rest(graph, world, fewer)
+    check(world, graph.at(), seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_graph_without_its_indexes_answers_the_same(seed: int, tmp_path: Path) -> None:
+    world = random_world(Random(seed))
+    graph = world.graph(tmp_path / "g")
+    snapshot = graph.snapshot()
+    keys = list(snapshot.commit.tables)
+    bare: dict[str, tuple[TableWrite, ...]] = {
+        key: (Made(without_indexes(snapshot.table(key))),) for key in keys
+    }
+
+    write(graph, bare)
+
+    assert not graph.snapshot().table(keys[0]).dataset.describe_indices()
+    check(world, graph.at(), seed)
+
+
+def check(world: World, view: View, seed: int) -> None:
+    """Fail unless random queries give what the oracle gives."""
+    assert try_queries(world, view, Random(seed), QUERIES).run == QUERIES
+
+
+def cold(graph: Graph) -> View:
+    """Give the graph with a cache that has room for one thing."""
+    return View(graph.snapshot(), Cache(0), Budget())
+
+
+def load_rest(graph: Graph, world: World, known: World) -> None:
+    """Load what a graph lacks, a few lines at a time, so that tables are folded."""
+    there = set(known.lines().splitlines(keepends=True))
+    missing = [line for line in world.lines().splitlines(keepends=True) if line not in there]
+    for at in range(0, len(missing), LINES):
+        graph.load("".join(missing[at : at + LINES]), engine="inline")
+
+
+def remove(graph: Graph, before: World, after: World, branch: str = "main") -> None:
+    """Delete what is not there afterwards."""
+    nodes, edges = before.data.nodes, before.data.edges
+    gone: dict[str, list[str]] = {
+        before.catalog.nodes[name].identity: [x for x in ids if x not in after.data.nodes[name]]
+        for name, ids in nodes.items()
+    }
+    for name, rows in edges.items():
+        kept = {each.id for each in after.data.edges[name]}
+        gone[before.catalog.edges[name].identity] = [e.id for e in rows if e.id not in kept]
+    write(graph, {key: (Delete(pa.array(ids)),) for key, ids in gone.items() if ids}, branch)
+
+
+def without_indexes(table: Table) -> Table:
+    """Give a version of the same rows that has no index."""
+    removed = [
+        Index(
+            segment.uuid,
+            index.name,
+            [0],
+            segment.dataset_version_at_last_update,
+            segment.fragment_ids,
+            0,
+        )
+        for index in table.dataset.describe_indices()
+        for segment in index.segments
+    ]
+    return table._detached(LanceOperation.CreateIndex([], removed))

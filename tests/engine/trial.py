@@ -1,0 +1,162 @@
+"""Trial: one query on the engine and on the oracle, and how a failing one is made small."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+
+from omnigraph.errors import OmniGraphError, QueryError, ResultOverflowError
+from omnigraph.graph import View
+from omnigraph.query.check import check_query
+from omnigraph.query.checked import CheckedRead
+from omnigraph.query.compile import read_queries
+from omnigraph.span import Source
+from omnigraph.syntax.problems import Problems
+from tests.engine.generate import RandomQuery, random_query
+from tests.engine.oracle import Answer, Oracle, Overflow, TooManyRows
+from tests.engine.worlds import World
+
+Table = tuple[list[str], list[tuple[object, ...]]]
+
+
+class Wrong(AssertionError):
+    """The engine and the oracle do not agree."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of some queries."""
+
+    run: int = 0
+    refused: int = 0
+    large: int = 0
+
+    def add(self, other: "Tally") -> None:
+        self.run += other.run
+        self.refused += other.refused
+        self.large += other.large
+
+    @property
+    def refused_share(self) -> float:
+        return self.refused / max(self.run + self.refused, 1)
+
+
+def try_queries(world: World, view: View, random: Random, count: int) -> Tally:
+    """Try random queries; raises Wrong, with the smallest query found that still fails."""
+    tally = Tally()
+    while tally.run < count:
+        query = random_query(random, world)
+        try:
+            expected = answered(world, query)
+        except QueryError:
+            tally.refused += 1
+            continue
+        except TooManyRows:
+            tally.large += 1
+            continue
+        tally.run += 1
+        if (reason := failure(view, query, expected)) is not None:
+            raise Wrong(_report(world, view, query, reason))
+    return tally
+
+
+def answered(world: World, query: RandomQuery) -> Answer | Overflow:
+    """Give the oracle's answer, or that a sum is too large."""
+    source, problems = Source("<query>", str(query)), Problems()
+    file = read_queries(source, problems)
+    checked = check_query(file.queries[0], world.catalog, problems) if file.queries else None
+    if problems.total or checked is None:
+        raise QueryError(problems.in_order(), source=source, total=problems.total)
+    assert isinstance(checked.body, CheckedRead)
+    oracle = Oracle(world.catalog, world.data, query.values, datetime.now(UTC))
+    try:
+        return oracle.answer(checked.body)
+    except Overflow as overflow:
+        return overflow
+
+
+def failure(view: View, query: RandomQuery, expected: Answer | Overflow) -> str | None:
+    """Run a query on the engine, and say what is wrong with its answer, if anything is."""
+    try:
+        result = view.query(str(query), **query.given)
+    except ResultOverflowError as error:
+        return None if isinstance(expected, Overflow) else f"{error}, but the oracle has a sum"
+    except OmniGraphError as error:
+        return f"{type(error).__name__}: {error}"
+    except Exception as error:
+        return f"a bare {type(error).__name__}: {error}"
+    if isinstance(expected, Overflow):
+        return "the engine has a sum that does not fit"
+    return difference(expected, result.columns, [tuple(row.values()) for row in result])
+
+
+def difference(
+    expected: Answer, columns: list[str], found: Sequence[tuple[object, ...]]
+) -> str | None:
+    """Say how rows differ from those of the oracle, in content or in order."""
+    if columns != expected.columns:
+        return f"the columns are {columns}, not {expected.columns}"
+    total = sum(map(len, expected.classes))
+    end = total if expected.limit is None else min(total, expected.skip + expected.limit)
+    if len(found) != max(end - expected.skip, 0):
+        return _shown(f"{len(found)} rows, not {max(end - expected.skip, 0)}", expected, found)
+    before, rest = 0, list(found)
+    for tied in expected.classes:
+        taken = max(min(end, before + len(tied)) - max(expected.skip, before), 0)
+        before += len(tied)
+        if (row := _stranger(rest[:taken], tied)) is not None:
+            return _shown(f"{row} is not there, or not in its place", expected, found)
+        rest = rest[taken:]
+    return None
+
+
+def _stranger(
+    rows: Sequence[tuple[object, ...]], known: Sequence[tuple[object, ...]]
+) -> tuple[object, ...] | None:
+    """Give a row that the known rows do not hold, or not that often."""
+    left = list(known)
+    for row in rows:
+        at = next((at for at, each in enumerate(left) if _equal(each, row)), None)
+        if at is None:
+            return row
+        del left[at]
+    return None
+
+
+def smallest(world: World, view: View, query: RandomQuery) -> RandomQuery:
+    """Give a query that fails too, and of which nothing can be left out."""
+    for smaller in query.smaller():
+        try:
+            fails = failure(view, smaller, answered(world, smaller)) is not None
+        except (QueryError, TooManyRows):
+            continue
+        if fails:
+            return smallest(world, view, smaller)
+    return query
+
+
+def _report(world: World, view: View, query: RandomQuery, reason: str) -> str:
+    small = smallest(world, view, query)
+    now = failure(view, small, answered(world, small))
+    return f"{reason}\n\n{small}\n{small.given}\n\n{now}\n\n{world.schema}\n\n{world.lines()}"
+
+
+def _shown(reason: str, expected: Answer, found: Sequence[tuple[object, ...]]) -> str:
+    wanted = "\n".join(f"  {tied}" for tied in expected.classes[:20])
+    got = "\n".join(f"  {row}" for row in found[:20])
+    bounds = f"skip {expected.skip} limit {expected.limit}"
+    return f"{reason}\nthe oracle, {bounds}:\n{wanted}\nthe engine:\n{got}"
+
+
+def _equal(one: object, other: object) -> bool:
+    """Tell whether two cells are equal: of one type, floats as near as floats can be."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    return bool(one == other)

