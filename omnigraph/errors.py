@@ -281,7 +281,8 @@ class Violation:
 
     def render(self) -> str:
         """Give the violation as one line of text."""
-        place = "" if self.file is None else f"{self.file}:{self.line}: "
+        at = "" if self.line is None else f":{self.line}"
+        place = "" if self.file is None else f"{self.file}{at}: "
         what = ".".join(each for each in (self.type, self.field) if each is not None)
         row = "" if self.id is None else f" of '{self.id}'"
         return f"error[{self.code}]: {place}{what}{row}{': ' if what else ''}{self.reason}"

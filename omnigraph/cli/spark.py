@@ -12,7 +12,21 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_CONFIG = "omnigraph.config"
+
+
+def _remember_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    context.meta[_CONFIG] = path
+
+
 _OPTIONS = (
+    click.option(
+        "--config",
+        metavar="FILE",
+        expose_value=False,
+        callback=_remember_config,
+        help="The omnigraph.yaml.  [default: that of this folder]",
+    ),
     click.option("--spark-master", metavar="URL", help="Where Spark runs, such as local[4]."),
     click.option("--spark-remote", metavar="URL", help="A Spark Connect server: sc://host."),
     click.option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark."),
@@ -33,6 +47,6 @@ def spark_settings(
     from omnigraph.config import find_config
     from omnigraph.pipeline.session import settings_from
 
-    config = find_config(None, Path.cwd())
+    config = find_config(click.get_current_context().meta.get(_CONFIG), Path.cwd())
     default = None if config is None else config.spark
     return settings_from(os.environ, spark_master, spark_remote, spark_conf, default)

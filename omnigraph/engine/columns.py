@@ -28,13 +28,15 @@ from omnigraph.schema.types import (
 )
 from omnigraph.schema.values import BadValue, coerce
 
-_RFC_3339 = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})$"
+_RFC_3339 = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+_BASE64 = r"^base64:([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _MICROSECONDS = pa.timestamp("us", "UTC")
 _PER_TICK = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = -719_162
+_LAST_DAY = 2_932_896
 _FIRST_MILLISECOND = (_FIRST_DAY + 1) * 86_400_000
-_LAST_MILLISECOND = 2_932_896 * 86_400_000
+_LAST_MILLISECOND = _LAST_DAY * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,23 @@ class Column:
 def typed(column: pa.Array, kind: ValueType) -> Column:
     """Give a column as a table holds it; a value that does not fit is null, with its reason."""
     quick = converted(column, kind)
-    return one_by_one(column.to_pylist(), kind) if quick is None else Column(quick)
+    return one_by_one(_values(column, kind), kind) if quick is None else Column(quick)
+
+
+def _values(column: pa.Array, kind: ValueType) -> list[object]:
+    """Give the values of a column for Python; of days and times that it cannot hold, numbers."""
+    plain = _plain(column)
+    given = plain.type
+    if kind == DATE and pa.types.is_date32(given):
+        return list(plain.cast(pa.int32()).to_pylist())
+    if kind == DATETIME and pa.types.is_timestamp(given) and given.tz is not None:
+        many, divisor = _PER_TICK[given.unit]
+        ticks = plain.cast(pa.int64()).to_pylist()
+        return [None if each is None else each * many // divisor for each in ticks]
+    try:
+        return list(plain.to_pylist())
+    except (ValueError, OverflowError):
+        return list(plain.cast(pa.utf8()).to_pylist())
 
 
 def converted(column: pa.Array, kind: ValueType) -> pa.Array | None:
@@ -154,7 +172,7 @@ def _scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) -> pa.Arra
     if kind == DATETIME:
         return _times(column)
     if kind == BLOB:
-        return None
+        return _blobs(column)
     if kind in FLOATS:
         number = pa.types.is_floating(given) or pa.types.is_integer(given)
         return _floats(column, target) if number else None
@@ -190,17 +208,29 @@ def _milliseconds(moments: pa.Array) -> pa.Array | None:
     ticks = moments.cast(pa.int64())
     numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
     many, divisor = _PER_TICK[moments.type.unit]
-    numbers = numbers * many if many > 1 else np.floor_divide(numbers, divisor)
-    if len(numbers) and (numbers.min() < _FIRST_MILLISECOND or numbers.max() > _LAST_MILLISECOND):
+    least, most = (numbers.min(), numbers.max()) if len(numbers) else (0, 0)
+    first, last = (bound // many * divisor for bound in (_FIRST_MILLISECOND, _LAST_MILLISECOND))
+    if least < first or most > last:
         return None
+    numbers = numbers * many if many > 1 else np.floor_divide(numbers, divisor)
     missing = ticks.is_null().to_numpy(zero_copy_only=False) if ticks.null_count else None
     return pa.array(numbers, pa.int64(), mask=missing).view(pa.date64())
 
 
+def _blobs(column: pa.Array) -> pa.Array | None:
+    """Give texts that are all base64 as they are kept; URIs need a look."""
+    if not pa.types.is_string(column.type):
+        return None
+    if pc.all(pc.match_substring_regex(column, _BASE64)).as_py() is False:
+        return None
+    return column.cast(pa.binary()).cast(pa.large_binary())
+
+
 def _dates(column: pa.Array) -> pa.Array | None:
     days = column.cast(pa.date32())
-    least = pc.min(days.cast(pa.int32())).as_py()
-    return None if least is not None and least < _FIRST_DAY else days
+    bounds = pc.min_max(days.cast(pa.int32()))
+    least, most = bounds["min"].as_py(), bounds["max"].as_py()
+    return None if least is not None and (least < _FIRST_DAY or most > _LAST_DAY) else days
 
 
 def _lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> pa.Array | None:

@@ -1,6 +1,6 @@
 """Compare: columns of values with each other, by their exact values, null being unknown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -84,7 +84,12 @@ def member(item: Column, members: Column) -> Column:
     if known.type == item.type and len(known):
         found = pc.is_in(unsigned(item), value_set=unsigned(known))
         return pc.if_else(pc.is_valid(item), found, pa.scalar(None, pa.bool_()))
-    tests = [compared(item, Operator.EQUAL, each) for each in known]
+    return any_of(item, known)
+
+
+def any_of(item: Column, values: Iterable[pa.Scalar]) -> Column:
+    """Tell where a value equals any of some; none does when there are none."""
+    tests = [compared(item, Operator.EQUAL, each) for each in values]
     return reduce(pc.or_kleene, tests, pa.scalar(value=False))
 
 

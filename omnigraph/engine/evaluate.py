@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.columns import one_by_one
 from omnigraph.engine.compare import (
     Column,
+    any_of,
     compared,
     contains,
     member,
@@ -20,6 +21,7 @@ from omnigraph.engine.compare import (
 from omnigraph.engine.rows import Rows
 from omnigraph.engine.run import Run
 from omnigraph.engine.search import matching
+from omnigraph.errors import ResultOverflowError
 from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
@@ -40,7 +42,7 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.schema.types import ListType
+from omnigraph.schema.types import ListType, ScalarType
 
 _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
@@ -115,26 +117,41 @@ class Evaluation:
         kind = type_of(expr)
         if kind is None:
             return pa.scalar([], pa.list_(pa.null()))
+        if isinstance(expr, ListOf) and len(types := _item_types(expr)) == 1:
+            kind = ListType(types.pop().scalar)
         assert not isinstance(kind, EntityType)
-        return one_by_one([self.run.constant(expr)], kind).values[0]
+        found = one_by_one([self.run.constant(expr)], kind)
+        if found.reasons:
+            raise ResultOverflowError(found.reasons[0])
+        return found.values[0]
 
     def _compared(self, left: Expr, operator: Operator, right: Expr) -> Column:
         if isinstance(left, VariableRef) and isinstance(right, VariableRef):
             return compared(self._identities(left), operator, self._identities(right))
-        ours, theirs = self.value(left), self.value(right)
         match operator:
             case Operator.IN:
-                return member(ours, theirs)
+                return self._among(left, right)
             case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
-                return member(theirs, ours)
+                return self._among(right, left)
             case Operator.CONTAINS:
-                return contains(ours, theirs)
+                return contains(self.value(left), self.value(right))
             case Operator.STARTS_WITH:
-                return starts_with(ours, theirs)
+                return starts_with(self.value(left), self.value(right))
             case _:
-                return compared(ours, operator, theirs)
+                return compared(self.value(left), operator, self.value(right))
+
+    def _among(self, item: Expr, members: Expr) -> Column:
+        """Tell where a value is in a list; numbers of several types are compared one by one."""
+        if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
+            return member(self.value(item), self.value(members))
+        known = [each for each in members.items if self.run.constant(each) is not None]
+        return any_of(self.value(item), map(self._scalar, known))
 
     def _identities(self, ref: VariableRef) -> pa.Array:
         """Give a number for each row that is the same for the same node or edge of any domain."""
         codes = self.rows.codes[ref.variable]
         return pa.array(self.run.domains[ref.variable].identities(codes), mask=codes < 0)
+
+
+def _item_types(members: ListOf) -> set[ScalarType]:
+    return {each.type for each in members.items if isinstance(each.type, ScalarType)}

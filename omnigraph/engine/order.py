@@ -49,8 +49,9 @@ def limited(run: Run, rows: Rows, limit: Limit) -> Rows:
     skip = _count(run, limit.skip) or 0
     last = _last(run, limit)
     if rows.weights is not None:
-        run.check(rows.total if last is None else min(rows.total, last), len(rows.codes) + 1)
-        rows = (rows if last is None else _cut(rows, last)).repeated()
+        last = rows.total if last is None else min(last, rows.total)
+        run.check(last, len(rows.codes) + 1)
+        rows = _cut(rows, last).repeated()
     end = rows.count if last is None else min(last, rows.count)
     return rows.take(np.arange(min(skip, end), end))
 

@@ -24,7 +24,7 @@ from omnigraph.engine.topology import (
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import EDGE_ENDS, EdgeType, StoredType
+from omnigraph.schema.catalog import EdgeType, StoredType, column_name
 from omnigraph.schema.types import STRING, ValueType
 from omnigraph.storage.reading import read_columns, rows_at
 from omnigraph.storage.table import Table
@@ -150,7 +150,7 @@ class Reader:
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         """Give a column of rows by their ordinals; few rows of a large table are read alone."""
-        stored_name = EDGE_ENDS.get(column, column)
+        stored_name = column_name(self.stored(name), column)
         entities = self.entities(name)
         if stored_name == "id":
             return taken(entities.ids, ordinals)

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.compare import compared
 from omnigraph.errors import Code
-from omnigraph.schema.catalog import Check, NodeType, Property, Range, StoredType
+from omnigraph.query.ast import Operator
+from omnigraph.schema.catalog import Check, EdgeType, NodeType, Property, Range, StoredType
 from omnigraph.schema.types import EnumType
 from omnigraph.schema.values import BadValue, coerce
 
@@ -35,9 +38,8 @@ def breaches(stored: StoredType, batch: pa.RecordBatch) -> list[Breach]:
 
 def required(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
     """A property that is not nullable has a value, or a text to make its vector from."""
-    for name in ("src", "dst"):
-        if name in batch.schema.names:
-            yield from _broken(batch[name].is_null(), Code.REQUIRED_VALUE, name, "is required")
+    for name in ("src", "dst") if isinstance(stored, EdgeType) else ():
+        yield from _broken(batch[name].is_null(), Code.REQUIRED_VALUE, name, "is required")
     for item in stored.properties.values():
         if item.nullable or not batch[item.name].null_count:
             continue
@@ -105,11 +107,18 @@ def _rows(mask: pa.Array) -> list[int]:
 
 
 def _outside(values: pa.Array, rule: Range) -> pa.Array:
-    below = pc.invert(pc.greater_equal(values, rule.minimum)) if rule.minimum is not None else None
-    above = pc.invert(pc.less_equal(values, rule.maximum)) if rule.maximum is not None else None
-    if below is None or above is None:
-        return above if below is None else below
-    return pc.or_(below, above)
+    bounds = ((Operator.GREATER_EQUAL, rule.minimum), (Operator.LESS_EQUAL, rule.maximum))
+    tests = [
+        compared(values, operator, _number(bound))
+        for operator, bound in bounds
+        if bound is not None
+    ]
+    return pc.invert(reduce(pc.and_, tests))
+
+
+def _number(bound: int | float) -> pa.Scalar:
+    wide = isinstance(bound, int) and bound > 2**63 - 1
+    return pa.scalar(bound, pa.uint64()) if wide else pa.scalar(bound)
 
 
 def _bounds(rule: Range) -> str:

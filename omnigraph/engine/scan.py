@@ -1,5 +1,7 @@
 """Scan: finds the nodes that a pattern starts from."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,6 +12,7 @@ from omnigraph.engine.traverse import filtered
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import NodeScan, PointRead
 from omnigraph.schema.identity import key_id
+from omnigraph.schema.values import Value
 
 
 def scanned(run: Run, scan: NodeScan) -> Numbers:
@@ -32,7 +35,7 @@ def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
     """Give the node of an id, or of the values of a key, if there is one."""
     given = [run.constant(value) for value in point.values]
     values = [value for value in given if value is not None]
-    if len(values) < len(given):
+    if len(values) < len(given) or any(_is_unlike_any(value) for value in values):
         return np.empty(0, np.int64)
     codes = []
     for name in scan.types:
@@ -42,3 +45,8 @@ def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
         found = run.reader.entities(name).find(pa.array([wanted]))
         codes.append(found[found >= 0] + run.domains[scan.variable].base(name))
     return np.concatenate(codes)
+
+
+def _is_unlike_any(value: Value) -> bool:
+    """Tell whether no key can hold a value: NaN and infinity."""
+    return isinstance(value, float) and not math.isfinite(value)

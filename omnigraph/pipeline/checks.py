@@ -13,7 +13,7 @@ from omnigraph.pipeline.progress import Progress
 from omnigraph.pipeline.runner import Parcel, Runner
 from omnigraph.storage.staging import Share
 
-_ROWS_PER_BUCKET = 250_000
+_ROWS_PER_BUCKET = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def hits(
 ) -> list[Hit]:
     """Give everything that breaks a rule; `shares` gives the rows that a reading means."""
     items = _scans(rules, shares)
-    buckets = max(1, min(-(-rows // _ROWS_PER_BUCKET), 4 * runner.slots))
+    buckets = max(1, -(-rows // _ROWS_PER_BUCKET))
     emit = partial(_emitted, buckets=buckets)
     found = runner.map_reduce(emit, items, partial(_reduced, tuple(rules)), progress)
     return [hit for bucket in found for hit in bucket]
@@ -117,9 +117,14 @@ def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
     columns = dict.fromkeys(name for reading in scan.readings for name in reading.columns)
     for batch in scan.share.batches(list(columns)):
         for reading in scan.readings:
-            values = batch.select(list(reading.columns)).drop_null()
-            for bucket, part in keys.bucketed(values, buckets):
+            values = keys.without_exempt(batch.select(list(reading.columns)))
+            for bucket, part in keys.bucketed(_comparable(values), buckets):
                 yield Parcel(bucket, reading.tag, keys.packed(part))
+
+
+def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [keys.comparable(column) for column in rows.columns]
+    return pa.record_batch(columns, names=rows.schema.names)
 
 
 def _reduced(rules: tuple[Rule, ...], parcels: Sequence[Parcel]) -> list[Hit]:

@@ -11,7 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.errors import Json, OmniGraphError
+from omnigraph.embedding import embedder_for
+from omnigraph.errors import EmbeddingError, Json, OmniGraphError
 from omnigraph.pipeline.gateway import reason_in
 from omnigraph.pipeline.java import find_java
 from omnigraph.pipeline.session import SparkSettings, default_parallelism, is_running, session, stop
@@ -44,6 +45,7 @@ def diagnose(settings: SparkSettings, uri: str | None) -> tuple[Check, ...]:
         ("python", _python),
         ("java", lambda: _java(settings)),
         ("spark", lambda: _spark(settings)),
+        ("embedding", _embedding),
     ]
     if uri is not None:
         looks += [("store", lambda: _store(uri)), ("graph", lambda: _graph(uri))]
@@ -75,6 +77,14 @@ def _python() -> Check:
     if not missing:
         return _well("python", detail)
     return _ill("python", detail, f"`pip install {' '.join(missing)}`")
+
+
+def _embedding() -> Check:
+    """Tell which model would be used; none is well too, for whoever needs no vectors."""
+    try:
+        return _well("embedding", f"texts are embedded by {embedder_for(None, os.environ).model}")
+    except EmbeddingError as failed:
+        return Check("embedding", ok=True, detail=failed.message, hint=failed.hint)
 
 
 def _java(settings: SparkSettings) -> Check:

@@ -18,8 +18,6 @@ from omnigraph.schema.types import (
     I32,
     I64,
     INTEGER_BOUNDS,
-    ListType,
-    Scalar,
     ValueType,
     is_text,
 )
@@ -28,7 +26,6 @@ _Compare: TypeAlias = Callable[[Any, Any], pc.Expression]
 
 # Above it, Spark's own look-up is faster.
 _MOST_VALUES = 1_000
-_HINDERING = (Scalar.U32, Scalar.U64, Scalar.DATETIME)
 _EQUAL: dict[type[spark.Filter], _Compare] = {spark.EqualTo: eq}
 _ORDER: dict[type[spark.Filter], _Compare] = {
     spark.GreaterThan: gt,
@@ -41,12 +38,6 @@ _TEXT: dict[type[spark.Filter], _Compare] = {
     spark.StringEndsWith: pc.ends_with,
     spark.StringContains: pc.match_substring,
 }
-
-
-def takes_conditions(stored: StoredType) -> bool:
-    """Tell whether Lance takes conditions on a table: with such lists in it, on no column."""
-    kinds = [item.type for item in stored.properties.values()]
-    return all(not isinstance(kind, ListType) or kind.item not in _HINDERING for kind in kinds)
 
 
 def expression(condition: spark.Filter, stored: StoredType) -> pc.Expression | None:

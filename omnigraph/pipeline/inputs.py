@@ -31,7 +31,12 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
     if isinstance(data, str) and not _URI.fullmatch(data):
         _refuse_name(data)
         refuse_type("<text>", type_name)
-        return [Source(spool.stream(io.BytesIO(data.encode()), "<text>"), Format.JSONL)]
+        return [
+            Source(
+                spool.stream(io.BytesIO(data.encode(errors="surrogatepass")), "<text>"),
+                Format.JSONL,
+            )
+        ]
     if hasattr(data, "read"):
         refuse_type("<stdin>", type_name)
         stream = cast(BinaryIO, getattr(data, "buffer", data))

@@ -124,7 +124,9 @@ class _Load:
         staged = self.runner.map(task, splits, self.options.progress)
         total = sum(each.total for each in staged)
         if total:
-            self._refuse(_placed(splits, staged), total)
+            found = list(_placed(splits, staged))
+            once = list(dict.fromkeys(found))  # what is wrong with a whole file, each split tells
+            self._refuse(iter(once), total - len(found) + len(once))
         return staged
 
     def image(self, staged: Sequence[StagedSplit]) -> Image:
@@ -233,7 +235,7 @@ def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[
     before = lines_before(splits, staged)
     for split, first, result in zip(splits, before, staged, strict=True):
         for violation in unpacked(result.violations):
-            line = first + (violation.line or 0) + 1
+            line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)
 
 

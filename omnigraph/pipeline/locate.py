@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.ids import row_ids
 from omnigraph.errors import Code, Violation
-from omnigraph.pipeline.checks import Exists, Hit, Rule, Unique, Within
+from omnigraph.pipeline import keys
+from omnigraph.pipeline.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.pipeline.image import Image
 from omnigraph.pipeline.options import LoadMode
 from omnigraph.pipeline.progress import Progress
@@ -17,9 +18,8 @@ from omnigraph.pipeline.records import Rows
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import Split, blocks
 from omnigraph.pipeline.stage import StagedSplit
-from omnigraph.schema.catalog import EDGE_ENDS
+from omnigraph.schema.catalog import field_name
 
-_ENDS = {column: name for name, column in EDGE_ENDS.items()}
 _LONGEST_SHOWN = 80
 
 
@@ -60,8 +60,7 @@ def violations(
     explained: list[Violation] = []
     for number, rule in enumerate(rules):
         counts = [c.as_py() for h in found if h.rule == rule for c in h.counts]
-        keys = _keys(joined[number])
-        for key, count in zip(keys, counts, strict=True):
+        for key, count in zip(_keys(joined[number]), counts, strict=True):
             explained += _explained(rule, key, count, places.of(number, key), image)
     return explained
 
@@ -92,14 +91,15 @@ def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[Found]:
     likely = pc.is_in(columns[0], value_set=sought.values[0].combine_chunks())
     at = pc.indices_nonzero(pc.fill_null(likely, fill_value=False))
     wanted = set(_keys(sought.values))
-    keys = zip(*(column.take(at).to_pylist() for column in columns), strict=True)
-    for row, key in zip(at.to_pylist(), keys, strict=True):
+    found = zip(*(column.take(at).to_pylist() for column in columns), strict=True)
+    for row, key in zip(at.to_pylist(), found, strict=True):
         if key in wanted:
             yield Found(sought.rule, key, int(rows.lines[row]) + before)
 
 
 def _column(rows: Rows, name: str) -> pa.Array:
-    return row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
+    column = row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
+    return keys.comparable(column)
 
 
 def _keys(values: pa.Table) -> list[tuple[object, ...]]:
@@ -147,9 +147,10 @@ def _explained(
         case Unique(reading) if reading.columns == ("id",):
             yield from _same_id(reading.type, str(key[0]), count, places, image)
         case Unique(reading):
-            yield from _same_values(reading.type, reading.columns, key, count, places)
+            names = _fields(image, reading)
+            yield from _same_values(reading.type, names, key, count, places)
         case Exists(end, nodes):
-            yield from _no_node(end.type, _ENDS[end.columns[0]], nodes.type, str(key[0]), places)
+            yield from _no_node(end.type, _fields(image, end), nodes.type, str(key[0]), places)
         case Within():
             yield _wrong_count(rule, str(key[0]), count, places)
 
@@ -166,14 +167,20 @@ def _same_id(
         yield from _at(places[1:], partial(make, code=Code.REPEATED_KEY, reason=reason))
 
 
+def _fields(image: Image, reading: Reading) -> str:
+    """Give the fields of a reading as users name them."""
+    stored = image.snapshot.catalog.stored(reading.type)
+    assert stored is not None
+    return ",".join(field_name(stored, column) for column in reading.columns)
+
+
 def _same_values(
     type_name: str,
-    columns: tuple[str, ...],
+    names: str,
     key: tuple[object, ...],
     count: int,
     places: list[tuple[str, int]],
 ) -> Iterator[Violation]:
-    names = ",".join(_ENDS.get(name, name) for name in columns)
     make = partial(Violation, code=Code.UNIQUE_VALUE, type=type_name, field=names)
     shown = ", ".join(_short(str(value)) for value in key)
     if count > len(places):

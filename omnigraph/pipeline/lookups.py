@@ -10,6 +10,7 @@ from omnigraph.pipeline.checks import Exists, Reading, Rule, Unique, Within
 from omnigraph.pipeline.image import Image
 from omnigraph.pipeline.options import LoadMode
 from omnigraph.storage.staging import Share, place_of
+from omnigraph.storage.table import takes_conditions
 
 Shares: TypeAlias = Callable[[Reading], Sequence[Share]]
 
@@ -26,10 +27,10 @@ def narrowed(image: Image, rules: Sequence[Rule]) -> Shares:
     sought = _sought(image, rules)
 
     def shares(reading: Reading) -> Sequence[Share]:
-        values = sought.get(reading)
-        if values is None or image.rows(reading.type) < _LEAST_ROWS:
+        values, table = sought.get(reading), image.table(reading.type)
+        if values is None or table.count() < _LEAST_ROWS or not takes_conditions(table.schema):
             return image.shares(reading)
-        return [Share(place_of(image.table(reading.type)), (), (reading.columns[0], values))]
+        return [Share(place_of(table), (), (reading.columns[0], values))]
 
     return shares
 

@@ -15,7 +15,7 @@ import pyarrow.json
 from omnigraph.engine.columns import converted, one_by_one
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType
+from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType, field_name
 from omnigraph.schema.types import (
     BLOB,
     DATE,
@@ -33,7 +33,6 @@ from omnigraph.syntax.problems import nearest_name
 _FEW_LINES = 64
 _PARTS = 16
 _SMALLEST_BLOCK = 1 << 16
-_ENDS = {column: name for name, column in EDGE_ENDS.items()}
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
 
 
@@ -115,7 +114,7 @@ class RecordReader:
             name = self._name(line, number, block)
             if name is not None:
                 group = groups.setdefault(name, ([], []))
-                group[0].append(line if line.endswith(b"\n") else line + b"\n")
+                group[0].append(line.strip() + b"\n")
                 group[1].append(number)
         for name, (found, places) in groups.items():
             yield self._shapes[name], pa.array(found, pa.binary()), np.array(places)
@@ -201,6 +200,8 @@ class _Shape:
         offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset :][: len(lines) + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         text = lines.buffers()[2].slice(first, last - first)
+        if not _each_ends_an_object(text, offsets[1:] - first):
+            return None
         try:
             table = pyarrow.json.read_json(
                 pa.BufferReader(text),
@@ -213,7 +214,7 @@ class _Shape:
             )
         except pa.ArrowInvalid:
             return None
-        # Each line begins with an object, so as many rows as lines means one on each.
+        # Each line begins and ends an object, so as many rows as lines means one on each.
         return self._converted(table) if table.num_rows == len(lines) else None
 
     def _converted(self, table: pa.Table) -> pa.RecordBatch | None:
@@ -256,7 +257,8 @@ class _Shape:
             columns.append(column.values)
             for row, reason in column.reasons.items():
                 spoilt.add((row, name))
-                faults.append(self._bad(kept[row], Code.VALUE_TYPE, reason, _ENDS.get(name, name)))
+                shown = field_name(self.stored, name)
+                faults.append(self._bad(kept[row], Code.VALUE_TYPE, reason, shown))
         batch = pa.record_batch(columns, schema=self.columns)
         block.rows.append(Rows(self.stored, batch, np.array(kept, np.int64), frozenset(spoilt)))
         block.violations += faults
@@ -340,6 +342,7 @@ def _decoded(line: bytes) -> object:
             object_pairs_hook=_Object.of,
             parse_constant=_no_constant,
             parse_float=_finite,
+            parse_int=_whole,
         )
     except json.JSONDecodeError as bad:
         return f"is not JSON: {bad.msg} at column {bad.colno}"
@@ -355,6 +358,17 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{text} is too large a number")
     return number
+
+
+class _MinusZero(int):
+    """`-0`, which is no other whole number than 0, but another float."""
+
+    def __float__(self) -> float:
+        return -0.0
+
+
+def _whole(text: str) -> int:
+    return _MinusZero() if text == "-0" else int(text)
 
 
 def _no_constant(name: str) -> object:
@@ -396,6 +410,15 @@ def _lines(data: bytes) -> pa.Array:
     offsets[1:] = ends + 1
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+
+
+def _each_ends_an_object(text: pa.Buffer, ends: np.ndarray) -> bool:
+    """Tell whether the last character of every line is a closing brace."""
+    data = np.frombuffer(text, np.uint8)
+    last = data[ends - 2]
+    if (last == ord("\r")).any():
+        last = np.where(last == ord("\r"), data[np.maximum(ends - 3, 0)], last)
+    return bool((last == ord("}")).all())
 
 
 def _is_utf8(data: bytes) -> bool:

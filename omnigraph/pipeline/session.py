@@ -152,7 +152,11 @@ def default_parallelism(spark: "SparkSession") -> int:
 
 def spark_error(doing: str, failed: BaseException) -> SparkError:
     """Give an error of ours that says in one line why something on Spark failed."""
-    return SparkError(f"{doing}: {reason_in(str(failed))}", hint=_HINT)
+    try:
+        text = str(failed)
+    except Exception:  # the text of a Java error comes from the JVM, which can be gone
+        text = type(failed).__name__
+    return SparkError(f"{doing}: {reason_in(text)}", hint=_HINT)
 
 
 def _live() -> "SparkSession | None":
@@ -195,6 +199,9 @@ def _started(settings: SparkSettings) -> _Running:
     from pyspark.sql import SparkSession
 
     if settings.remote is not None:
+        if not settings.remote.startswith("sc://"):
+            message = "the remote is no address of a Spark Connect server"
+            raise ConfigError(message, hint="write it as sc://host:15002")
         _check_reachable(settings.remote)
         builder = SparkSession.builder.remote(settings.remote).config(map=dict(settings.conf))
     elif _SUBMITTED in os.environ:
@@ -226,7 +233,7 @@ def _classic(settings: SparkSettings) -> _Running:
         cancel_on_interrupt(context, before)
         return _Running(SparkSession(context), gateway, before)
     except BaseException as failed:
-        # The text of a Java error comes from the JVM, so it is asked for before the end.
+        # Before the end of the JVM, because that gives the text of a Java error.
         error = spark_error(f"Spark cannot start with the master {master}", failed)
         _end(gateway)
         leave(before)

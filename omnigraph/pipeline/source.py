@@ -168,10 +168,11 @@ class FilteringReader(OmniGraphReader):
     _filters: tuple[Filter, ...] = ()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
-        from omnigraph.pipeline.filters import expression, takes_conditions
+        from omnigraph.pipeline.filters import expression
+        from omnigraph.storage.table import takes_conditions
 
         stored = self._pinned.stored
-        if not takes_conditions(stored):
+        if not takes_conditions(arrow_schema(stored)):
             return filters
         self._filters = tuple(each for each in filters if expression(each, stored) is not None)
         return [each for each in filters if each not in self._filters]

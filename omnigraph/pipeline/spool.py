@@ -118,7 +118,10 @@ def _is_spark(frame: object) -> bool:
 
 def _stream(frame: Frame) -> pa.RecordBatchReader:
     if type(frame).__module__.startswith("pandas"):
-        frame = pa.Table.from_pandas(frame, preserve_index=False)
+        try:
+            frame = pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as bad:
+            raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputError(f"a {type(frame).__name__} is no frame")
     return pa.RecordBatchReader.from_stream(frame)

@@ -14,12 +14,11 @@ from omnigraph.pipeline.records import Rows
 from omnigraph.pipeline.sources import Split, blocks
 from omnigraph.pipeline.vectors import Vectors
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.schema.catalog import EDGE_ENDS, StoredType
+from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.staging import Piece, Place, write_pieces
 
 _MOST_BUFFERED = 64 << 20
 _EMBEDDED_ROWS = 4_096
-_ENDS = {column: name for name, column in EDGE_ENDS.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +41,9 @@ class Stage:
         given: set[str] = set()
         lines = 0
         for block in blocks(split, self.catalog):
-            faults.add(block.violations, lines)
+            broken = [each for rows in block.rows for each in broken_rules(rows)]
+            faults.add(sorted([*block.violations, *broken], key=_line), lines)
             for rows in block.rows:
-                faults.add(broken_rules(rows), lines)
                 counts[rows.stored.name] = counts.get(rows.stored.name, 0) + len(rows.columns)
                 if not rows.stored.key and rows.columns["id"].null_count < len(rows.columns):
                     given.add(rows.stored.name)
@@ -93,9 +92,13 @@ def broken_rules(rows: Rows) -> Iterator[Violation]:
                 code=breach.code,
                 reason=breach.reason,
                 type=rows.stored.name,
-                field=_ENDS.get(breach.field, breach.field),
+                field=field_name(rows.stored, breach.field),
                 line=int(rows.lines[breach.row]),
             )
+
+
+def _line(violation: Violation) -> int:
+    return -1 if violation.line is None else violation.line
 
 
 def unpacked(violations: bytes) -> list[Violation]:
@@ -115,12 +118,11 @@ class _Faults:
         for violation in found:
             self.total += 1
             if self._most is None or len(self._kept) < self._most:
-                line = (violation.line or 0) + lines_before
+                line = None if violation.line is None else violation.line + lines_before
                 self._kept.append(replace(violation, line=line))
 
     def packed(self) -> bytes:
-        ordered = sorted(self._kept, key=lambda each: each.line or 0)
-        return zlib.compress(msgspec.msgpack.encode(ordered), 1)
+        return zlib.compress(msgspec.msgpack.encode(self._kept), 1)
 
 
 @dataclass(slots=True)

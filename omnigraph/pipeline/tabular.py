@@ -16,7 +16,7 @@ from omnigraph.errors import Code, UnreadableError, Violation
 from omnigraph.pipeline.files import File
 from omnigraph.pipeline.records import Block, Rows, loose_schema
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import EDGE_ENDS, EdgeType, StoredType
+from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
 from omnigraph.syntax.problems import nearest_name
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CSV_ROWS = 16_384
 _PARQUET_ROWS = 65_536
-_ENDS = {column: name for name, column in EDGE_ENDS.items()}
+_LONGEST_FIELD = 2**31 - 1
 
 
 def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
@@ -43,17 +43,28 @@ def parquet_blocks(file: File, groups: range, stored: StoredType) -> Iterator[Bl
         names = parquet.schema_arrow.names
         wrong = _column_faults(names, stored)
         if wrong:
-            yield Block(0, violations=wrong)
+            # Each split of the file tells this, and it is reported once.
+            yield Block(0, violations=[replace(each, line=None) for each in wrong])
             return
-        for batch in parquet.iter_batches(_PARQUET_ROWS, row_groups=groups):
-            given = dict(zip(map(_column_name, names), batch.columns, strict=True))
+        for batch in _batches(parquet, groups, file):
+            columns = [column_name(stored, name) for name in names]
+            given = dict(zip(columns, batch.columns, strict=True))
             yield _block(stored, given, np.arange(len(batch)), len(batch))
+
+
+def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from parquet.iter_batches(_PARQUET_ROWS, row_groups=groups)
+    except (pa.ArrowException, OSError) as bad:
+        reason = str(bad).partition("\n")[0]
+        raise UnreadableError(f"'{file.name}' is a broken Parquet file: {reason}") from None
 
 
 def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[Block]:
     """Read a CSV file with a header as rows of a type."""
     with file.unzipped() if is_zipped else file.open() as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="strict")
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="surrogateescape")
+        csv.field_size_limit(_LONGEST_FIELD)
         rows = csv.reader(text, strict=True)
         try:
             names = next(rows, [])
@@ -61,14 +72,12 @@ def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[B
             yield Block(rows.line_num, violations=wrong)
             while not wrong:
                 before = rows.line_num
-                block, ended = _csv_block(rows, list(map(_column_name, names)), stored, before)
+                block, ended = _csv_block(
+                    rows, [column_name(stored, name) for name in names], stored, before
+                )
                 yield block
                 if ended:
                     return
-        except UnicodeDecodeError:
-            raise UnreadableError(
-                f"'{file.name}' is not UTF-8 after line {rows.line_num}"
-            ) from None
         finally:
             text.detach()
 
@@ -84,7 +93,10 @@ def _csv_block(
     line = before
     try:
         for row in rows:
-            if row and len(row) == len(names):
+            if not _is_utf8(row):
+                reason = "is not UTF-8"
+                faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
+            elif row and len(row) == len(names):
                 cells.append(row)
                 lines.append(line - before)
             elif row:
@@ -102,6 +114,18 @@ def _csv_block(
     given = {name: _from_text(column, name, stored) for name, column in pairs}
     block = _block(stored, given, np.array(lines, np.int64), rows.line_num - before)
     return replace(block, violations=[*faults, *block.violations]), ended
+
+
+def _is_utf8(row: list[str]) -> bool:
+    """Tell whether the bytes of a row were text; others are kept as half surrogate pairs."""
+    text = "".join(row)
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _from_text(texts: list[str], name: str, stored: StoredType) -> "pa.Array | list[object]":
@@ -142,7 +166,7 @@ def _block(
         columns.append(column.values)
         for row, reason in column.reasons.items():
             spoilt.add((row, name))
-            shown, line = _ENDS.get(name, name), int(lines[row])
+            shown, line = field_name(stored, name), int(lines[row])
             faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))
     rows = Rows(stored, pa.record_batch(columns, schema=schema), lines, frozenset(spoilt))
     return Block(count, [rows], faults)
@@ -154,20 +178,16 @@ def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int
     return one_by_one(given, kind) if isinstance(given, list) else typed(given, kind)
 
 
-def _column_name(name: str) -> str:
-    return EDGE_ENDS.get(name, name)
-
-
 def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
     """Give what is wrong with the columns of a table of rows: unknown, doubled or missing."""
     system = ["src", "dst"] if isinstance(stored, EdgeType) else []
     system += [] if stored.key else ["id"]
     known = {*system, *stored.properties}
     faults = []
-    columns = [_column_name(name) if system else name for name in names]
+    columns = [column_name(stored, name) for name in names]
     for at, (name, column) in enumerate(zip(names, columns, strict=True)):
         if column not in known:
-            near = nearest_name(name, [*known, *(_ENDS if "src" in known else ())])
+            near = nearest_name(name, [field_name(stored, each) for each in known])
             hint = f"; did you mean '{near}'?" if near else ""
             faults.append(_fault(Code.RECORD_FIELD, f"no such field{hint}", stored, name))
         elif column in columns[:at]:
@@ -180,7 +200,7 @@ def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
     ]
     missing = [name for name in needed if name not in columns]
     return faults + [
-        _fault(Code.REQUIRED_VALUE, "has no column", stored, _ENDS.get(name, name))
+        _fault(Code.REQUIRED_VALUE, "has no column", stored, field_name(stored, name))
         for name in missing
     ]
 

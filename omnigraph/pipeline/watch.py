@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 from omnigraph.errors import SparkError
+from omnigraph.pipeline.gateway import reason_in
 from omnigraph.pipeline.interrupt import interruptible
 from omnigraph.pipeline.progress import NO_PROGRESS, Progress
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.2
 _GROUP = "spark.jobGroup.id"
+_HINT = "the job changed nothing that can be seen"
 
 
 def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> list["Row"]:
     """Give the rows of a small frame; what interrupts the wait cancels the job."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     tag = f"omnigraph-{uuid4().hex}"
@@ -29,7 +32,9 @@ def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> li
         with _reporting(spark, tag, progress):
             return interruptible(spark, frame.collect)
     except PySparkException as failed:
-        raise SparkError(_reason(failed), hint="the job changed nothing that can be seen") from None
+        raise SparkError(_reason(failed), hint=_HINT) from None
+    except Py4JError as failed:
+        raise SparkError(f"the job failed: {reason_in(str(failed))}", hint=_HINT) from None
     except BaseException:
         spark.interruptTag(tag)
         raise

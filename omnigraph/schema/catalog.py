@@ -169,6 +169,17 @@ class Catalog:
         return self.nodes_by_interface.get(name)
 
 
+def column_name(stored: StoredType, name: str) -> str:
+    """Give the column of a field as users name it: of an edge, `from` and `to` are its ends."""
+    return EDGE_ENDS.get(name, name) if isinstance(stored, EdgeType) else name
+
+
+def field_name(stored: StoredType, column: str) -> str:
+    """Give the name under which users know a column."""
+    ends = {end: name for name, end in EDGE_ENDS.items()} if isinstance(stored, EdgeType) else {}
+    return ends.get(column, column)
+
+
 def _column(
     properties: Mapping[str, Property], name: str, system: tuple[str, ...]
 ) -> ValueType | None:

@@ -26,7 +26,8 @@ JS_SAFE_INTEGER = 2**53 - 1
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _RFC_3339 = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
 )
 _DECIMAL = re.compile(r"-?\d{1,20}", re.ASCII)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", re.ASCII)

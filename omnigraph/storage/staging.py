@@ -72,6 +72,8 @@ class Share:
     def batches(self, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
         """Give the rows, a few at a time."""
         dataset = self.place.open().dataset
+        if not self.fragments and self.sought is None:
+            return
         with reported(f"cannot read {self.place.path}"):
             every = {each.fragment_id: each for each in dataset.get_fragments()}
             chosen = [every[number] for number in self.fragments]

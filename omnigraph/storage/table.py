@@ -38,6 +38,7 @@ _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
 _DETACHED = 1 << 63
+_HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
 _NEWEST = 2**64 - 1
 
 
@@ -80,7 +81,10 @@ class Table:
     ) -> pa.Table:
         """Give the rows that meet a condition."""
         with reported(f"cannot read {self.path}"):
-            return self.dataset.to_table(columns=_listed(columns), filter=where)
+            if where is None or takes_conditions(self.schema):
+                return self.dataset.to_table(columns=_listed(columns), filter=where)
+            kept = self.dataset.to_table().filter(where)
+            return kept if columns is None else kept.select(list(columns))
 
     def fragment(self, number: int, columns: Sequence[str]) -> pa.Table | None:
         """Give the rows of one fragment, or None when this version has no such fragment."""
@@ -152,6 +156,12 @@ class Table:
         )
         reached("version staged")
         return Table(self._tables, self.path, dataset)
+
+
+def takes_conditions(schema: pa.Schema) -> bool:
+    """Tell whether Lance takes typed conditions on a table: with such lists in it, on no column."""
+    lists = [field.type.value_type for field in schema if pa.types.is_list(field.type)]
+    return not any(item in _HINDERING for item in lists)
 
 
 def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.Update | None":

@@ -1,6 +1,7 @@
 """Asking: small graphs made of lines, and short ways to read them."""
 
 from pathlib import Path
+from typing import Any
 
 from omnigraph.graph import Graph, init
 from omnigraph.result import Result
@@ -28,3 +29,8 @@ def rows(graph: Graph, body: str, /, params: str = "", **given: object) -> list[
 def column(graph: Graph, body: str, /, params: str = "", **given: object) -> list[object]:
     """Give the only column of a read."""
     return [only for (only,) in rows(graph, body, params, **given)]
+
+
+def pairs(graph: Graph, body: str, /, params: str = "", **given: object) -> dict[Any, Any]:
+    """Give the two columns of a read as a dict, in the order of the rows."""
+    return {row[0]: row[1] for row in rows(graph, body, params, **given)}

@@ -210,7 +210,7 @@ class _Writer:
 
     def binding(self, scope: list[Variable]) -> str:
         name = self.new("v")
-        if self.chance(0.2):
+        if self.chance(0.3):
             bound = self.interface(name)
         else:
             bound = self.node(name, (self.weighed(self.node_counts),))
@@ -289,14 +289,26 @@ class _Writer:
             return str(bound), [f"{bound}: {types[0]}{self.inline(bound)}"]
         return str(bound), []
 
+    def closing(self, scope: list[Variable]) -> list[str]:
+        """Give a traversal between two variables of the blocks around, sometimes."""
+        known = {name: [v for v in scope if v.types == (name,)] for name in self.catalog.nodes}
+        joined = [e for e in self.catalog.edges.values() if known[e.source] and known[e.target]]
+        if not joined or not self.chance(0.15):
+            return []
+        edge = self.pick(joined)
+        hops = self.pick(("", "", " {1,2}", " {0,1}")) if edge.chains else ""
+        source, target = self.pick(known[edge.source]), self.pick(known[edge.target])
+        return [f"{source} {_written(edge)}{hops} {target}"]
+
     def optional(self, scope: list[Variable], depth: int) -> Block:
         inner = list(scope)
         clauses: list[Clause] = []
-        if self.chance(0.15):
+        if self.chance(0.2):
             clauses.append(self.binding(inner))
         else:
             for _ in range(self.pick((1, 1, 2))):
                 clauses += self.traversal(inner)
+        clauses += self.closing(scope)
         nested = [self.optional(inner, depth + 1)] if depth < 3 and self.chance(0.25) else []
         clauses += self.tests(inner, depth)
         if all(each.name in {v.name for v in scope} for each in inner):
@@ -312,7 +324,7 @@ class _Writer:
             clauses += self.traversal(inner)
         elif self.chance(0.5):
             clauses.append(self.binding(inner))
-        clauses += self.tests(inner, depth)
+        clauses += [*self.closing(scope), *self.tests(inner, depth)]
         text = " ".join(map(str, clauses))
         if not any(re.search(rf"\${each.name}\b", text) for each in scope):
             clauses.append(f"{self.pick(scope)} is not null")
@@ -392,7 +404,8 @@ class _Writer:
             any_kind = self.pick((I64, STRING))
             both = [self.constant(any_kind) for _ in range(2)]
             return f"{both[0]} {self.pick(_EQUALITIES)} {both[1]}"
-        name, kind = self.pick(one.pairs)
+        extreme = [pair for pair in one.pairs if pair[0] in EXTREME_NAMES]
+        name, kind = self.pick(extreme if extreme and self.chance(0.25) else one.pairs)
         return self.test_of(f"{one}.{name}", kind, name, scope)
 
     def test_of(self, side: str, kind: ValueType, name: str, scope: list[Variable]) -> str:
@@ -425,9 +438,10 @@ class _Writer:
             return self.pick(others)
         if kind == DATETIME and self.chance(0.2):
             return "now()"
+        if name in EXTREME_NAMES and self.chance(0.5):
+            return self.constant(self.pick(sorted(EXTREMES, key=str)), name)
         if is_number(kind) and self.chance(0.25):
-            kind = self.pick(sorted(NUMBERS, key=str))
-            return self.constant(kind, "big" if self.chance(0.5) else "")
+            return self.constant(self.pick(sorted(NUMBERS, key=str)))
         return self.constant(kind, name)
 
     def members(self, kind: ValueType, name: str, scope: list[Variable]) -> str:
@@ -443,7 +457,14 @@ class _Writer:
         if isinstance(kind, ScalarType) and self.chance(0.4):
             items = tuple(self.value(kind, name) for _ in range(self.pick((0, 1, 2, 3))))
             return self.param(str(ListType(kind.scalar)), items)
-        return f"[{', '.join(self.constant(kind, name) for _ in range(self.pick((0, 1, 2, 3))))}]"
+        count = self.pick((0, 1, 2, 3))
+        return f"[{', '.join(self.constant(self.like(kind), name) for _ in range(count))}]"
+
+    def like(self, kind: ValueType) -> ValueType:
+        """Give the type, or sometimes another one of numbers."""
+        if is_number(kind) and self.chance(0.3):
+            return self.pick(sorted(NUMBERS, key=str))
+        return kind
 
     def constant(self, kind: ValueType, name: str = "") -> str:
         """Give a literal or a parameter."""

@@ -69,9 +69,8 @@ def test_limit_1_gives_a_row_also_when_the_best_one_fails_the_pattern(people: Gr
         return { $p.slug } order { nearest($p.point, [1.0, 0.0]) } limit 1
     """
 
-    assert column(people, 'match { $p: Person } return { $p.slug } order { bm25($p.bio, "tea") }')[
-        0
-    ] == ("ben")
+    everyone = 'match { $p: Person } return { $p.slug } order { bm25($p.bio, "tea") }'
+    assert column(people, everyone) == ["ben", "ann"]
     assert column(people, by_words) == ["ann"]
     assert column(people, by_vector) == ["cat"]
 
@@ -128,6 +127,22 @@ def test_an_integer_literal_fits_a_float_property(people: Graph) -> None:
     assert column(people, "match { $p: Person { score: 1 } } return { $p.slug }") == ["ann"]
     assert column(people, "match { $p: Person  $p.score > 1 } return { $p.slug }") == ["ben"]
     assert column(people, "match { $p: Person  $p.score in [1, 2] } return { $p.slug }") == ["ann"]
+
+
+def test_numbers_of_a_list_are_compared_each_as_it_is(tmp_path: Path) -> None:
+    lines = [person("a", ratio=1.0, big=2, huge=2**64 - 1), person("b", ratio=0.5, big=1, huge=1)]
+    graph = made(tmp_path, SCHEMA, *lines)
+
+    def among(value: str, items: str) -> list[object]:
+        body = f"match {{ $p: Person  $p.{value} in {items} }} return {{ $p.slug }}"
+        return column(graph, body, "$f: F32", f=0.5)
+
+    assert among("ratio", "[0, 1]") == ["a"]
+    assert among("ratio", "[0, 0.5]") == ["b"]
+    assert among("big", "[$f, 2]") == ["a"]
+    assert among("ratio", "[2, $f]") == ["b"]
+    assert among("huge", "[1, 18446744073709551615]") == ["a", "b"]
+    assert among("score", "[0, 1]") == []
 
 
 # Null
@@ -250,9 +265,8 @@ def test_an_int64_beyond_2_to_the_53_is_compared_with_floats_exactly(numbers: Gr
 
     assert column(numbers, equal) == ["b"]
     assert column(numbers, more) == ["a"]
-    assert column(
-        numbers, "match { $p: Person  $p.big in [9007199254740992.0] } return { $p.slug }"
-    )[:] == ["b"]
+    among = "match { $p: Person  $p.big in [9007199254740992.0] } return { $p.slug }"
+    assert column(numbers, among) == ["b"]
 
 
 def test_the_largest_u64_is_read_compared_and_ordered_as_it_is(numbers: Graph) -> None:
@@ -483,6 +497,23 @@ def test_a_datetime_keeps_its_milliseconds(tmp_path: Path) -> None:
     found = result(graph, "match { $p: Person } return { $p.seen as seen }")
     assert found.to_json() == [{"seen": NOON}, {"seen": None}]
     assert found.to_pandas()["seen"][0] == moment
+
+
+def test_the_largest_limit_and_skip_are_just_large(people: Graph) -> None:
+    most = 2**64 - 1
+    body = "match { $p: Person  $q: Person } return { 1 as one } skip $s limit $n"
+
+    assert len(rows(people, body, "$s: U64, $n: U64", s=0, n=most)) == 16
+    assert len(rows(people, body, "$s: U64, $n: U64", s=most, n=most)) == 0
+
+
+def test_a_key_that_no_node_can_have_finds_none(tmp_path: Path) -> None:
+    graph = made(tmp_path, "node Part { size: F64 @key }", node("Part", size=0.0))
+    body = "match { $p: Part { size: $s } } return { $p.id }"
+
+    assert column(graph, body, "$s: F64", s=float("nan")) == []
+    assert column(graph, body, "$s: F64", s=-0.0) == ["0.0"]
+    assert column(graph, "match { $p: Part { size: 0 } } return { $p.id }") == ["0.0"]
 
 
 def test_a_budget_that_is_exceeded_names_its_limit(people: Graph) -> None:

@@ -1,13 +1,7 @@
 """Loads: how tests write records, load them with either engine, and read what came of it."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -17,10 +11,8 @@ from omnigraph.errors import Violation, ViolationsError
 from omnigraph.graph import Graph
 from omnigraph.pipeline.inputs import Data
 from omnigraph.pipeline.options import LoadHow
-from omnigraph.pipeline.session import SparkSettings
 
 ENGINES = ("inline", "spark")
-NOWHERE = SparkSettings(remote="sc://127.0.0.1:1")
 
 
 @pytest.fixture(params=ENGINES)
@@ -107,30 +99,3 @@ class Heard:
 
     def advance(self, done: int, total: int) -> None:
         self.steps.append((done, total))
-
-
-@contextmanager
-def running(*command: str, cwd: Path, **environment: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run Python on its own; whatever happens, it has ended afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, *command],
-        cwd=cwd,
-        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-        process.communicate()
-
-
-def until(seen: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until something is seen."""
-    end = time.monotonic() + seconds
-    while not seen():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.05)

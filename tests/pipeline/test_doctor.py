@@ -20,17 +20,34 @@ if TYPE_CHECKING:
 SCHEMA = "node Person { slug: String @key }"
 
 
-def test_a_healthy_machine_passes_every_check(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_healthy_machine_passes_every_check(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
     omnigraph.init(tmp_path / "people.omni", SCHEMA)
 
     checks = diagnose(SparkSettings(), str(tmp_path / "people.omni"))
 
     assert [(check.name, check.ok, check.hint) for check in checks] == [
-        (name, True, None) for name in ("python", "java", "spark", "store", "graph")
+        (name, True, None) for name in ("python", "java", "spark", "embedding", "store", "graph")
     ]
+    assert by_name(checks)["embedding"].detail == "texts are embedded by mock"
     assert f"Spark {spark.version} at local[2] started" in by_name(checks)["spark"].detail
     assert "ran a job of 2 tasks" in by_name(checks)["spark"].detail
     assert by_name(checks)["graph"].detail == "main at version 0 with 1 tables"
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_machine_without_a_model_is_well_and_hears_how_to_choose_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OMNIGRAPH_EMBED_MODEL", "GEMINI_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    check = by_name(diagnose(SparkSettings(), None))["embedding"]
+
+    assert check.ok
+    assert "OMNIGRAPH_EMBED_MODEL" in (check.hint or "")
 
 
 def test_the_doctor_leaves_the_session_that_it_found(spark: "SparkSession") -> None:
@@ -98,6 +115,7 @@ def test_the_command_tells_all_checks_as_json_and_exits_with_1_when_one_failed(
         ("python", True),
         ("java", True),
         ("spark", False),
+        ("embedding", True),
         ("store", True),
         ("graph", True),
     ]
@@ -108,7 +126,9 @@ def test_the_command_tells_all_checks_as_json_and_exits_with_1_when_one_failed(
 def test_the_command_prints_the_hint_below_what_failed() -> None:
     done = command("doctor", "--spark-remote", "sc://127.0.0.1:1/;token=secret")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-2:] == [
+    lines = done.stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("spark:"))
+    assert lines[at : at + 2] == [
         "spark: failed, no Spark answers at sc://127.0.0.1:1: Connection refused",
         "   = hint: is it running, and can it be reached from here?",
     ]

@@ -27,7 +27,8 @@ from omnigraph.pipeline.embed import Embedded, EmbedHow, Input, embed_file
 from omnigraph.pipeline.parts import printed
 from omnigraph.pipeline.rewrite import EmbedMode
 from tests.embedding.providers import Reply
-from tests.pipeline.loads import Heard, edge, node, running, text, until
+from tests.pipeline.commands import running, until
+from tests.pipeline.loads import Heard, edge, node, text
 from tests.pipeline.purse import Purse, open_purse
 
 FIELDS = {"source": "body", "target": "v"}

@@ -27,9 +27,11 @@ from pyspark.sql.datasource import (
 
 from omnigraph.errors import StorageError
 from omnigraph.graph import Graph, init
-from omnigraph.pipeline.filters import expression, takes_conditions
+from omnigraph.pipeline.filters import expression
+from omnigraph.schema.arrow import arrow_schema
 from omnigraph.storage.filtered import filtered
 from omnigraph.storage.staging import shares
+from omnigraph.storage.table import takes_conditions
 
 SCHEMA = """
 node Row {
@@ -111,7 +113,7 @@ LEFT_TO_SPARK: list[Filter] = [
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     made = init(tmp_path_factory.mktemp("filters") / "graph", SCHEMA, durable=False)
-    assert takes_conditions(made.catalog.nodes["Row"])
+    assert takes_conditions(arrow_schema(made.catalog.nodes["Row"]))
     for row in ROWS:  # each in a fragment of its own
         made.load(json.dumps({"type": "Row", "data": row}), engine="inline")
     return made
@@ -151,4 +153,4 @@ def test_lance_takes_no_condition_on_a_table_with_such_lists(tmp_path: Path, kin
     graph.load('{"type": "Row", "data": {"slug": "a"}}', engine="inline")
     with pytest.raises(StorageError, match="Substrait"):
         found(graph, EqualTo(("slug",), "a"))
-    assert not takes_conditions(graph.catalog.nodes["Row"])
+    assert not takes_conditions(arrow_schema(graph.catalog.nodes["Row"]))

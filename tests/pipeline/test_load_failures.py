@@ -165,14 +165,23 @@ def test_a_task_that_runs_twice_leaves_its_rows_once(
     }
 
 
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [("fails", "the task failed after it had written"), ("dies", "Python worker exited")],
+)
 @pytest.mark.usefixtures("spark")
-def test_a_task_that_always_fails_fails_the_load_in_one_line_and_leaves_nothing(
-    graph: Graph, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_task_that_never_ends_well_fails_the_load_in_one_line_and_leaves_nothing(
+    graph: Graph,
+    files: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    reason: str,
 ) -> None:
     before = history(graph)
     with monkeypatch.context() as patch:
-        patch.setattr(load, "Stage", partial(Troubled, trouble="fails", folder=str(tmp_path)))
-        with pytest.raises(SparkError, match="the task failed after it had written") as raised:
+        patch.setattr(load, "Stage", partial(Troubled, trouble=trouble, folder=str(tmp_path)))
+        with pytest.raises(SparkError, match=reason) as raised:
             graph.load(files, engine="spark")
 
     assert "\n" not in raised.value.message
@@ -254,6 +263,7 @@ conf = {{
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.memory": "512m",
+    "spark.driver.extraJavaOptions": small,
     "spark.executor.extraJavaOptions": small,
     "spark.sql.shuffle.partitions": "2",
     "spark.speculation": "true",
@@ -348,7 +358,7 @@ load.Stage = partial(Troubled, trouble="fails", folder=str(folder))
 try:
     graph.load(files, spark=settings)
 except Exception as error:
-    say(error=type(error).__name__)
+    say(error=type(error).__name__, said=str(error))
 """
     )
     done: dict[str, Any] = process.heard()
@@ -365,5 +375,7 @@ except Exception as error:
     assert [line.partition(": is not")[0] for line in said[:1]] == [f"error[V2]: {bad}:2"]
     assert said[-1] == "2 violations; nothing was written"
     assert "there is a Person 'ann' already" in process.heard()["said"]
-    assert process.heard()["error"] == "SparkError"
+    failed = process.heard()
+    assert failed["error"] == "SparkError"
+    assert "the task failed after it had written" in failed["said"]
     assert process.end() == 0

@@ -452,6 +452,11 @@ def test_a_text_that_is_the_name_of_a_file_is_refused_with_what_to_give(graph: G
     assert raised.value.hint == "a Path names a file, a str is text"
 
 
+def test_a_text_with_half_of_a_surrogate_pair_is_refused_in_our_words(graph: Graph) -> None:
+    with pytest.raises(InputError):
+        graph.load('{"type": "Company", "data": {"name": "\ud800"}}', engine="inline")
+
+
 def test_a_stream_of_text_is_read_by_its_bytes(graph: Graph, tmp_path: Path) -> None:
     with written(tmp_path / "people.jsonl", person("é")).open() as stream:
         graph.load(stream, engine="inline")

@@ -79,24 +79,27 @@ def test_the_reason_is_the_line_that_says_why() -> None:
 def test_a_server_that_does_not_answer_is_an_error_at_once(tmp_path: Path) -> None:
     told = _told(
         """
-from omnigraph.errors import SparkError
+from omnigraph.errors import OmniGraphError
 for settings in (
     SparkSettings("spark://h.invalid:1,127.0.0.1:1"),
     SparkSettings(remote="sc://127.0.0.1:1/;token=secret"),
+    SparkSettings(remote="host:15002/;token=secret"),
 ):
     before = time.monotonic()
     try:
         session(settings)
-    except SparkError as error:
+    except OmniGraphError as error:
         say(said=error.message, code=error.code, in_time=time.monotonic() - before < 10)
 """,
         tmp_path,
     )
-    cluster, server = told
+    cluster, server, nonsense = told
     assert "Connection refused" in cluster.pop("said")
     said = "no Spark answers at sc://127.0.0.1:1: Connection refused"
     assert server.pop("said") == said
     assert cluster == server == {"code": "spark_failed", "in_time": True}
+    assert nonsense.pop("said") == "the remote is no address of a Spark Connect server"
+    assert nonsense == {"code": "config_invalid", "in_time": True}
 
 
 def test_there_is_one_session_in_a_process(spark: "SparkSession") -> None:
