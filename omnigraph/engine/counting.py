@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from omnigraph.engine.rows import Rows, check_total, product, total
+from omnigraph.engine.rows import Rows, check_total, dot, product, total
 from omnigraph.engine.run import Run
 from omnigraph.engine.scan import scanned
 from omnigraph.engine.topology import Numbers
@@ -54,7 +54,7 @@ class Counted:
         if everywhere and len(children) == 1 and _is_plain(children[0]):
             target = self._run.domains[children[0].target]
             step = adjacency(self._run, children[0], domain, target)
-            return total(product(step.indegrees(len(target)), self._worth(children[0])))
+            return dot(step.indegrees(len(target)), self._worth(children[0]))
         return total(self._below(root.variable, scanned(self._run, root)))
 
     def _weights(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers:

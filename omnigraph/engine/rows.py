@@ -74,6 +74,13 @@ def product(one: Numbers, other: Numbers) -> Numbers:
     return one * other
 
 
+def dot(one: Numbers, other: Numbers) -> int:
+    """Multiply counts and add the products up; raises when that does not fit 64 bits."""
+    if _most(one) * _most(other) * len(one) <= _MOST_COUNTED:
+        return int(np.dot(one, other))
+    return total(product(one, other))
+
+
 def total(counts: Numbers) -> int:
     """Add counts up; raises when the sum does not fit 64 bits."""
     if _most(counts) * len(counts) > _MOST_COUNTED:

@@ -179,12 +179,11 @@ class FilteringReader(OmniGraphReader):
 
     def _batches(self, share: "Share", columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
         from omnigraph.pipeline.filters import expression
-        from omnigraph.storage.filtered import filtered
 
         conditions = [expression(each, self._pinned.stored) for each in self._filters]
         if not conditions:
             return share.batches(columns)
-        return filtered(share, columns, reduce(and_, conditions))
+        return share.batches(columns, reduce(and_, conditions))
 
 
 @dataclass(frozen=True, slots=True)

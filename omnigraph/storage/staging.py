@@ -69,8 +69,10 @@ class Share:
     fragments: tuple[int, ...]
     sought: tuple[str, pa.Array] | None = None
 
-    def batches(self, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        """Give the rows, a few at a time."""
+    def batches(
+        self, columns: Sequence[str], where: pc.Expression | None = None
+    ) -> Iterable[pa.RecordBatch]:
+        """Give the rows, or those that meet a condition, a few at a time."""
         dataset = self.place.open().dataset
         if not self.fragments and self.sought is None:
             return
@@ -79,7 +81,7 @@ class Share:
             chosen = [every[number] for number in self.fragments]
             scanner = dataset.scanner(
                 columns=list(columns),
-                filter=self._condition(),
+                filter=self._sought() if where is None else where,
                 fragments=chosen or None,
                 batch_size=_SCAN_ROWS,
                 batch_size_bytes=_SCAN_BYTES,
@@ -87,7 +89,7 @@ class Share:
             )
             yield from scanner.to_batches()
 
-    def _condition(self) -> pc.Expression | None:
+    def _sought(self) -> pc.Expression | None:
         if self.sought is None:
             return None
         column, values = self.sought

@@ -5,11 +5,13 @@ Every world has a seed of its own, so that a failure can be repeated alone, with
 """
 
 import argparse
+import faulthandler
 import multiprocessing
 import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -34,9 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     seeds = range(options.seed, options.seed + -(-options.queries // CHUNK))
     start, total, failed = time.monotonic(), Tally(), list[int]()
+    # Unlike a pool of multiprocessing, an executor says so when a process dies.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.processes) as pool:
-        for outcome in pool.imap_unordered(run_world, seeds):
+    with ProcessPoolExecutor(options.processes, context, faulthandler.enable) as pool:
+        for outcome in pool.map(run_world, seeds):
             total.add(outcome.tally)
             if outcome.failure is not None:
                 failed.append(outcome.seed)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
-from itertools import groupby
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
@@ -100,15 +99,10 @@ Rows: TypeAlias = list[Row]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a result before anything is skipped, as classes that follow each other.
-
-    Rows of one class may stand in any order among themselves.
-    """
+    """The names of a result's columns, and its rows in their order."""
 
     columns: list[str]
-    classes: list[list[tuple[object, ...]]]
-    skip: int
-    limit: int | None
+    rows: list[tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -128,13 +122,10 @@ class Oracle:
         found = self.matches(read.pattern, {})
         groups = self._groups(read, found)
         groups = [each for each in groups if all(each.truth(test) for test in read.having)]
-        placed = self._placed(read, groups)
-        return Answer(
-            [column.name for column in read.columns],
-            [[self._shown(read, group) for group in tied] for tied in placed],
-            self._count(read.skip) or 0,
-            self._count(read.limit),
-        )
+        skip, limit = self._count(read.skip) or 0, self._count(read.limit)
+        rows = [self._shown(read, group) for group in self._ordered(read, groups)]
+        names = [column.name for column in read.columns]
+        return Answer(names, rows[skip:] if limit is None else rows[skip : skip + limit])
 
     # Patterns
 
@@ -255,26 +246,12 @@ class Oracle:
                 group.value(aggregate)
         return groups
 
-    def _placed(self, read: CheckedRead, groups: "list[_Group]") -> "list[list[_Group]]":
-        """Give the groups in their order, as classes of those that may change places."""
-        loose = self._is_loose(read)
-        for tie in () if loose else reversed(self._ties(read)):
+    def _ordered(self, read: CheckedRead, groups: "list[_Group]") -> "list[_Group]":
+        for tie in reversed(self._ties(read)):
             groups = sorted(groups, key=tie)
         for key in reversed(read.order):
             groups = sorted(groups, key=self._key(key), reverse=key.descending)
-        if not loose:
-            return [[group] for group in groups]
-        keys = [self._key(key) for key in read.order]
-        by_place = groupby(groups, lambda group: [key(group) for key in keys])
-        return [list(members) for _, members in by_place]
-
-    def _is_loose(self, read: CheckedRead) -> bool:
-        """Tell whether rows of equal keys may stand in any order.
-
-        A plan may count a variable that shows in no column, and then does not sort by its ids.
-        """
-        shown = {name for column in read.columns for name in variables(column.expr)}
-        return _is_by_row(read) and not shown.issuperset(bound_by(read.pattern))
+        return groups
 
     def _ties(self, read: CheckedRead) -> "list[_Sorting]":
         """Give what rows of equal keys are sorted by: the ids of the variables, or the columns."""

@@ -444,6 +444,16 @@ def test_distinct_rows_are_ordered_by_what_they_do_not_show(people: Graph) -> No
     assert caught.value.problems[0].code is Code.UNGROUPED_EXPRESSION
 
 
+def test_rows_are_ordered_by_the_ids_of_all_variables_also_of_those_that_do_not_show(
+    people: Graph,
+) -> None:
+    pattern = 'match { $p: Person { slug: "ann" }  $p knows $q  $p knows $r }'
+
+    assert column(people, f"{pattern} return {{ $r.slug }}") == ["ben", "cat", "ben", "cat"]
+    assert column(people, f"{pattern} return {{ $q.slug }}") == ["ben", "ben", "cat", "cat"]
+    assert column(people, f"{pattern} return {{ $r.slug }} limit 2") == ["ben", "cat"]
+
+
 def test_a_key_that_is_given_is_also_used_when_rows_are_only_counted(people: Graph) -> None:
     body = 'match { $p: Person { slug: "ann" } } return { count($p) as n }'
 

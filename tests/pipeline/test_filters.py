@@ -29,7 +29,6 @@ from omnigraph.errors import StorageError
 from omnigraph.graph import Graph, init
 from omnigraph.pipeline.filters import expression
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.storage.filtered import filtered
 from omnigraph.storage.staging import shares
 from omnigraph.storage.table import takes_conditions
 
@@ -125,7 +124,7 @@ def found(graph: Graph, condition: Filter) -> set[str]:
     where = expression(condition, snapshot.catalog.nodes["Row"])
     assert where is not None
     parts = shares(snapshot.table("node:Row"), 2)
-    batches = [batch for share in parts for batch in filtered(share, ["slug"], where)]
+    batches = [batch for share in parts for batch in share.batches(["slug"], where)]
     return {slug for batch in batches for slug in batch["slug"].to_pylist()}
 
 

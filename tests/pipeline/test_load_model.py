@@ -136,7 +136,7 @@ def taken(graph: Graph, lines: str, mode: str) -> bool:
 
 
 @pytest.mark.parametrize("road", ["whole tables", "lookups by index and many buckets"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(steps=loads)
 def test_a_load_is_taken_when_the_model_takes_it_and_leaves_the_same_rows(
     template: Path, road: str, steps: list[tuple[str, list[Record]]]

@@ -189,7 +189,7 @@ def json_values(kind: str) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_many_lines_at_once_are_read_as_each_line_alone(kind: str, data: st.DataObject) -> None:
     given_values = data.draw(st.lists(json_values(kind), min_size=1, max_size=12))
@@ -279,7 +279,7 @@ def arrow_columns(kind: str) -> Iterator[tuple[str, pa.DataType]]:
 @pytest.mark.parametrize(
     ("kind", "given_type"), [pair for kind in ARROW for pair in arrow_columns(kind)], ids=str
 )
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_a_column_converted_at_once_is_the_one_converted_value_by_value(
     kind: str, given_type: pa.DataType, data: st.DataObject
