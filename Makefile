@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup demo test check bench fuzz crashes races histories lock format clean
+.PHONY: help setup demo test check bench fuzz crashes races histories queries lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -47,6 +47,9 @@ races: $(STAMP) ## The long races: 8 processes with 500 writes each
 
 histories: $(STAMP) ## The long run of the model: random histories of a graph
 	$(BIN)/python -m tests.properties.campaign --examples 2000
+
+queries: $(STAMP) ## The long run of random queries against the oracle
+	$(BIN)/python -m tests.engine.campaign --queries 100000
 
 format: $(STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .

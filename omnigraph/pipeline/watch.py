@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.2
 _GROUP = "spark.jobGroup.id"
+_NOISE = ("File ", "at ", "SQLSTATE")
+_DIED = "Python worker exited unexpectedly"
 _HINT = "the job changed nothing that can be seen"
 
 
@@ -34,7 +36,12 @@ def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> li
     except PySparkException as failed:
         raise SparkError(_reason(failed), hint=_HINT) from None
     except Py4JError as failed:
-        raise SparkError(f"the job failed: {reason_in(str(failed))}", hint=_HINT) from None
+        reason = (
+            "a Python worker exited unexpectedly"
+            if _DIED in str(failed)
+            else reason_in(str(failed))
+        )
+        raise SparkError(f"the job failed: {reason}", hint=_HINT) from None
     except BaseException:
         spark.interruptTag(tag)
         raise
@@ -105,5 +112,5 @@ def _poll(context: "SparkContext", tag: str, progress: Progress, ended: threadin
 def _reason(failed: Exception) -> str:
     """Give what a failed job says last: of a Python traceback, the error itself."""
     lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
-    told = [line for line in lines if ": " in line and not line.startswith(("File ", "at "))]
+    told = [line for line in lines if ": " in line and not line.startswith(_NOISE)]
     return f"the job failed: {(told or lines or [type(failed).__name__])[-1]}"

@@ -294,7 +294,7 @@ say(running=is_running(), left=[name for name in os.environ if "CONNECT" in name
         tmp_path,
     )
     assert next(told) == {"rows": [0, 1, 2, 3], "tasks": 2, "same": True}
-    assert next(told) == {"checks": [True, True, True]}
+    assert next(told) == {"checks": [True, True, True, True]}
     assert next(told) == {"running": False, "left": []}
 
 
