@@ -163,7 +163,7 @@ def _command(java: Java, conf: Mapping[str, str], folder: Path) -> list[str]:
         java.executable,
         "-cp",
         _class_path(conf),
-        f"-Xmx{conf.get('spark.driver.memory', '1g')}",
+        f"-Xmx{conf.get('spark.driver.memory', '768m')}",
         *_FLAGS,
         *tuned,
         f"-Djava.io.tmpdir={folder / 'tmp'}",
