@@ -514,8 +514,8 @@ def _quote(source: Source, span: Span) -> list[str]:
     width = max(1, min(span.end - span.start, len(text) - first))
     text, first = _window(text, first, width)
     gutter = " " * len(str(place.line))
-    pad = " " * _columns(text[:first])
-    caret = "^" * max(1, _columns(text[first : first + width]))
+    pad = " " * terminal_columns(text[:first])
+    caret = "^" * max(1, terminal_columns(text[first : first + width]))
     return [
         f"{gutter}--> {source.name}:{place.line}:{place.column}",
         f"{gutter} |",
@@ -544,7 +544,7 @@ def _visible(char: str) -> str:
     return char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
 
 
-def _columns(text: str) -> int:
+def terminal_columns(text: str) -> int:
     """Count the terminal columns that a text takes up."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -3,11 +3,10 @@
 import csv
 import io
 import json
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from omnigraph.errors import Json
+from omnigraph.errors import Json, terminal_columns
 
 if TYPE_CHECKING:
     from omnigraph.result import Result
@@ -50,7 +49,9 @@ def as_table(result: "Result", widest: int = WIDEST_COLUMN) -> Iterator[str]:
     """Give the rows in columns; a long cell is cut."""
     rows = [[_cut(cell, widest) for cell in row] for row in _cells(result, null="null")]
     widths = [
-        max(_width(name), *(_width(row[at]) for row in rows)) if rows else _width(name)
+        max(terminal_columns(name), *(terminal_columns(row[at]) for row in rows))
+        if rows
+        else terminal_columns(name)
         for at, name in enumerate(result.columns)
     ]
     yield _padded(result.columns, widths)
@@ -60,11 +61,11 @@ def as_table(result: "Result", widest: int = WIDEST_COLUMN) -> Iterator[str]:
 
 def as_kv(result: "Result") -> Iterator[str]:
     """Give each row as a block of names and values."""
-    widest = max(map(_width, result.columns), default=0)
+    widest = max(map(terminal_columns, result.columns), default=0)
     for number, row in enumerate(_cells(result, null="null"), start=1):
         yield f"-- row {number}"
         for name, cell in zip(result.columns, row, strict=True):
-            yield f"{name}{' ' * (widest - _width(name))}  {cell}"
+            yield f"{name}{' ' * (widest - terminal_columns(name))}  {cell}"
 
 
 def _cells(result: "Result", null: str = "") -> Iterator[list[str]]:
@@ -85,24 +86,16 @@ def _line(row: Json) -> str:
 
 def _padded(cells: Sequence[str], widths: Iterable[int]) -> str:
     pairs = zip(cells, widths, strict=True)
-    return "  ".join(cell + " " * (width - _width(cell)) for cell, width in pairs).rstrip()
+    return "  ".join(
+        cell + " " * (width - terminal_columns(cell)) for cell, width in pairs
+    ).rstrip()
 
 
 def _cut(cell: str, widest: int) -> str:
     flat = "".join(char if char.isprintable() else " " for char in cell)
-    if _width(flat) <= widest:
+    if terminal_columns(flat) <= widest:
         return flat
     kept = flat
-    while _width(kept) > widest - 1:
-        kept = kept[: len(kept) - max(1, (_width(kept) - widest) // 2)]
+    while terminal_columns(kept) > widest - 1:
+        kept = kept[: len(kept) - max(1, (terminal_columns(kept) - widest) // 2)]
     return kept + "…"
-
-
-def _width(text: str) -> int:
-    """Count the terminal columns that a text takes up."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )

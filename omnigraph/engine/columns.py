@@ -107,7 +107,7 @@ def _array(values: list[object], kind: ValueType) -> pa.Array:
             None if each is None else list(map(_tick, cast(tuple[object], each))) for each in values
         ]
         ticks = pa.array(lists, pa.list_(pa.int64()))
-        return _relisted(ticks, ticks.flatten().view(pa.date64()), arrow_type(kind))
+        return relisted(ticks, ticks.flatten().view(pa.date64()), arrow_type(kind))
     return pa.array(values, arrow_type(kind))
 
 
@@ -128,6 +128,11 @@ def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
         at = batch.schema.get_field_index(item.name)
         batch = batch.set_column(at, batch.schema.field(at), pc.fill_null(column, default))
     return batch
+
+
+def moments(column: pa.Array) -> pa.Array:
+    """Give a column of times, which are days to Arrow and Python, as timestamps that they keep."""
+    return column.view(pa.int64()).cast(pa.timestamp("ms", "UTC"))
 
 
 def _coerced(value: object, kind: ValueType) -> object:
@@ -242,10 +247,11 @@ def _lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> pa.Array 
     found = converted(items, item)
     if found is None:
         return None
-    return _relisted(column, found, target)
+    return relisted(column, found, target)
 
 
-def _relisted(column: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
+def relisted(column: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
+    """Give lists as long as those of a column, or null as there, of other items."""
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     mask = column.is_null() if column.null_count else None

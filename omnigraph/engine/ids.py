@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.columns import moments
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.types import BOOL, DATE, DATETIME, INTEGERS, ScalarType, is_text
@@ -56,6 +57,5 @@ def _key_ids(stored: StoredType, batch: pa.RecordBatch) -> pa.Array:
 
 
 def _values(column: pa.Array, is_time: bool) -> list[object]:
-    as_utc = column.cast(pa.timestamp("ms")).cast(pa.timestamp("ms", "UTC")) if is_time else column
-    values: list[object] = as_utc.to_pylist()
+    values: list[object] = (moments(column) if is_time else column).to_pylist()
     return values

@@ -8,10 +8,11 @@ from typing import TypedDict
 
 import pyarrow as pa
 
-from omnigraph.errors import InputError, Json, StorageError, TableNotFoundError
+from omnigraph.errors import Json, StorageError, TableNotFoundError
 from omnigraph.pipeline.choice import Engine, default_settings
 from omnigraph.pipeline.lines import lines
 from omnigraph.pipeline.load import Target
+from omnigraph.pipeline.options import chosen
 from omnigraph.pipeline.order import sorted_by_id
 from omnigraph.pipeline.progress import NO_PROGRESS, Progress
 from omnigraph.pipeline.runner import Runner
@@ -24,7 +25,7 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_PER_FILE = 500_000
@@ -118,20 +119,10 @@ def export_lines(
 
 def export_options(how: ExportHow) -> ExportOptions:
     """Give the options that keywords mean; a format or engine that does not exist is refused."""
-    try:
-        form = ExportFormat(how.get("format", ExportFormat.JSONL))
-    except ValueError:
-        hint = f"it is one of {listed([each.value for each in ExportFormat])}"
-        raise InputError(f"no format '{how['format']}'", hint=hint) from None
-    try:
-        engine = Engine(how.get("engine", Engine.AUTO))
-    except ValueError:
-        hint = f"it is one of {listed([each.value for each in Engine])}"
-        raise InputError(f"no engine '{how['engine']}'", hint=hint) from None
     return ExportOptions(
-        format=form,
+        format=chosen(ExportFormat, how.get("format", ExportFormat.JSONL)),
         selection=Selection(tuple(how.get("types", ())), tuple(how.get("tables", ()))),
-        engine=engine,
+        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         progress=how.get("progress", NO_PROGRESS),
     )

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.columns import moments
+
 _Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -33,9 +35,7 @@ def bucketed(keys: pa.RecordBatch, buckets: int) -> Iterator[tuple[int, pa.Recor
 
 def comparable(column: pa.Array) -> pa.Array:
     """Give a column whose values Python keeps whole: a date64 would lose its hours."""
-    if not pa.types.is_date64(column.type):
-        return column
-    return column.cast(pa.timestamp("ms")).cast(pa.timestamp("ms", "UTC"))
+    return moments(column) if pa.types.is_date64(column.type) else column
 
 
 def without_exempt(rows: pa.RecordBatch) -> pa.RecordBatch:

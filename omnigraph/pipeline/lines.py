@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.columns import relisted
 from omnigraph.errors import InputError
-from omnigraph.pipeline.recast import relisted
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import (
     BLOB,

@@ -62,8 +62,8 @@ def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
     """Give the options that keywords mean; a mode or engine that does not exist is refused."""
     report = how.get("report")
     return LoadOptions(
-        mode=_chosen(LoadMode, how.get("mode", mode)),
-        engine=_chosen(Engine, how.get("engine", Engine.AUTO)),
+        mode=chosen(LoadMode, how.get("mode", mode)),
+        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         shown=max(1, how.get("shown", SHOWN_VIOLATIONS)),
         report=None if report is None else Path(report),
@@ -74,10 +74,11 @@ def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
     )
 
 
-def _chosen(kind: type[_Choice], given: str) -> _Choice:
+def chosen(kind: type[_Choice], given: str) -> _Choice:
+    """Give one of a few choices by its word; raises InputError that lists them."""
     try:
         return kind(given)
     except ValueError:
-        word = kind.__name__.removeprefix("Load").lower()
+        word = kind.__name__.removeprefix("Load").removeprefix("Export").lower()
         known = listed([each.value for each in kind])
         raise InputError(f"no {word} '{given}'", hint=f"it is one of {known}") from None

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.embedding import Embedder, Task
 from omnigraph.errors import Code, InputError, StorageError, Violation
 from omnigraph.pipeline.files import lines_of
+from omnigraph.pipeline.records import is_utf8
 from omnigraph.pipeline.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
 from omnigraph.pipeline.sources import Format, Split
 from omnigraph.pipeline.vectors import MOST_NUMBERS
@@ -183,24 +184,14 @@ def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
         limit = None if is_zipped else split.end - split.start
         start = _BOM if split.start == 0 else b""
         for block in lines_of(stream, _BLOCK_BYTES, limit):
-            is_sound = _is_utf8(block)
+            is_sound = is_utf8(block)
             for line in io.BytesIO(block):
-                if is_sound or _is_utf8(line):
+                if is_sound or is_utf8(line):
                     mark = len(start) if start and line.startswith(start) else 0
                     yield rewrite.step(line, mark)
                 else:
                     yield Bad((Violation(code=Code.RECORD_SYNTAX, reason="is not UTF-8"),))
                 start = b""
-
-
-def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 @contextmanager

@@ -77,7 +77,7 @@ class RecordReader:
         lines = _lines(data)
         numbers = np.arange(len(lines))
         block = Block(len(lines))
-        if not _is_utf8(data):
+        if not is_utf8(data):
             lines, numbers = self._without_bad_text(lines, numbers, block)
         for shape, group, places in self._groups(lines, numbers, block):
             self._read_group(shape, group, places, block)
@@ -86,7 +86,7 @@ class RecordReader:
     def _without_bad_text(
         self, lines: pa.Array, numbers: np.ndarray, block: Block
     ) -> tuple[pa.Array, np.ndarray]:
-        sound = np.fromiter((_is_utf8(line) for line in lines.to_pylist()), bool, len(lines))
+        sound = np.fromiter((is_utf8(line) for line in lines.to_pylist()), bool, len(lines))
         for number in numbers[~sound].tolist():
             block.violations.append(_bad(number, Code.RECORD_SYNTAX, "is not UTF-8"))
         return lines.filter(pa.array(sound)), numbers[sound]
@@ -131,7 +131,7 @@ class RecordReader:
         return None
 
     def _misshapen(self, text: bytes, number: int) -> Iterator[Violation]:
-        record = _decoded(text)
+        record = decoded(text)
         if isinstance(record, str):
             yield _bad(number, Code.RECORD_SYNTAX, record)
             return
@@ -173,7 +173,7 @@ def _type_name(text: bytes) -> object:
         header = msgspec.json.decode(text, type=_Header)
     except (msgspec.DecodeError, RecursionError):
         # The other decoder takes half surrogate pairs, which are then reported by their field.
-        record = _decoded(text)
+        record = decoded(text)
         if not isinstance(record, _Object):
             return None
         return record.get("type") or record.get("edge")
@@ -267,7 +267,7 @@ class _Shape:
         self, line: bytes, number: int
     ) -> tuple[Mapping[str, object] | None, list[Violation]]:
         """Give the values of one line by column, and what is wrong with its shape."""
-        record = _decoded(line)
+        record = decoded(line)
         if not isinstance(record, _Object):
             reason = record if isinstance(record, str) else f"is not a record; {_SHAPE}"
             return None, [self._bad(number, Code.RECORD_SYNTAX, reason)]
@@ -334,7 +334,7 @@ class _Object(dict[str, object]):
         return found
 
 
-def _decoded(line: bytes) -> object:
+def decoded(line: bytes) -> object:
     """Give the JSON value of a line; text says why it is none."""
     try:
         value: object = json.loads(
@@ -421,7 +421,8 @@ def _each_ends_an_object(text: pa.Buffer, ends: np.ndarray) -> bool:
     return bool((last == ord("}")).all())
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Tell whether bytes are text."""
     if data.isascii():
         return True
     try:

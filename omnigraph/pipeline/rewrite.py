@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from omnigraph.errors import Code, Violation
+from omnigraph.pipeline.records import decoded
 from omnigraph.pipeline.row_filter import RowFilter
 from omnigraph.pipeline.seed import Fields, Spec
 from omnigraph.pipeline.splice import Members
@@ -182,19 +183,9 @@ def _misfit(value: bytes, kind: ValueType) -> str | None:
 
 
 def _syntax_fault(text: bytes) -> str:
-    try:
-        json.loads(text.decode(), parse_constant=_no_constant)
-    except json.JSONDecodeError as bad:
-        return f"is not JSON: {bad.msg} at column {bad.colno}"
-    except RecursionError:
-        return "is not JSON: nested too deeply"
-    except ValueError as bad:
-        return f"is not JSON: {bad}"
-    return "is not JSON: half of a surrogate pair is not a character"
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number")
+    found = decoded(text)
+    surrogate = "is not JSON: half of a surrogate pair is not a character"
+    return found if isinstance(found, str) else surrogate
 
 
 def _bad(code: Code, reason: str, type_name: str | None = None) -> Bad:

@@ -141,7 +141,7 @@ def stop() -> None:
 
 def default_parallelism(spark: "SparkSession") -> int:
     """Give how many tasks run at the same time."""
-    if not _is_connect(spark):
+    if not is_connect(spark):
         return spark.sparkContext.defaultParallelism
     from pyspark.sql import functions
 
@@ -186,12 +186,13 @@ def _users() -> "SparkSession | None":
 
 
 def _is_stopped(spark: "SparkSession") -> bool:
-    if _is_connect(spark):
+    if is_connect(spark):
         return bool(cast(Any, spark).is_stopped)
     return cast(Any, spark)._sc._jsc is None
 
 
-def _is_connect(spark: "SparkSession") -> bool:
+def is_connect(spark: "SparkSession") -> bool:
+    """Tell whether a session talks to a Spark Connect server."""
     return ".connect." in type(spark).__module__
 
 

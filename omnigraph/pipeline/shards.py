@@ -10,12 +10,10 @@ import pyarrow.parquet as pq
 from omnigraph.pipeline.lines import blob_texts, lines
 from omnigraph.pipeline.recast import recast
 from omnigraph.schema.arrow import arrow_schema, arrow_type
-from omnigraph.schema.catalog import EDGE_ENDS, EdgeType, StoredType
+from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import BLOB, DATETIME, ListType, ScalarType, ValueType, VectorType
 from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import Share
-
-_ENDS = {column: name for name, column in EDGE_ENDS.items()}
 
 
 class ExportFormat(StrEnum):
@@ -77,8 +75,9 @@ def _field(stored: StoredType, name: str) -> pa.Field:
     kind = stored.column(name)
     assert kind is not None
     item = stored.properties.get(name)
-    shown = _ENDS.get(name, name) if isinstance(stored, EdgeType) else name
-    return pa.field(shown, _file_type(kind), nullable=item is not None and item.nullable)
+    return pa.field(
+        field_name(stored, name), _file_type(kind), nullable=item is not None and item.nullable
+    )
 
 
 def _file_type(kind: ValueType) -> pa.DataType:

@@ -10,6 +10,7 @@ from omnigraph.errors import SparkError
 from omnigraph.pipeline.gateway import reason_in
 from omnigraph.pipeline.interrupt import interruptible
 from omnigraph.pipeline.progress import NO_PROGRESS, Progress
+from omnigraph.pipeline.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -60,11 +61,6 @@ def _reporting(spark: "SparkSession", tag: str, progress: Progress) -> Iterator[
     else:
         with _polled(spark, tag, progress):
             yield
-
-
-def is_connect(spark: "SparkSession") -> bool:
-    """Tell whether a session talks to a Spark Connect server."""
-    return ".connect." in type(spark).__module__
 
 
 @contextmanager
