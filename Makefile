@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+PEERS := .venv/.peers
 
 .PHONY: help setup demo test check bench fuzz crashes races histories queries lock format clean
 .DEFAULT_GOAL := help
@@ -19,6 +20,10 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
+$(PEERS): $(STAMP) requirements-bench.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
 demo: $(STAMP) ## Run the main job on the bundled example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh
 
@@ -31,10 +36,11 @@ check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(STAMP) ## Measure speed and store the run under bench/results
+bench: $(PEERS) ## Measure speed beside peers and store the run under bench/results
 	$(BIN)/python -m bench.compile
 	$(BIN)/python -m bench.storage
 	$(BIN)/python -m bench.pipeline
+	$(BIN)/python -m bench.queries
 
 fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
 	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000
@@ -58,6 +64,8 @@ format: $(STAMP) ## Format the code and mend what the linter can
 lock: ## Pin the newest allowed versions again; needs uv
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+	uv pip compile --group bench -c requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --upgrade -o requirements-bench.lock
 
 clean: ## Remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -4,11 +4,10 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import mixed, social
-from bench.record import Timing, measure, store
+from bench.record import measure, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 from omnigraph.pipeline.session import SparkSettings, session, stop
@@ -80,9 +79,9 @@ class _Bench:
         peers: list[float] = []
         with _memory() as peak:
             for _ in range(self.runs + 1):
-                times.append(_seconds(lambda: self._loaded(data, mixed.SCHEMA)))
-                peers.append(_seconds(lambda: self._parquet(data)))
-        load, peer = _timing(times[1:]), _timing(peers[1:])
+                times.append(seconds(lambda: self._loaded(data, mixed.SCHEMA)))
+                peers.append(seconds(lambda: self._parquet(data)))
+        load, peer = timing(times[1:]), timing(peers[1:])
         return {
             "lines": lines,
             "megabytes": data.stat().st_size / 1e6,
@@ -112,11 +111,11 @@ class _Bench:
         """Export the large graph as one stream, and as shards."""
         graph = open_graph(self.folder / "graph", durable=False)
         rows = sum(state.row_count for state in graph.snapshot().commit.tables.values())
-        stream = _seconds(lambda: sum(map(len, graph.export())))
+        stream = seconds(lambda: sum(map(len, graph.export())))
         shards = []
         for number in range(3):
             target = self.folder / f"shards-{number}"
-            shards.append(_seconds(partial(graph.export_to, target, engine="spark")))
+            shards.append(seconds(partial(graph.export_to, target, engine="spark")))
             shutil.rmtree(target)
         return {
             "export_stream_rows_per_s": rows / stream,
@@ -128,18 +127,18 @@ class _Bench:
         data = self.folder / "larger.jsonl"
         mixed.write_mixed(data, lines)
         with _memory() as peak:
-            seconds = _seconds(lambda: self._loaded(data, mixed.SCHEMA))
+            took = seconds(lambda: self._loaded(data, mixed.SCHEMA))
         data.unlink()
         return {
-            f"load_{lines}_lines_per_s": lines / seconds,
+            f"load_{lines}_lines_per_s": lines / took,
             f"peak_memory_mb_{lines}_lines": peak.megabytes,
         }
 
     def social(self) -> dict[str, object]:
         data = self.folder / "social.jsonl"
         lines = social.write_social(data)
-        seconds = [_seconds(lambda: self._loaded(data, social.SCHEMA)) for _ in range(3)]
-        return {"social_lines": lines, "social_load_lines_per_s": lines / min(seconds)}
+        took = [seconds(lambda: self._loaded(data, social.SCHEMA)) for _ in range(3)]
+        return {"social_lines": lines, "social_load_lines_per_s": lines / min(took)}
 
     def _loaded(self, data: Path, schema: str) -> None:
         root = self.folder / "graph"
@@ -204,17 +203,6 @@ def _load_few(graph: Graph, engine: str, numbers: Iterator[int]) -> None:
     data = {"since": "2024-01-01", "weight": 1}
     lines += [{"edge": "Knows", "from": n, "to": names[0], "data": data} for n in names]
     graph.load("\n".join(map(json.dumps, lines)), engine=engine)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
-def _timing(seconds: list[float]) -> Timing:
-    low, median, high = statistics.quantiles([each * 1000 for each in seconds], n=4)
-    return Timing(median, low, high, len(seconds))
 
 
 if __name__ == "__main__":

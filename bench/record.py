@@ -6,7 +6,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -30,15 +30,31 @@ class Timing:
 
 def measure(work: Callable[[], object], *, runs: int, warm_up: int = 0) -> Timing:
     """Time each run of the work, after some that do not count."""
-    for _ in range(warm_up):
-        work()
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        work()
-        times.append((time.perf_counter() - start) * 1000)
-    low, median, high = statistics.quantiles(times, n=4)
-    return Timing(median, low, high, runs)
+    return measure_in_turn({"": work}, runs=runs, warm_up=warm_up)[""]
+
+
+def measure_in_turn(
+    works: Mapping[str, Callable[[], object]], *, runs: int, warm_up: int = 0
+) -> dict[str, Timing]:
+    """Time several pieces of work turn by turn, so that all of them meet the same machine."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(warm_up + runs):
+        for name, work in works.items():
+            times[name].append(seconds(work))
+    return {name: timing(found[warm_up:]) for name, found in times.items()}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Time a piece of work once."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def timing(times: list[float]) -> Timing:
+    """Give the timing of repeated work that took so many seconds each time."""
+    low, median, high = statistics.quantiles([each * 1000 for each in times], n=4)
+    return Timing(median, low, high, len(times))
 
 
 def store(workload: str, packages: list[str], findings: dict[str, object]) -> Path:

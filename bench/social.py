@@ -1,9 +1,12 @@
-"""Social: persons who follow each other, live in cities and have interests, as JSON lines."""
+"""Social: persons who follow each other, live in cities and have interests."""
 
 import json
 import random
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 SCHEMA = """
 node Person {
@@ -79,7 +82,7 @@ CITIES_PER_STATE = 50
 
 
 def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -> int:
-    """Write the graph and give the number of its lines; the same seed gives the same graph."""
+    """Write the graph as JSON lines and give their number; it is always the same graph."""
     lines = 0
     with path.open("w") as file:
         for record in _records(random.Random(7), persons, follows):
@@ -88,7 +91,25 @@ def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -
     return lines
 
 
-def _records(chance: random.Random, persons: int, follows: int) -> Iterator[dict[str, object]]:
+def social_tables(persons: int, follows: int) -> dict[str, pa.Table]:
+    """Give the same graph as one table for each type, edges with the columns from and to."""
+    columns: dict[str, dict[str, list[object]]] = {}
+    for record in _records(random.Random(7), persons, follows):
+        if "edge" in record:
+            name, row = record["edge"], {"from": record["from"], "to": record["to"]}
+        else:
+            name, row = record["type"], record["data"]
+        known = columns.setdefault(name, {key: [] for key in row})
+        for key, value in row.items():
+            known[key].append(value)
+    tables = {name: pa.table(found) for name, found in columns.items()}
+    person = tables["Person"]
+    place = person.schema.get_field_index("birthday")
+    birthdays = person["birthday"].cast(pa.date32())
+    return tables | {"Person": person.set_column(place, "birthday", birthdays)}
+
+
+def _records(chance: random.Random, persons: int, follows: int) -> Iterator[dict[str, Any]]:
     cities = yield from _places(chance)
     for name in INTERESTS:
         yield {"type": "Interest", "data": {"name": name}}
@@ -97,10 +118,21 @@ def _records(chance: random.Random, persons: int, follows: int) -> Iterator[dict
         yield {"edge": "LivesIn", "from": str(number), "to": chance.choice(cities)}
         for name in chance.sample(INTERESTS, chance.randint(1, 2)):
             yield {"edge": "HasInterest", "from": str(number), "to": name}
-    for _ in range(follows):
+    for follower, followed in _follows(chance, persons, follows):
+        yield {"edge": "Follows", "from": str(follower), "to": str(followed)}
+
+
+def _follows(chance: random.Random, persons: int, count: int) -> Iterator[tuple[int, int]]:
+    """Give so many pairs of persons, each pair once and nobody with themself."""
+    seen: set[int] = set()
+    while len(seen) < count:
         # The lower the number, the more followers: a few persons are followed by very many.
         followed = int(persons * chance.random() ** 3)
-        yield {"edge": "Follows", "from": str(chance.randrange(persons)), "to": str(followed)}
+        follower = int(persons * chance.random())
+        pair = follower * persons + followed
+        if follower != followed and pair not in seen:
+            seen.add(pair)
+            yield follower, followed
 
 
 def _places(chance: random.Random) -> Generator[dict[str, object], None, list[str]]:

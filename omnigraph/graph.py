@@ -6,14 +6,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Unpack
 
 import pyarrow.compute as pc
 
-from omnigraph.engine.cache import Cache
-from omnigraph.engine.read import read
-from omnigraph.engine.reader import Reader
-from omnigraph.engine.run import Budget, Run
+from omnigraph.engine.answer import Answer, Terms, answer
+from omnigraph.engine.dense import Dense
+from omnigraph.engine.road import choose
+from omnigraph.engine.run import Budget
+from omnigraph.engine.shelf import Shelf
+from omnigraph.engine.topology import Topology
 from omnigraph.errors import Code, InputError, QueryError, SchemaError, UnreadableError
 from omnigraph.pipeline.choice import runner_for
 from omnigraph.pipeline.export import (
@@ -34,7 +37,8 @@ from omnigraph.pipeline.options import LoadHow, LoadMode, LoadOptions, options_o
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import Source as SourceFile
 from omnigraph.pipeline.spool import spool
-from omnigraph.query.compile import compile_query
+from omnigraph.profile import Explanation, Profile, profile_of
+from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.result import Result
@@ -42,6 +46,7 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.schema.compile import compile_schema
 from omnigraph.span import Source
+from omnigraph.storage import layout
 from omnigraph.syntax.source import decode
 from omnigraph.versioning import branches, history
 from omnigraph.versioning.commit import Commit
@@ -55,10 +60,17 @@ _DERIVED_BYTES = 1 << 30
 class View:
     """A graph at one commit; it can be read, and never changes."""
 
-    def __init__(self, snapshot: Snapshot, derived: Cache, budget: Budget) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        topology: Topology,
+        budget: Budget,
+        cancelled: Event | None = None,
+    ) -> None:
         self.snapshot = snapshot
-        self._derived = derived
+        self._topology = topology
         self._budget = budget
+        self._cancelled = cancelled or Event()
 
     def __repr__(self) -> str:
         return f"View({self.snapshot.commit.id!r})"
@@ -71,17 +83,40 @@ class View:
         A `Path` is a file of queries and a `str` is their text; a name is needed when there are
         several.
         """
-        plan = compile_query(_query_source(source), self.snapshot.catalog, name)
+        plan = self._plan(source, name)
+        return Result(plan.name, self._answer(plan, params).table)
+
+    def profile(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Profile:
+        """Run a read and give its result with what each operator took, read and gave."""
+        plan = self._plan(source, name)
+        return profile_of(plan, self._answer(plan, params, measures=True))
+
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
+        """Give the plan of a read, and the road it would take; nothing is run."""
+        plan = self._plan(source, name)
+        return Explanation(plan, choose(plan, self.snapshot, self._topology))
+
+    def _plan(self, source: str | Path | Source, name: str | None) -> ReadPlan:
+        schema = Schema(self.snapshot.commit.schema, self.snapshot.catalog)
+        plan = compiled(_query_source(source), schema, name)
         if not isinstance(plan, ReadPlan):
             raise InputError(f"{plan.name} is a mutation", hint="a read begins with match")
-        run = Run(
-            reader=Reader(self.snapshot, self._derived),
+        return plan
+
+    def _answer(
+        self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
+    ) -> Answer:
+        terms = Terms(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
             budget=self._budget,
             environment=os.environ,
+            cancelled=self._cancelled,
+            measures=measures,
         )
-        return Result(plan.name, read(run, plan))
+        return answer(plan, self.snapshot, self._topology, terms)
 
 
 class Graph:
@@ -89,7 +124,7 @@ class Graph:
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
-        self._derived = Cache(_DERIVED_BYTES)
+        self._topology = Topology(_DERIVED_BYTES, _shelf(repository))
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
@@ -173,7 +208,9 @@ class Graph:
         options = options_of(how, LoadMode.APPEND)
         target = Target(branch, self.repository.snapshot(branch))
         with self._job(data, type, target, options) as (sources, runner):
-            return run_load(self.repository, target, sources, runner, options)
+            loaded = run_load(self.repository, target, sources, runner, options)
+        self._written(target.snapshot, loaded.commit)
+        return loaded
 
     def ingest(
         self,
@@ -191,7 +228,9 @@ class Graph:
         options = options_of(how, LoadMode.MERGE)
         target = target_of(self.repository, branch, base)
         with self._job(data, type, target, options) as (sources, runner):
-            return run_ingest(self.repository, target, base, sources, runner, options)
+            ingested = run_ingest(self.repository, target, base, sources, runner, options)
+        self._written(target.snapshot, ingested.loaded.commit)
+        return ingested
 
     def export(
         self, target: str = MAIN, *, types: Sequence[str] = (), tables: Sequence[str] = ()
@@ -227,15 +266,35 @@ class Graph:
             size = sum(source.file.size for source in sources)
             yield sources, runner_for(options.engine, options.spark, size)
 
-    def at(self, target: str = MAIN, *, budget: Budget | None = None) -> View:
-        """Give a branch where it stands now, or a commit, to read from."""
-        return View(self.snapshot(target), self._derived, budget or Budget())
+    def _written(self, before: Snapshot, commit: Commit | None) -> None:
+        """Let the next read find what is in memory extended by a small commit."""
+        if commit is not None:
+            Dense(self.repository.pinned(commit), self._topology).extend(before)
+
+    def at(
+        self, target: str = MAIN, *, budget: Budget | None = None, cancelled: Event | None = None
+    ) -> View:
+        """Give a branch where it stands now, or a commit, to read from.
+
+        Its queries stop with CancelledError soon after `cancelled` is set by another thread.
+        """
+        return View(self.snapshot(target), self._topology, budget or Budget(), cancelled)
 
     def query(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> Result:
         """Run a read on `main` as it stands now; `at` gives other branches and commits."""
         return self.at().query(source, name, **params)
+
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
+        """Give the plan of a read on `main`, and the road it would take; nothing is run."""
+        return self.at().explain(source, name)
+
+    def profile(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Profile:
+        """Run a read on `main` and give its result with what each operator took."""
+        return self.at().profile(source, name, **params)
 
     def merge_base(self, one: str, other: str) -> Commit:
         """Give the newest commit that two branches or commits came from."""
@@ -259,6 +318,14 @@ def open(  # noqa: A001 - read as omnigraph.open
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged."""
     return Graph(open_repository(uri, read_only=read_only, durable=durable))
+
+
+def _shelf(repository: Repository) -> Shelf | None:
+    """Give where derived state is kept for other processes: beside a graph on a local disk."""
+    if not repository.store.is_local:
+        return None
+    folder = Path(repository.store.root, layout.TOPOLOGY)
+    return Shelf(folder, writable=not repository.read_only)
 
 
 def _schema_source(schema: str | Path | Source) -> Source:

@@ -6,17 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.adjacency import identity
+from omnigraph.engine.entities import NONE, Numbers
 from omnigraph.engine.evaluate import Evaluation
 from omnigraph.engine.numbering import combined, dense
 from omnigraph.engine.rows import Rows
 from omnigraph.engine.run import Run
-from omnigraph.engine.topology import NONE, Numbers
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.expr import Aggregate, VariableRef
 from omnigraph.schema.arrow import arrow_type
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
-# Sums of numbers whose sizes stay below this are exact in 64 bits.
+# Sums of whole numbers are exact as floats below the one, and in 64 bits below the other.
+_EXACT = 2.0**53
 _SAFE = 2.0**62
 
 
@@ -32,7 +34,10 @@ class Aggregation:
     def value(self, expr: Aggregate) -> pa.Array:
         """Give the value of an aggregate for each group; nulls do not take part."""
         if isinstance(expr.argument, VariableRef):
-            codes = self._codes(expr.argument)
+            if expr.argument.variable not in self.rows.codes and not expr.distinct:
+                # It was counted, and so it is never null.
+                return pa.array(self._all_counts(), pa.int64())
+            codes = self.rows.codes[expr.argument.variable]
             present = self._taking_part(codes != NONE, codes if expr.distinct else None)
             return pa.array(self._counts(present, expr.distinct), pa.int64())
         column = Evaluation(self.run, self.rows).column(expr.argument)
@@ -42,9 +47,13 @@ class Aggregation:
             return pa.array(self._counts(present, expr.distinct), pa.int64())
         return self._over(expr, column, present)
 
-    def _codes(self, ref: VariableRef) -> Numbers:
-        """Give the codes of a variable; one without codes is counted, and so never null."""
-        return self.rows.codes.get(ref.variable, np.zeros(self.rows.count, np.int64))
+    def _all_counts(self) -> Numbers:
+        """Give how many rows each group stands for."""
+        weights = self.rows.weights
+        if weights is None:
+            return np.bincount(self.groups, minlength=self.count)
+        is_each = self.count == self.rows.count and self.groups is identity(self.count)
+        return weights if is_each else self._whole_sums(self.groups, weights, None)
 
     def _taking_part(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
         """Give the places of the known rows; with numbers of values, each value only once."""
@@ -81,7 +90,17 @@ class Aggregation:
     def _sums(
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> "np.ndarray":
+        """Give sums as floats; they do not depend on the order of the rows."""
         values = numbers.astype(np.float64)
+        if np.issubdtype(numbers.dtype, np.floating):
+            order = np.argsort(values)
+            groups, values = groups[order], values[order]
+            weights = None if weights is None else weights[order]
+        return self._added(groups, values, weights)
+
+    def _added(
+        self, groups: Numbers, values: "np.ndarray", weights: Numbers | None
+    ) -> "np.ndarray":
         values = values if weights is None else values * weights
         return np.bincount(groups, weights=values, minlength=self.count)
 
@@ -89,7 +108,12 @@ class Aggregation:
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> Numbers:
         """Give sums of whole numbers, exactly; raises when one does not fit 64 bits."""
-        sizes = self._sums(groups, np.abs(numbers.astype(np.float64)), weights)
+        values = numbers.astype(np.float64)
+        sizes = self._added(groups, np.abs(values), weights)
+        if sizes.max(initial=0) < _EXACT:
+            is_positive = numbers.min(initial=0) >= 0
+            exact = sizes if is_positive else self._added(groups, values, weights)
+            return exact.astype(np.int64)
         kind = np.int64 if sizes.max(initial=0) < _SAFE else object
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))

@@ -18,20 +18,26 @@ Kept = TypeVar("Kept", bound=Sized)
 
 
 class Cache:
-    """Keeps what was used last; a key stands for content that never changes."""
+    """Keeps what was used last; a key stands for content that never changes.
+
+    Keys can be of a family, such as all versions of one thing, of which the newest can be found.
+    """
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._held = 0
         self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
+        self._newest: dict[Hashable, Hashable] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+    def get(
+        self, key: Hashable, make: Callable[[], Kept], *, family: Hashable | None = None
+    ) -> Kept:
         """Give what is kept under a key, or make it; two threads may both make it."""
         found = self.peek(key)
         if found is None:
             found = make()
-            self._keep(key, found)
+            self._keep(key, found, family)
         return found  # type: ignore[return-value]  # a key stands for one kind of thing
 
     def peek(self, key: Hashable) -> Sized | None:
@@ -41,11 +47,19 @@ class Cache:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: Hashable, made: Sized) -> None:
+    def newest(self, family: Hashable) -> Sized | None:
+        """Give what was made last of a family, if it is still kept."""
+        with self._lock:
+            key = self._newest.get(family)
+            return None if key is None else self._kept.get(key)
+
+    def _keep(self, key: Hashable, made: Sized, family: Hashable | None) -> None:
         with self._lock:
             before = self._kept.pop(key, None)
             self._held += made.nbytes - (0 if before is None else before.nbytes)
             self._kept[key] = made
+            if family is not None:
+                self._newest[family] = key
             while self._held > self._most and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
                 self._held -= dropped.nbytes

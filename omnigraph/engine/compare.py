@@ -75,15 +75,16 @@ def starts_with(text: Column, part: Column) -> Column:
 
 
 def member(item: Column, members: Column) -> Column:
-    """Tell where a value is one of a list's."""
+    """Tell where a value is one of a list's; of a list with null, only what it has is known."""
     if is_array(members):
         return _in_lists(item, members)
     if not members.is_valid:
         return pa.scalar(None, pa.bool_())
     known = members.values
     if known.type == item.type and len(known):
-        found = pc.is_in(unsigned(item), value_set=unsigned(known))
-        return pc.if_else(pc.is_valid(item), found, pa.scalar(None, pa.bool_()))
+        found = pc.is_in(unsigned(item), value_set=unsigned(known.drop_null()))
+        certain = found if known.null_count else pc.is_valid(item)
+        return pc.if_else(certain, found, pa.scalar(None, pa.bool_()))
     return any_of(item, known)
 
 

@@ -1,14 +1,30 @@
 """Counting: variables that nothing reads multiply the rows instead of being made."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from omnigraph.engine.rows import Rows, check_total, dot, product, total
+from omnigraph.engine.adjacency import Woven
+from omnigraph.engine.dense import Dense
+from omnigraph.engine.entities import Numbers
+from omnigraph.engine.rows import Rows, dot, product, total
 from omnigraph.engine.run import Run
 from omnigraph.engine.scan import scanned
-from omnigraph.engine.topology import Numbers
-from omnigraph.engine.traverse import adjacency, edge_domain, reached, satisfying
+from omnigraph.engine.traverse import edge_domain, reached, satisfying
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan
+
+# When more rows are counted from than this part of all, whole arrays are summed.
+_MOST_PARTS = 16
+# Sums of whole numbers below this are exact as floats.
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class _Ones:
+    """So many times 1."""
+
+    count: int
 
 
 class Counted:
@@ -21,9 +37,9 @@ class Counted:
         self._counted: set[str] = set()
 
     @property
-    def pending(self) -> bool:
-        """Whether anything is noted that the rows were not multiplied by."""
-        return bool(self._roots or self._children)
+    def pending(self) -> list[NodeScan | Expand]:
+        """What is noted, and the rows were not multiplied by."""
+        return [*self._roots, *(each for below in self._children.values() for each in below)]
 
     def add(self, operator: NodeScan | Expand) -> None:
         """Note a counted operator; nothing is computed yet."""
@@ -42,72 +58,119 @@ class Counted:
             rows = rows.weighted(np.full(rows.count, self._total(root), np.int64))
         for name in self._children.keys() - self._counted:
             rows = rows.keep(rows.codes[name] >= 0)
-            distinct, inverse = np.unique(rows.codes[name], return_inverse=True)
-            rows = rows.weighted(self._below(name, distinct)[inverse])
+            rows = rows.weighted(self._once_each(name, rows.codes[name]))
         self._roots, self._children = [], {}
         return rows
 
+    def _once_each(self, name: str, codes: Numbers) -> Numbers:
+        """Give for rows how often all below a variable occurs; of many equal ones only once."""
+        if len(codes) <= len(self._run.domains[name]):
+            return self._along_all(name, codes)
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        return self._along_all(name, distinct)[inverse]
+
+    def _along_all(self, name: str, codes: Numbers) -> Numbers:
+        below = self._below(name, codes)
+        assert not isinstance(below, _Ones)
+        return below
+
     def _total(self, root: NodeScan) -> int:
         """Give how often a variable that stands alone, with all below it, occurs."""
-        domain, children = self._run.domains[root.variable], self._children.get(root.variable, [])
-        everywhere = root.point is None and not root.filters
-        if everywhere and len(children) == 1 and _is_plain(children[0]):
-            target = self._run.domains[children[0].target]
-            step = adjacency(self._run, children[0], domain, target)
-            return dot(step.indegrees(len(target)), self._worth(children[0]))
-        return total(self._below(root.variable, scanned(self._run, root)))
+        run, children = self._run, self._children.get(root.variable, [])
+        if root.point is not None or root.filters:
+            return _added(self._below(root.variable, scanned(run, root)))
+        if not children:
+            return sum(run.reader.count(name) for name in root.types)
+        step = self._whole_step(children[0]) if len(children) == 1 else None
+        if step is None:
+            return _added(self._below(root.variable, scanned(run, root)))
+        worth = self._everywhere(children[0].target, children[0].filters)
+        if worth is None:
+            return total(step.degrees)
+        return dot(step.indegrees(len(worth)), worth)
 
-    def _weights(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers:
-        """Give for every row of a variable's domain how often it occurs with all below it."""
-        domain = self._run.domains[variable]
-        weights = self._below(variable, np.arange(len(domain)))
-        return weights * satisfying(self._run, variable, filters) if filters else weights
-
-    def _below(self, variable: str, codes: Numbers) -> Numbers:
-        """Give for some rows of a variable how often all that hangs from it occurs."""
-        weights = np.ones(len(codes), np.int64)
+    def _below(self, variable: str, codes: Numbers | None) -> Numbers | _Ones:
+        """Give for some rows of a variable, or for all, how often all that hangs from it occurs."""
+        weights: Numbers | None = None
         for child in self._children.get(variable, ()):
-            weights = product(weights, self._along(child, codes))
-        return weights
+            more = self._along(child, codes)
+            weights = more if weights is None else product(weights, more)
+        if weights is not None:
+            return weights
+        return _Ones(len(self._run.domains[variable]) if codes is None else len(codes))
 
-    def _along(self, expand: Expand, codes: Numbers) -> Numbers:
-        source, target = self._run.domains[expand.source], self._run.domains[expand.target]
-        worth = self._worth(expand)
-        if expand.edge_variable is not None:
-            return self._along_edges(expand, codes, worth)
-        if _is_plain(expand) and len(codes) == len(source):
-            step = adjacency(self._run, expand, source, target)
-            check_total(worth, step.targets)
-            return step.sums(worth)
-        owners, nodes = reached(self._run, codes, expand, source, target)
-        return _summed(owners, worth[nodes], len(codes))
+    def _everywhere(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | None:
+        """Give for every row of a variable's domain how often it occurs with all below it.
 
-    def _along_edges(self, expand: Expand, codes: Numbers, worth: Numbers) -> Numbers:
-        source, target = self._run.domains[expand.source], self._run.domains[expand.target]
-        edges = edge_domain(self._run, expand)
-        step = self._run.reader.adjacency(expand.steps, source, target, edges=edges)
-        assert step.edges is not None
-        assert expand.edge_variable is not None
-        owners, places = step.entries(codes)
-        values = worth[step.targets[places]]
-        if expand.edge_filters:
-            sound = satisfying(self._run, expand.edge_variable, expand.edge_filters)
-            values = values * sound[step.edges[places]]
-        return _summed(owners, values, len(codes))
+        None says that each occurs once.
+        """
+        weights = self._below(variable, None)
+        if not filters:
+            return None if isinstance(weights, _Ones) else weights
+        codes = np.arange(len(self._run.domains[variable]))
+        return _times(weights, satisfying(self._run, variable, codes, filters))
 
-    def _worth(self, expand: Expand) -> Numbers:
-        return self._weights(expand.target, expand.filters)
+    def _along(self, expand: Expand, codes: Numbers | None) -> Numbers:
+        """Give for some rows, or for all, how often an expand leads on from each."""
+        source = self._run.domains[expand.source]
+        many = codes is None or len(codes) * _MOST_PARTS > len(source)
+        step = self._whole_step(expand) if many else None
+        if step is None:
+            return self._along_few(expand, np.arange(len(source)) if codes is None else codes)
+        worth = self._everywhere(expand.target, expand.filters)
+        if worth is None:
+            sums = step.degrees
+        else:
+            dot(step.indegrees(len(worth)), worth)  # raises when the sums would overflow
+            sums = step.sums(worth)
+        return sums if codes is None else sums[codes]
+
+    def _along_few(self, expand: Expand, codes: Numbers) -> Numbers:
+        """Go from the rows to their targets, and count what hangs from these alone."""
+        run = self._run
+        source, target = run.domains[expand.source], run.domains[expand.target]
+        if expand.edge_variable is None:
+            owners, nodes = reached(run, codes, expand, source, target)
+            kept = np.ones(len(owners), bool)
+        else:
+            edges = edge_domain(run, expand)
+            owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
+            assert own is not None
+            kept = self._sound(expand.edge_variable, own, expand.edge_filters)
+        run.check(len(owners), 2)
+        distinct, inverse = np.unique(nodes, return_inverse=True)
+        sound = satisfying(run, expand.target, distinct, expand.filters)
+        worth = _times(self._below(expand.target, distinct), sound)
+        return _summed(owners, worth[inverse] * kept, len(codes))
+
+    def _sound(self, variable: str, codes: Numbers, filters: tuple[Predicate, ...]) -> "np.ndarray":
+        """Tell for rows, of which many may be the same, whether all predicates are true."""
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        found: np.ndarray = satisfying(self._run, variable, distinct, filters)[inverse]
+        return found
+
+    def _whole_step(self, expand: Expand) -> Woven | None:
+        """Give the adjacency of exactly one edge that has no name, if whole tables are at hand."""
+        reader, domains = self._run.reader, self._run.domains
+        one = expand.hops.minimum == 1 and expand.hops.maximum == 1
+        if not one or expand.edge_variable is not None or not isinstance(reader, Dense):
+            return None
+        return reader.adjacency(expand.steps, domains[expand.source], domains[expand.target])
 
 
-def _is_plain(expand: Expand) -> bool:
-    """Tell whether an expand follows exactly one edge that has no name."""
-    one = expand.hops.minimum == 1 and expand.hops.maximum == 1
-    return one and expand.edge_variable is None
+def _added(weights: Numbers | _Ones) -> int:
+    return weights.count if isinstance(weights, _Ones) else total(weights)
+
+
+def _times(weights: Numbers | _Ones, sound: "np.ndarray") -> Numbers:
+    """Give the weights of what is sound, and 0 for the rest."""
+    return sound.astype(np.int64) if isinstance(weights, _Ones) else weights * sound
 
 
 def _summed(owners: Numbers, values: Numbers, count: int) -> Numbers:
     """Give the sum of the values of each owner; owners are in their order."""
-    total(values)
+    if total(values) < _EXACT:
+        return np.bincount(owners, weights=values, minlength=count).astype(np.int64)
     sums: Numbers = np.concatenate([[0], np.cumsum(values)])
     bounds = np.searchsorted(owners, np.arange(count + 1))
     return sums[bounds[1:]] - sums[bounds[:-1]]

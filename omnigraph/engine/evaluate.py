@@ -1,5 +1,6 @@
 """Evaluate: expressions and predicates over rows, a whole column at a time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
@@ -29,7 +30,6 @@ from omnigraph.query.expr import (
     ColumnRef,
     Comparison,
     Constant,
-    EntityType,
     Expr,
     ListOf,
     Not,
@@ -42,7 +42,7 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.schema.types import ListType, ScalarType
+from omnigraph.schema.types import ListType, ScalarType, ValueType
 
 _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
@@ -61,7 +61,10 @@ class Evaluation:
         if isinstance(predicate, TextMatch):
             return self._matching(predicate)
         truth = spread(self.truth(predicate), self.rows.count)
-        return np.asarray(pc.fill_null(truth, fill_value=False), bool)
+        if truth.null_count:
+            truth = pc.fill_null(truth, fill_value=False)
+        found: _Mask = truth.to_numpy(zero_copy_only=False)
+        return found
 
     def column(self, expr: Expr) -> pa.Array:
         """Give the value of an expression for each row."""
@@ -74,7 +77,7 @@ class Evaluation:
                 assert variable is not None
                 return self.run.domains[variable].values(name, self.rows.codes[variable], kind)
             case ColumnRef(column, _):
-                return self.rows.columns[column]
+                return self.rows.column(column)
             case Constant() | ParamRef() | Now() | ListOf():
                 return self._scalar(expr)
             case TextMatch():
@@ -114,16 +117,24 @@ class Evaluation:
         return pc.is_null(self.value(operand))
 
     def _scalar(self, expr: Constant | ParamRef | Now | ListOf) -> pa.Scalar:
-        kind = type_of(expr)
-        if kind is None:
+        if isinstance(expr, ListOf):
+            return self._list(expr)
+        return self._values([expr], expr.type)[0]
+
+    def _list(self, expr: ListOf) -> pa.Scalar:
+        """Give a list; an item can be null when it is a parameter."""
+        if expr.item is None:
             return pa.scalar([], pa.list_(pa.null()))
-        if isinstance(expr, ListOf) and len(types := _item_types(expr)) == 1:
-            kind = ListType(types.pop().scalar)
-        assert not isinstance(kind, EntityType)
-        found = one_by_one([self.run.constant(expr)], kind)
-        if found.reasons:
-            raise ResultOverflowError(found.reasons[0])
-        return found.values[0]
+        types = _item_types(expr)
+        kind = types.pop() if len(types) == 1 else ScalarType(expr.item)
+        items = self._values(expr.items, kind)
+        return pa.ListArray.from_arrays(pa.array([0, len(items)], pa.int32()), items)[0]
+
+    def _values(self, exprs: Sequence[Constant | ParamRef | Now], kind: ValueType) -> pa.Array:
+        found = one_by_one([self.run.constant(each) for each in exprs], kind)
+        for reason in found.reasons.values():
+            raise ResultOverflowError(reason)
+        return found.values
 
     def _compared(self, left: Expr, operator: Operator, right: Expr) -> Column:
         if isinstance(left, VariableRef) and isinstance(right, VariableRef):
@@ -144,8 +155,7 @@ class Evaluation:
         """Tell where a value is in a list; numbers of several types are compared one by one."""
         if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
             return member(self.value(item), self.value(members))
-        known = [each for each in members.items if self.run.constant(each) is not None]
-        return any_of(self.value(item), map(self._scalar, known))
+        return any_of(self.value(item), map(self._scalar, members.items))
 
     def _identities(self, ref: VariableRef) -> pa.Array:
         """Give a number for each row that is the same for the same node or edge of any domain."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.compare import IDENTITY, unsigned
-from omnigraph.engine.topology import Numbers, numbers
+from omnigraph.engine.entities import Numbers, numbers
 
 _MOST = 2**62
 _SPARSE = 4
@@ -38,8 +38,8 @@ def combined(columns: Sequence[Numbers], count: int) -> tuple[Numbers, Numbers]:
             found, width = _narrow(found)
         found, width = found * wide + more, width * wide
     found, width = _narrow(found)
-    first = np.full(width, count, np.int64)
-    np.minimum.at(first, found, np.arange(count))
+    first = np.empty(width, np.int64)
+    first[found[::-1]] = np.arange(count - 1, -1, -1)  # of equal places the last one stays
     return first, found
 
 

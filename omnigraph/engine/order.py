@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.compare import IDENTITY
+from omnigraph.engine.entities import numbers
 from omnigraph.engine.evaluate import Evaluation
 from omnigraph.engine.rows import Rows
 from omnigraph.engine.run import Run
-from omnigraph.engine.topology import Numbers, numbers
 from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.expr import VariableRef
 from omnigraph.query.plan import Limit, Order
@@ -22,17 +22,18 @@ _NULLS_FIRST = [("", "ascending", "at_start")]
 
 def ordered(run: Run, rows: Rows, order: Order, limit: Limit | None) -> Rows:
     """Give the rows in their order; of those that a limit will drop, some may be missing."""
-    evaluation = Evaluation(run, rows)
-    keys = [_key(evaluation, key) for key in order.keys]
-    keys += [_tie(run, rows, name) for name in order.ties]
+    keys: list[OrderKey | str] = [*order.keys, *order.ties]
     if not keys:
         return rows
     wanted = None if limit is None else _last(run, limit)
-    places = _first(keys[0], wanted) if wanted is not None else None
-    if places is not None:
-        keys = [key[places] for key in keys]
-    found = np.lexsort(keys[::-1])
-    return rows.take(found if places is None else places[found])
+    if wanted is not None:
+        rows = _among_first(_sorting(run, rows, keys[0]), wanted, rows)
+    return rows.take(np.lexsort([_sorting(run, rows, key) for key in reversed(keys)]))
+
+
+def _sorting(run: Run, rows: Rows, key: OrderKey | str) -> "np.ndarray":
+    """Give numbers that sort as a key does, or as the variable or column of a tie."""
+    return _tie(run, rows, key) if isinstance(key, str) else _key(Evaluation(run, rows), key)
 
 
 def _key(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
@@ -110,15 +111,15 @@ def _is_plain(kind: pa.DataType) -> bool:
 def _tie(run: Run, rows: Rows, name: str) -> "np.ndarray":
     if name in rows.codes:
         return run.domains[name].ranks(rows.codes[name])
-    return sort_key(rows.columns[name], descending=False)
+    return sort_key(rows.column(name), descending=False)
 
 
-def _first(key: "np.ndarray", wanted: int) -> Numbers | None:
-    """Give the places of rows among which the wanted first ones are; None for all."""
+def _among_first(key: "np.ndarray", wanted: int, rows: Rows) -> Rows:
+    """Give rows among which the wanted first ones are."""
     if len(key) <= max(_LEAST_CUT, 4 * wanted) or not wanted:
-        return None
+        return rows
     bound = np.partition(key, wanted - 1)[wanted - 1]
-    return np.flatnonzero(key <= bound)
+    return rows.take(np.flatnonzero(key <= bound))
 
 
 def _last(run: Run, limit: Limit) -> int | None:

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.compare import IDENTITY
+from omnigraph.engine.entities import Numbers
 from omnigraph.engine.evaluate import Evaluation
 from omnigraph.engine.numbering import combined, dense
 from omnigraph.engine.reader import Domain
 from omnigraph.engine.rows import Rows
 from omnigraph.engine.run import Run
-from omnigraph.engine.topology import Numbers
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import EntityKind, EntityType, Expr, VariableRef
 from omnigraph.query.plan import ResultColumn
@@ -40,7 +40,7 @@ def column_of(run: Run, rows: Rows, expr: Expr) -> pa.Array:
 
 def distinct(rows: Rows) -> Rows:
     """Give each different row of computed columns once."""
-    first, _ = combined([dense(column) for column in rows.columns.values()], rows.count)
+    first, _ = combined([dense(rows.column(name)) for name in rows.columns], rows.count)
     return rows.take(np.sort(first))
 
 
@@ -55,7 +55,7 @@ def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
 def result_table(rows: Rows, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
     """Give the columns of a result, typed also when there are no rows."""
     kinds = [result_type(each.type, catalog) for each in columns]
-    arrays = [rows.columns[each.name] for each in columns]
+    arrays = [rows.column(each.name) for each in columns]
     cast = [
         each if each.type == kind else each.cast(kind)
         for each, kind in zip(arrays, kinds, strict=True)

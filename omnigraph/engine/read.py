@@ -1,12 +1,14 @@
 """Read: runs a plan on a snapshot, operator by operator, and gives Arrow."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.counting import Counted
+from omnigraph.engine.entities import NONE
 from omnigraph.engine.group import grouped
 from omnigraph.engine.order import limited, ordered
 from omnigraph.engine.project import distinct, projected, result_table
@@ -14,7 +16,6 @@ from omnigraph.engine.rows import ONE, Rows
 from omnigraph.engine.run import Run
 from omnigraph.engine.scan import crossed
 from omnigraph.engine.search import scores
-from omnigraph.engine.topology import NONE
 from omnigraph.engine.traverse import expanded, filtered
 from omnigraph.query.plan import (
     Aggregate,
@@ -50,11 +51,25 @@ def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
                 counted.add(operator)
                 continue
         elif counted.pending:
-            rows = counted.applied(rows)
+            rows = _multiplied(run, rows, counted)
         following = operators[at + 1] if at + 1 < len(operators) else None
-        rows = _executed(run, rows, operator, following)
+        rows = _measured(run, [operator], partial(_executed, run, rows, operator, following))
         run.check(rows.count, len(rows.codes) + len(rows.columns))
-    return counted.applied(rows)
+    return _multiplied(run, rows, counted) if counted.pending else rows
+
+
+def _multiplied(run: Run, rows: Rows, counted: Counted) -> Rows:
+    """Give the rows multiplied by the counted operators so far."""
+    return _measured(run, counted.pending, partial(counted.applied, rows))
+
+
+def _measured(run: Run, operators: Sequence[Operator], make: Callable[[], Rows]) -> Rows:
+    if run.stopwatch is None:
+        return make()
+    with run.stopwatch.over(operators) as measuring:
+        rows = make()
+        measuring.rows = rows.count
+    return rows
 
 
 def _executed(run: Run, rows: Rows, operator: Operator, following: Operator | None) -> Rows:

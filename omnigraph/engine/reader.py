@@ -1,46 +1,51 @@
 """Reader: the rows of one snapshot, numbered, with their columns and the edges between them."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.engine.adjacency import Followed
 from omnigraph.engine.cache import Cache
-from omnigraph.engine.topology import (
-    NONE,
-    Adjacency,
-    Entities,
-    Links,
-    Numbers,
-    by_edge,
-    entities_of,
-    links_of,
-    numbers,
-    pairs,
-)
+from omnigraph.engine.entities import NONE, Addresses, Numbers, taken, text_ranks
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import EdgeType, StoredType, column_name
+from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, ValueType
-from omnigraph.storage.reading import read_columns, rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
-# Of a column that is not kept, so small a part of a table is read row by row.
-_FEW_OF = 50
-_LEAST_WHOLE = 20_000
 _ORDINAL_BITS = 40
+
+
+class Numbered(Protocol):
+    """Rows of a table by their ordinals."""
+
+    def __len__(self) -> int:
+        """Give how many ordinals there are."""
+
+    def all(self) -> Numbers:
+        """Give the ordinals of all rows."""
+
+    def find(self, ids: pa.Array) -> Numbers:
+        """Give the ordinal of each id; NONE where there is no such row."""
+
+    def at(self, addresses: Addresses) -> Numbers:
+        """Give the ordinals of rows by their addresses."""
+
+    def ranks(self, ordinals: Numbers) -> Numbers:
+        """Give numbers that sort rows by id, and NONE before all others."""
 
 
 @dataclass(frozen=True)
 class Domain:
     """All rows that a variable can stand for: those of its types, one type after the other.
 
-    The code of a row is its ordinal plus the number of rows of the types before its own.
+    The code of a row is its ordinal plus the number of ordinals of the types before its own.
     """
 
     reader: "Reader"
@@ -51,7 +56,7 @@ class Domain:
 
     @cached_property
     def bases(self) -> Numbers:
-        """The first code of each type, and behind the last one the number of all rows."""
+        """The first code of each type, and behind the last one the number of all codes."""
         counts = [len(self.reader.entities(name)) for name in self.types]
         return np.cumsum([0, *counts])
 
@@ -59,15 +64,27 @@ class Domain:
         """Give the first code of a type."""
         return int(self.bases[self.types.index(type_name)])
 
+    def all(self) -> Numbers:
+        """Give the codes of all rows."""
+        if len(self.types) == 1:
+            return self.reader.entities(self.types[0]).all()
+        parts = [self.reader.entities(name).all() + self.base(name) for name in self.types]
+        return np.concatenate(parts)
+
+    def of_type(self, type_name: str, codes: Numbers) -> Numbers:
+        """Give the places of the codes that are rows of a type."""
+        at = self.types.index(type_name)
+        return np.flatnonzero((codes >= self.bases[at]) & (codes < self.bases[at + 1]))
+
     def codes_of(self, other: "Domain", codes: Numbers) -> Numbers:
         """Give the codes here of rows of another domain; NONE for those that are not here."""
         if other.types == self.types:
             return codes
         found = np.full(len(codes), NONE)
-        for at, name in enumerate(other.types):
+        for name in other.types:
             if name in self.types:
-                mine = (codes >= other.bases[at]) & (codes < other.bases[at + 1])
-                found[mine] = codes[mine] - other.bases[at] + self.base(name)
+                mine = other.of_type(name, codes)
+                found[mine] = codes[mine] - other.base(name) + self.base(name)
         return found
 
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:
@@ -81,40 +98,49 @@ class Domain:
         places = np.full(len(codes), NONE)
         parts: list[pa.Array] = []
         before = 0
-        for at, each in enumerate(self.types):
-            mine = (codes >= self.bases[at]) & (codes < self.bases[at + 1])
-            if mine.any() and self.reader.type_of(each, name) == kind:
-                parts.append(self.reader.values(each, name, codes[mine] - self.bases[at]))
-                places[mine] = before + np.arange(len(parts[-1]))
-                before += len(parts[-1])
+        for each in self.types:
+            mine = self.of_type(each, codes)
+            if len(mine) and self.reader.type_of(each, name) == kind:
+                parts.append(self.reader.values(each, name, codes[mine] - self.base(each)))
+                places[mine] = before + np.arange(len(mine))
+                before += len(mine)
         found = pa.concat_arrays(parts) if parts else pa.nulls(0, arrow_type(kind))
         return taken(found, places)
 
     def identities(self, codes: Numbers) -> Numbers:
         """Give numbers that are the same for the same row in every domain."""
-        at = np.clip(np.searchsorted(self.bases, codes, side="right") - 1, 0, len(self.types) - 1)
+        at = self._places_of_types(codes)
+        return (self._type_numbers(codes) << _ORDINAL_BITS) + codes - self.bases[at]
+
+    def _places_of_types(self, codes: Numbers) -> Numbers:
+        found = np.searchsorted(self.bases, codes, side="right") - 1
+        return np.clip(found, 0, len(self.types) - 1)
+
+    def _type_numbers(self, codes: Numbers) -> Numbers:
+        """Give the place in the catalog of the type of each row."""
         types = np.array([self.reader.number(name) for name in self.types])
-        return (types[at] << _ORDINAL_BITS) + codes - self.bases[at]
+        return types[self._places_of_types(codes)]
 
     def ranks(self, codes: Numbers) -> Numbers:
         """Give numbers that sort rows by id, and NONE before all others."""
         if len(self.types) == 1:
-            return codes
+            return self.reader.entities(self.types[0]).ranks(codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
         ids = self.values("id", distinct, STRING)
-        order = np.lexsort((self.identities(distinct), _text_ranks(ids)))
+        order = np.lexsort((self._type_numbers(distinct), text_ranks(ids)))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return np.where(codes < 0, NONE, rank[inverse])
 
 
 @dataclass(frozen=True)
-class Reader:
-    """One snapshot as the engine reads it; what it derives is kept for all snapshots."""
+class Reader(ABC):
+    """One snapshot as the engine reads it."""
 
     snapshot: Snapshot
-    cache: Cache
-    _domains: dict[tuple[str, ...], Domain] = field(default_factory=dict, repr=False)
+    _domains: dict[tuple[str, ...], Domain] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def domain(self, kind: EntityType) -> Domain:
         """Give the rows that a variable of some types can stand for."""
@@ -131,6 +157,10 @@ class Reader:
         assert found is not None
         return found
 
+    def edge(self, name: str) -> EdgeType:
+        """Give an edge type of the catalog."""
+        return self.snapshot.catalog.edges[name]
+
     def table(self, name: str) -> Table:
         """Give the table of a type."""
         return self.snapshot.table(self.stored(name).identity)
@@ -143,110 +173,69 @@ class Reader:
         """Give the type of a column, if the type has it."""
         return self.stored(name).column(column)
 
-    def entities(self, name: str) -> Entities:
+    @property
+    @abstractmethod
+    def cache(self) -> Cache:
+        """Where derived state is kept for all snapshots."""
+
+    @property
+    @abstractmethod
+    def is_whole(self) -> bool:
+        """Whether whole tables are at hand, so that all rows can be gone through."""
+
+    @abstractmethod
+    def entities(self, name: str) -> Numbered:
         """Give the rows of a type, numbered."""
-        table = self.table(name)
-        return self.cache.get(("ids", *_key(table)), lambda: entities_of(table))
 
+    @abstractmethod
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
-        """Give a column of rows by their ordinals; few rows of a large table are read alone."""
-        stored_name = column_name(self.stored(name), column)
-        entities = self.entities(name)
-        if stored_name == "id":
-            return taken(entities.ids, ordinals)
-        table = self.table(name)
-        key = ("column", *_key(table), stored_name)
-        few = max(_LEAST_WHOLE, len(entities) // _FEW_OF)
-        if len(ordinals) >= few or len(entities) <= few or self.cache.peek(key) is not None:
-            whole = self.cache.get(key, lambda: _column(table, entities, stored_name))
-            return taken(whole.values, ordinals)
-        return self._singly(table, entities, stored_name, ordinals)
+        """Give a column of rows by their ordinals; null for NONE."""
 
-    def adjacency(
-        self, steps: tuple[Step, ...], source: Domain, target: Domain, *, edges: Domain | None
-    ) -> Adjacency:
-        """Give where steps lead from the rows of one domain to those of another.
+    @abstractmethod
+    def follow(
+        self,
+        steps: tuple[Step, ...],
+        source: Domain,
+        target: Domain,
+        codes: Numbers,
+        *,
+        edges: Domain | None = None,
+    ) -> Followed:
+        """Give where steps lead from some rows: every pair once, or every edge of a domain."""
 
-        With a domain of edges there is an entry for every edge, else one for every pair.
-        """
-        named = None if edges is None else edges.types
-        versions = tuple(_key(self.table(step.edge)) for step in steps)
-        nodes = tuple(_key(self.table(name)) for name in (*source.types, *target.types))
-        key = ("adjacency", steps, source.types, target.types, named, versions, nodes)
-        return self.cache.get(key, lambda: self._adjacency(steps, source, target, edges))
-
-    def links(self, name: str) -> Links:
-        """Give both ends of every edge of a type, as ordinals of its node types."""
-        edge = self.stored(name)
-        assert isinstance(edge, EdgeType)
-        table = self.table(name)
-        ends = [self.table(edge.source), self.table(edge.target)]
-        key = ("links", *_key(table), *_key(ends[0]), *_key(ends[1]))
-        nodes = self.entities(edge.source), self.entities(edge.target)
-        return self.cache.get(key, lambda: links_of(table, self.entities(name), *nodes))
-
-    def _adjacency(
-        self, steps: tuple[Step, ...], source: Domain, target: Domain, edges: Domain | None
-    ) -> Adjacency:
-        found = [part for step in steps for part in self._entries(step, source, target, edges)]
-        starts, ends, own = (
-            np.concatenate([part[at] for part in found]) if found else np.empty(0, np.int64)
-            for at in range(3)
-        )
-        if edges is None:
-            return pairs(starts, ends, len(source))
-        # An undirected step meets a self-loop from both its ends; it is one edge all the same.
-        once = np.unique(np.stack([starts, ends, own]), axis=1)
-        return by_edge(once[0], once[1], once[2], len(source))
-
-    def _entries(
-        self, step: Step, source: Domain, target: Domain, edges: Domain | None
-    ) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Give the codes of both ends, and of the edges, in each direction of a step."""
-        edge = self.stored(step.edge)
-        assert isinstance(edge, EdgeType)
-        links = self.links(step.edge)
-        base = 0 if edges is None else edges.base(step.edge)
-        own = np.arange(len(links.sources)) + base
-        forth = (edge.source, links.sources), (edge.target, links.targets)
-        ways = {Direction.OUT: [forth], Direction.IN: [forth[::-1]]}
-        ways[Direction.BOTH] = [forth, forth[::-1]]
-        for (start_type, starts), (end_type, ends) in ways[step.direction]:
-            if start_type in source.types and end_type in target.types:
-                yield starts + source.base(start_type), ends + target.base(end_type), own
-
-    def _singly(self, table: Table, entities: Entities, column: str, ordinals: Numbers) -> pa.Array:
-        distinct, inverse = np.unique(ordinals, return_inverse=True)
-        real = distinct[distinct >= 0]
-        found = rows_at(table, entities.addresses[real], [column])[column]
-        places = np.where(ordinals < 0, NONE, inverse - (len(distinct) - len(real)))
-        return taken(found.combine_chunks(), places)
+    @abstractmethod
+    def joins(
+        self,
+        steps: tuple[Step, ...],
+        source: Domain,
+        target: Domain,
+        starts: Numbers,
+        ends: Numbers,
+    ) -> "np.ndarray":
+        """Tell for pairs of rows whether a step leads from the one to the other."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    values: pa.Array
+class Way:
+    """One direction in which a step goes along the edges of a type."""
+
+    edge: EdgeType
+    backwards: bool
 
     @property
-    def nbytes(self) -> int:
-        return int(self.values.nbytes)
+    def start(self) -> str:
+        return self.edge.target if self.backwards else self.edge.source
+
+    @property
+    def end(self) -> str:
+        return self.edge.source if self.backwards else self.edge.target
 
 
-def taken(values: pa.Array, places: Numbers) -> pa.Array:
-    """Give the values at some places; null for NONE."""
-    missing = places < 0
-    return values.take(pa.array(places, mask=missing) if missing.any() else pa.array(places))
-
-
-def _column(table: Table, entities: Entities, name: str) -> _Column:
-    found = read_columns(table, [name])[name]
-    values = found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
-    return _Column(values.take(pa.array(entities.positions)))
-
-
-def _key(table: Table) -> tuple[str, str, int]:
-    return (table._tables.store.root, table.path, table.version)
-
-
-def _text_ranks(texts: pa.Array) -> Numbers:
-    return numbers(pc.rank(texts, tiebreaker="dense"))
+def ways(reader: Reader, steps: tuple[Step, ...], source: Domain, target: Domain) -> list[Way]:
+    """Give all ways that steps can go from the types of one domain to those of another."""
+    found = []
+    for step in steps:
+        edge = reader.edge(step.edge)
+        directions = {Direction.OUT: [False], Direction.IN: [True], Direction.BOTH: [False, True]}
+        found += [Way(edge, backwards) for backwards in directions[step.direction]]
+    return [way for way in found if way.start in source.types and way.end in target.types]

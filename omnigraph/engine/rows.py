@@ -1,16 +1,29 @@
 """Rows: the matches of a pattern so far: for each variable a column of codes, and a weight."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.topology import Numbers
+from omnigraph.engine.adjacency import identity
+from omnigraph.engine.entities import Numbers
 from omnigraph.errors import ResultOverflowError
 
 # A little less than I64 holds, because floats tell whether a count is larger.
 _MOST_COUNTED = 9_200_000_000_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A column that is computed from other rows, one for each, when it is needed."""
+
+    rows: "Rows"
+    make: "Callable[[Rows], pa.Array]"
+
+    def take(self, places: pa.Array) -> "Late":
+        """Give the column of the rows at some places."""
+        return Late(self.rows.take(places.to_numpy()), self.make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +36,17 @@ class Rows:
     count: int
     codes: Mapping[str, Numbers] = field(default_factory=dict)
     weights: Numbers | None = None
-    columns: Mapping[str, pa.Array] = field(default_factory=dict)
+    columns: Mapping[str, pa.Array | Late] = field(default_factory=dict)
+
+    def column(self, name: str) -> pa.Array:
+        """Give a computed column."""
+        found = self.columns[name]
+        return found.make(found.rows) if isinstance(found, Late) else found
 
     def take(self, places: Numbers) -> "Rows":
         """Give the rows at some places, in their order."""
+        if len(places) == self.count and places is identity(self.count):
+            return self
         at = pa.array(places)
         return Rows(
             len(places),
@@ -86,12 +106,6 @@ def total(counts: Numbers) -> int:
     if _most(counts) * len(counts) > _MOST_COUNTED:
         _check(counts.sum(dtype=np.float64))
     return int(counts.sum())
-
-
-def check_total(counts: Numbers, places: Numbers) -> None:
-    """Raise when the counts at some places add up to more than 64 bits hold."""
-    if _most(counts) * len(places) > _MOST_COUNTED:
-        total(counts[places])
 
 
 def _most(counts: Numbers) -> int:

@@ -9,6 +9,7 @@ from threading import Event
 import numpy as np
 
 from omnigraph.embedding import Task, embedder_for
+from omnigraph.engine.profile import Stopwatch
 from omnigraph.engine.reader import Domain, Reader
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
@@ -37,6 +38,7 @@ class Run:
     cancelled: Event = field(default_factory=Event)
     started: float = field(default_factory=time.monotonic)
     domains: dict[str, Domain] = field(default_factory=dict)
+    stopwatch: Stopwatch | None = None
 
     def bind(self, variable: str, kind: EntityType) -> Domain:
         """Give the domain of a variable, which is known from here on."""

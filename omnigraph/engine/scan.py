@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.entities import Numbers
+from omnigraph.engine.pushdown import condition
 from omnigraph.engine.rows import Rows
 from omnigraph.engine.run import Run
-from omnigraph.engine.topology import Numbers
+from omnigraph.engine.sparse import NeedsWhole, Sparse
 from omnigraph.engine.traverse import filtered
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import NodeScan, PointRead
@@ -18,7 +20,12 @@ from omnigraph.schema.values import Value
 def scanned(run: Run, scan: NodeScan) -> Numbers:
     """Give the codes of the nodes that a scan finds; its variable is bound from here on."""
     domain = run.bind(scan.variable, EntityType(EntityKind.NODE, scan.types))
-    codes = np.arange(len(domain)) if scan.point is None else _found(run, scan, scan.point)
+    if scan.point is not None:
+        codes = _found(run, scan, scan.point)
+    elif isinstance(run.reader, Sparse):
+        codes = np.concatenate([_narrowed(run, run.reader, scan, name) for name in scan.types])
+    else:
+        codes = domain.all()
     rows = Rows(len(codes), {scan.variable: codes})
     return filtered(run, rows, scan.filters).codes[scan.variable]
 
@@ -27,8 +34,18 @@ def crossed(run: Run, rows: Rows, scan: NodeScan) -> Rows:
     """Give every row with every node that a scan finds."""
     codes = scanned(run, scan)
     run.check(rows.count * len(codes), len(rows.codes) + 1)
+    if rows.count == 1:
+        return rows.take(np.zeros(len(codes), np.int64)).bind(scan.variable, codes)
     places = np.repeat(np.arange(rows.count), len(codes))
     return rows.take(places).bind(scan.variable, np.tile(codes, rows.count))
+
+
+def _narrowed(run: Run, reader: Sparse, scan: NodeScan, name: str) -> Numbers:
+    """Give the nodes of a type that the index of a column leaves to be looked at."""
+    where = condition(scan.filters, reader.stored(name), run.constant)
+    if where is None:
+        raise NeedsWhole
+    return reader.entities(name).where(where) + run.domains[scan.variable].base(name)
 
 
 def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:

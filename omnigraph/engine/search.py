@@ -1,47 +1,77 @@
 """Search: which rows match a text, and how rows rank by words, by meaning, or by both."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
+from omnigraph.engine.entities import Numbers
 from omnigraph.engine.reader import Domain
 from omnigraph.engine.rows import Rows
 from omnigraph.engine.run import Run
-from omnigraph.engine.topology import Numbers
+from omnigraph.engine.vectors import vectors_of
+from omnigraph.engine.vocabulary import vocabulary_of
+from omnigraph.engine.whole import whole
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
 from omnigraph.schema.values import Value
-from omnigraph.storage.reading import ADDRESS, SCORE, phrase_matches, word_matches
+from omnigraph.storage.reading import ADDRESS
+from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
 _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 DEFAULT_EDITS = 2
+# When this part of all rows has to be ranked, distances are computed for all of them.
+_FEW_OF = 20
 
 
 def matching(run: Run, match: TextMatch) -> _Mask:
     """Tell for every row of the field's domain whether its text matches; NONE does not."""
     domain, query = _domain(run, match.field), run.constant(match.query)
     found = np.zeros(len(domain) + 1, bool)
-    if not isinstance(query, str):
-        return found
-    edits = _edits(run, match)
-    for name in _types(run, match.field):
-        table = run.reader.table(name)
-        if match.function is TextFunction.MATCH_TEXT:
-            hits = [phrase_matches(table, match.field.property, query)]
-        else:
-            # With edits Lance compares words as they are given with stems, and would not find
-            # the very words that it finds without.
-            tried = sorted({0, edits})
-            hits = [word_matches(table, match.field.property, query, each) for each in tried]
-        for each in hits:
-            found[_codes(run, domain, name, each[ADDRESS].to_numpy())] = True
+    if isinstance(query, str):
+        for name in _types(run, match.field):
+            found[_matches(run, match, name, query) + domain.base(name)] = True
     return found
 
 
+def _matches(run: Run, match: TextMatch, name: str, query: str) -> Numbers:
+    """Give the ordinals of the rows of a type whose text matches."""
+    column = match.field.property
+    match match.function:
+        case TextFunction.SEARCH:
+            return _indexed(run, name, column, lambda index: index.words(query))[0]
+        case TextFunction.MATCH_TEXT:
+            return _indexed(run, name, column, lambda index: index.phrase(query))[0]
+        case TextFunction.FUZZY:
+            return _like(run, name, column, query, _edits(run, match))
+
+
+def _indexed(
+    run: Run, name: str, column: str, search: Callable[[TextIndex], pa.Table]
+) -> tuple[Numbers, pa.Table]:
+    """Search in the index of a column; gives the ordinals of what is found, and their scores."""
+    index = text_index(run.reader.table(name), column)
+    if index is None:
+        texts = whole(run.reader, name, column, index_in_memory)
+        found = search(texts.made)
+        return texts.ordinals[found[ADDRESS].to_numpy()], found
+    found = search(index)
+    return run.reader.entities(name).at(found[ADDRESS].to_numpy()), found
+
+
+def _like(run: Run, name: str, column: str, query: str, edits: int) -> Numbers:
+    """Give the ordinals of the rows with a word like one of the query."""
+    vocabulary = whole(run.reader, name, column, vocabulary_of)
+    places = [np.empty(0, np.int32)]
+    for word in dict.fromkeys(words_of(query)):
+        run.check(0)
+        places.append(vocabulary.made.like(word, edits))
+    return vocabulary.ordinals[np.concatenate(places)]
+
+
 def _edits(run: Run, match: TextMatch) -> int:
-    if match.function is not TextFunction.FUZZY:
-        return 0
     given = None if match.edits is None else run.constant(match.edits)
     return given if isinstance(given, int) else DEFAULT_EDITS
 
@@ -64,29 +94,26 @@ def _word_scores(run: Run, field: PropertyRef, query: Value | None, rows: Rows) 
     found = np.full(len(domain) + 1, np.nan)
     if isinstance(query, str):
         for name in _types(run, field):
-            hits = word_matches(run.reader.table(name), field.property, query, 0)
-            places = _codes(run, domain, name, hits[ADDRESS].to_numpy())
-            found[places] = hits[SCORE].to_numpy()
+            places, hits = _indexed(run, name, field.property, lambda index: index.words(query))
+            found[places + domain.base(name)] = hits[SCORE].to_numpy()
     return found[codes]
 
 
 def _distances(run: Run, field: PropertyRef, query: Value | None, rows: Rows) -> _Scores:
     """Give the cosine distance of each row's vector to the one asked for."""
-    codes = rows.codes[_variable(field)]
+    domain, codes = _domain(run, field), rows.codes[_variable(field)]
     if query is None:
         return np.full(len(codes), np.nan)
-    distinct, inverse = np.unique(codes, return_inverse=True)
-    vectors = _domain(run, field).values(field.property, distinct, field.type)
     wanted = run.vector(field, query)
-    present = np.asarray(vectors.is_valid(), bool)
-    matrix = vectors.drop_null().flatten().to_numpy().reshape(-1, len(wanted))
-    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-    lengths *= np.linalg.norm(wanted)
-    found = np.full(len(distinct), np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # The product of BLAS differs with the place of a row, so equal vectors would not tie.
-        found[present] = 1.0 - np.einsum("ij,j->i", matrix, wanted, dtype=np.float64) / lengths
-    return found[inverse]
+    if not run.reader.is_whole or len(codes) * _FEW_OF < len(domain):
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        few = vectors_of(domain.values(field.property, distinct, field.type))
+        return few.distances(wanted)[inverse]
+    found = np.full(len(domain) + 1, np.nan)
+    for name in _types(run, field):
+        vectors = whole(run.reader, name, field.property, vectors_of)
+        found[vectors.ordinals + domain.base(name)] = vectors.made.distances(wanted)
+    return found[codes]
 
 
 def _fused(run: Run, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Rows) -> _Scores:
@@ -110,13 +137,24 @@ def _ranks(values: _Scores, codes: Numbers, domain: Domain) -> Numbers:
 
     The smallest value comes first, and of equal ones the smallest id.
     """
+    if (np.diff(codes) > 0).all():
+        return _places(values, domain.ranks(codes))
     distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    value = values[first]
-    order = np.lexsort((domain.ranks(distinct), value))
-    order = order[~np.isnan(value[order])]
-    ranks = np.zeros(len(distinct), np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
-    return ranks[inverse]
+    return _places(values[first], domain.ranks(distinct))[inverse]
+
+
+def _places(values: _Scores, ids: Numbers) -> Numbers:
+    """Give the place of each value in their order, from 1; 0 for NaN."""
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known])]
+    same = values[order[1:]] == values[order[:-1]]
+    # Sorting by two keys takes much longer, so only equal values are.
+    tied = np.append(same, False) | np.append(False, same) if len(order) else same
+    among = order[tied]
+    order[tied] = among[np.lexsort((ids[among], values[among]))]
+    places = np.zeros(len(values), np.int64)
+    places[order] = np.arange(1, len(known) + 1)
+    return places
 
 
 def _domain(run: Run, field: PropertyRef) -> Domain:
@@ -132,7 +170,3 @@ def _types(run: Run, field: PropertyRef) -> list[str]:
 def _variable(field: PropertyRef) -> str:
     assert field.variable is not None
     return field.variable
-
-
-def _codes(run: Run, domain: Domain, name: str, addresses: "np.ndarray") -> Numbers:
-    return run.reader.entities(name).at(addresses) + domain.base(name)

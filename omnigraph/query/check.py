@@ -16,7 +16,7 @@ from omnigraph.query.checked import (
     ParamDecl,
     RowCount,
 )
-from omnigraph.query.comparing import type_of
+from omnigraph.query.comparing import common_type, type_of
 from omnigraph.query.expr import (
     Aggregate,
     Bm25,
@@ -139,9 +139,8 @@ class _ReadChecker:
             names.add(name)
             if expr is None:
                 continue
-            if isinstance(expr, ListOf) and expr.item is None:
-                message = "an empty list has no type"
-                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, message)
+            if isinstance(expr, ListOf) and common_type(expr.items) is None:
+                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, _untyped(expr))
                 continue
             columns.append(Column(name, expr))
             if projection.alias is not None:
@@ -276,6 +275,14 @@ def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) ->
     if isinstance(node, VariableRef | Bm25 | Nearest | Rrf):
         return False
     return all(_reads_only(child, keys, aggregates=aggregates) for child in children(node))
+
+
+def _untyped(members: ListOf) -> str:
+    """Say why a list has no type."""
+    if not members.items:
+        return "an empty list has no type"
+    kinds = " and ".join(dict.fromkeys(str(item.type) for item in members.items))
+    return f"no type holds all of these {kinds} values as they are"
 
 
 def _column_name(projection: ast.Projection) -> str:

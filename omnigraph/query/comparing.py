@@ -1,11 +1,14 @@
 """Comparing: which types can stand on the two sides of an operator."""
 
+from collections.abc import Sequence
+
 from omnigraph.errors import Code
 from omnigraph.query.ast import Operator
 from omnigraph.query.expr import Constant, EntityType, Expr, ListOf, ParamRef
 from omnigraph.schema.types import (
     F32,
     F64,
+    FLOATS,
     I32,
     I64,
     STRING,
@@ -85,7 +88,8 @@ def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
 def as_wide(one: Expr, other: Expr) -> Expr:
     """Give a number written in the query as wide as the F32 it is compared with.
 
-    `0.1` would equal no F32 otherwise, because none of them is 0.1 to 64 bits.
+    `0.1` would equal no F32 otherwise, because none of them is 0.1 to 64 bits. A whole number
+    says exactly what is meant, so one that no F32 is stays as it is.
     """
     if type_of(other) not in (F32, ListType(Scalar.F32)):
         return one
@@ -94,12 +98,32 @@ def as_wide(one: Expr, other: Expr) -> Expr:
         return ListOf(
             tuple(each for each in items if isinstance(each, Constant | ParamRef)), one.item
         )
-    if isinstance(one, Constant) and is_number(one.type):
-        try:
-            return Constant(coerce(one.value, F32), F32)
-        except BadValue:
-            return one
-    return one
+    if not isinstance(one, Constant) or not is_number(one.type):
+        return one
+    try:
+        narrow = coerce(one.value, F32)
+    except BadValue:
+        return one
+    return Constant(narrow, F32) if isinstance(one.value, float) or narrow == one.value else one
+
+
+def common_type(items: Sequence[Constant | ParamRef]) -> ValueType | None:
+    """Give the type that holds every item of a list unchanged, or None when no type does."""
+    kinds = {item.type for item in items}
+    if len(kinds) < 2:
+        return next(iter(kinds), None)
+    wide = (F64,) if kinds & FLOATS else (I64, U64)
+    return next((kind for kind in wide if all(_holds(kind, item) for item in items)), None)
+
+
+def _holds(kind: ScalarType, item: Constant | ParamRef) -> bool:
+    """Tell whether a type of numbers holds a value, or every value of a parameter."""
+    if isinstance(item, ParamRef):
+        return item.type == kind or assignable(item.type, kind)
+    try:
+        return bool(coerce(item.value, kind) == item.value)
+    except BadValue:
+        return False
 
 
 def assignable(source: ValueType, target: ValueType) -> bool:

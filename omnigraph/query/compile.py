@@ -1,5 +1,8 @@
 """Compile: `.gq` text to plans in one call."""
 
+from dataclasses import dataclass, field
+from functools import lru_cache
+
 from omnigraph.errors import Code, QueryError, QueryNotFoundError
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
@@ -20,6 +23,20 @@ def compile_query(text: str | Source, catalog: Catalog, name: str | None = None)
     problems = Problems()
     query = _named(read_queries(source, problems), source, name, problems)
     return plan_query(_checked(query, catalog, source, problems), catalog)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """An accepted schema; equal digests stand for equal catalogs."""
+
+    digest: str
+    catalog: Catalog = field(compare=False, repr=False)
+
+
+@lru_cache(maxsize=256)
+def compiled(text: str | Source, schema: Schema, name: str | None) -> Plan:
+    """Give the plan of one query as `compile_query` does; those asked for last are kept."""
+    return compile_query(text, schema.catalog, name)
 
 
 def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:

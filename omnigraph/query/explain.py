@@ -37,6 +37,11 @@ def explain_json(query: plan.Plan) -> dict[str, Json]:
     return encoded
 
 
+def operator_text(operator: plan.Operator) -> str:
+    """Give one operator as its line in the text of a plan."""
+    return _line(*_operator(operator))
+
+
 def predicate_text(node: expr.Predicate) -> str:
     """Give a typed predicate in the words of the language."""
     match node:
@@ -108,7 +113,7 @@ def _variable(name: str) -> str:
 def _operators(operators: Iterable[plan.Operator]) -> list[str]:
     lines = []
     for operator in operators:
-        lines.append(_line(*_operator(operator)))
+        lines.append(operator_text(operator))
         if isinstance(operator, plan.AntiJoin | plan.Optional):
             lines += [f"  {line}" for line in _operators(operator.inner)]
     return lines

@@ -11,6 +11,7 @@ from omnigraph.query import ast, expr
 from omnigraph.query.checked import Bound
 from omnigraph.query.comparing import (
     as_wide,
+    common_type,
     compatible,
     enum_outsider,
     integer_type,
@@ -380,9 +381,8 @@ def constant(value: Scalar) -> expr.Constant:
 
 
 def list_of(items: list[expr.Constant | expr.ParamRef]) -> expr.ListOf:
-    """Give the list of items of one kind; with a float among integers it is a list of floats."""
-    kinds = [item.type for item in items]
-    kind = F64 if F64 in kinds else kinds[0] if kinds else None
+    """Give the list of items of one kind; numbers that no type holds all can only be compared."""
+    kind = common_type(items) or (F64 if items else None)
     assert kind is None or isinstance(kind, ScalarType)
     return expr.ListOf(tuple(items), None if kind is None else kind.scalar)
 

@@ -1,7 +1,8 @@
 """Params: binds what JSON or Python gives to the parameters that a query declares."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 
 from omnigraph.errors import Code, ParamsError
 from omnigraph.query.expr import ParamRef, Rrf, TextMatch
@@ -58,13 +59,32 @@ def _check_bounds(plan: Plan, bound: Mapping[str, Value | None], problems: Probl
     """Report numbers that are too small or too large for what the query does with them."""
     if not any(is_integer(param.type.type) for param in plan.params):
         return
-    for param, what, least, most in _counts(plan):
+    for param, what, least, most in _counted(_Same(plan)):
         value = bound.get(param.name)
         if isinstance(value, int) and not least <= value <= most:
             message = f"'${param.name}' is used as {what} and has to be {least} or more"
             if value > most:
                 message = f"'${param.name}' is used as {what} and has to be {most} or less"
             problems.report(Code.PARAM_BOUND, None, message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A plan that is equal to itself only, so that it need not be compared part by part."""
+
+    plan: Plan
+
+    def __hash__(self) -> int:
+        return id(self.plan)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.plan is other.plan
+
+
+@lru_cache(maxsize=256)
+def _counted(same: _Same) -> tuple[tuple[ParamRef, str, int, int], ...]:
+    """Give every parameter of a plan that counts something."""
+    return tuple(_counts(same.plan))
 
 
 def _counts(node: object) -> Iterator[tuple[ParamRef, str, int, int]]:

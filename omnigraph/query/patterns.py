@@ -9,7 +9,7 @@ from typing import TypeAlias
 from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import Bound, Link, Pattern
-from omnigraph.query.expr import Predicate, variables
+from omnigraph.query.expr import NullTest, Predicate, VariableRef, variables
 from omnigraph.query.expressions import Expressions
 from omnigraph.query.infer import Inference, edge_variable, node_variable
 from omnigraph.schema.catalog import Catalog
@@ -46,7 +46,7 @@ class Patterns:
             for clause in clauses
             if isinstance(clause, ast.OptionalMatch)
         ]
-        filters = self._filters(clauses, scope)
+        filters = [*_present(bindings, outer), *self._filters(clauses, scope)]
         negations = [
             self._negation(clause, scope) for clause in clauses if isinstance(clause, ast.Negation)
         ]
@@ -321,6 +321,14 @@ def _clashes(
     if outer is None or not outer.type.types:
         return False
     return not outer.is_node or (outer.interface, outer.type.types) != (interface, types)
+
+
+def _present(bindings: list[ast.Binding], outer: Scope) -> Iterator[Predicate]:
+    """Give the tests that nodes are there which an optional block around may have left null."""
+    for name in dict.fromkeys(binding.variable.name for binding in bindings):
+        bound = outer.get(name)
+        if bound is not None and bound.is_node and bound.optional:
+            yield NullTest(VariableRef(name, bound.type), negated=True)
 
 
 def _bound_in(bindings: list[ast.Binding], traversals: list[ast.Traversal]) -> list[ast.Variable]:

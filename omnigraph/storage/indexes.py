@@ -73,8 +73,8 @@ def indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
     return tuple(specs)
 
 
-def create_empty(dataset: lance.LanceDataset, spec: IndexSpec) -> None:
-    """Make an index on an empty table; this is what pins the tokenizer."""
+def create_index(dataset: lance.LanceDataset, spec: IndexSpec) -> None:
+    """Make an index of all rows; on an empty table this is what pins the tokenizer."""
     options = TOKENIZER if spec.kind is IndexKind.TEXT else {}
     dataset.create_scalar_index(spec.column, spec.kind.value, name=spec.name, **options)
 
@@ -139,9 +139,16 @@ def _joined_rows(kind: str, segments: int) -> int:
 def _few(rows: list[int]) -> bool:
     """Tell whether fragments are so few and small that reading them costs less than a segment.
 
-    Only for BTREE: a text index finds misspelt words in covered rows alone.
+    Only for BTREE: words are sought in an index that has all rows.
     """
     return len(rows) <= MOST_UNCOVERED and sum(rows) < MOST_UNCOVERED_ROWS
+
+
+def covers(dataset: lance.LanceDataset, spec: IndexSpec) -> bool:
+    """Tell whether a table has an index, and all its rows are in it."""
+    living = {each.fragment_id for each in dataset.get_fragments()}
+    segments = _segments(dataset, living).get((spec.name, spec.column, spec.kind.value))
+    return segments is not None and living == {each for _, had in segments for each in had}
 
 
 def segment_folders(dataset: lance.LanceDataset) -> set[str]:

@@ -7,6 +7,7 @@ SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"
 ASIDE = "_aside"
 EMBEDDINGS = "_embeddings"
+TOPOLOGY = "_topology"
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
 

@@ -23,7 +23,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.durable import sync
 from omnigraph.storage.failures import Rejected, reported
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
-from omnigraph.storage.indexes import IndexSpec, create_empty, segment_folders, segments_for_new
+from omnigraph.storage.indexes import IndexSpec, create_index, segment_folders, segments_for_new
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 
@@ -65,11 +65,25 @@ class Table:
     def schema(self) -> pa.Schema:
         return self.dataset.schema
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What stands for the content of this version, and never for another."""
+        return self._tables.store.root, self.path, self.version
+
     @cached_property
     def metadata(self) -> Mapping[str, str]:
         """The keys that `set_keys` wrote, as of this version."""
         found: dict[str, str] = self.dataset.metadata
         return found
+
+    @cached_property
+    def takes_conditions(self) -> bool:
+        """Whether Lance takes typed conditions on this table."""
+        return takes_conditions(self.schema)
+
+    def at(self, version: int) -> "Table":
+        """Give another version of the table."""
+        return self._tables.open(self.path, version)
 
     def count(self) -> int:
         """Give the number of rows."""
@@ -386,7 +400,7 @@ class Tables:
             if not missing:
                 return table
             with suppress(Rejected), reported(f"cannot index {table.path}"):
-                create_empty(self.private(table), missing[0])
+                create_index(self.private(table), missing[0])
                 reached("index created")
             found = self.newest(table.path)
             assert found is not None

@@ -338,8 +338,7 @@ class _Group:
             case Now():
                 return self.oracle.now
             case ListOf(items, _):
-                found = (self.value(item) for item in items)
-                return tuple(each for each in found if each is not None)
+                return tuple(self.value(item) for item in items)
             case VariableRef(variable, _):
                 return self.rows[0][variable]
             case PropertyRef(variable, name, _):
@@ -439,4 +438,6 @@ def _member(item: object, members: tuple[object, ...] | None) -> Truth:
         return None
     if not members:
         return False
-    return None if item is None else item in members
+    if item is not None and item in members:
+        return True
+    return None if item is None or None in members else False

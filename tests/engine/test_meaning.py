@@ -145,7 +145,89 @@ def test_numbers_of_a_list_are_compared_each_as_it_is(tmp_path: Path) -> None:
     assert among("score", "[0, 1]") == []
 
 
+def test_a_whole_number_equals_only_the_f32_that_is_just_that_number(tmp_path: Path) -> None:
+    lines = [person("a", ratio=2.0**24), person("b", ratio=0.1)]
+    graph = made(tmp_path, SCHEMA, *lines)
+
+    def having(test: str) -> list[object]:
+        return column(graph, f"match {{ $p: Person  $p.ratio {test} }} return {{ $p.slug }}")
+
+    assert having("= 16777216") == having("in [16777216, 5]") == ["a"]
+    assert having("= 16777217") == having("in [16777217]") == having("in [16777217, 5]") == []
+    assert having("< 16777217") == having("!= 16777217") == ["a", "b"]
+    assert having(">= 16777217") == []
+    assert having("= 0.1") == having("in [0.1]") == ["b"]
+
+
+def test_a_list_has_the_type_that_holds_all_its_numbers(people: Graph) -> None:
+    def shown(items: str) -> object:
+        body = f"match {{ $p: Person }} return {{ {items} as xs }} limit 1"
+        (found,) = column(people, body, "$f: F32, $n: I32", f=0.5, n=3)
+        return found
+
+    assert shown("[1, $f]") == [1.0, 0.5]
+    assert shown("[$n, $f]") == [3.0, 0.5]
+    assert shown("[$n, 4294967296]") == [3, 2**32]
+    assert shown("[1, 18446744073709551615]") == [1, 2**64 - 1]
+
+
+@pytest.mark.parametrize(
+    "items",
+    ["[-1, 18446744073709551615]", "[9007199254740993, 0.5]", "[$big, 0.5]", "[$huge, $big]"],
+)
+def test_a_list_of_numbers_that_no_type_holds_is_compared_but_not_shown(
+    numbers: Graph, items: str
+) -> None:
+    head, given = "$big: I64, $huge: U64", {"big": -1, "huge": 2**64 - 1}
+    with pytest.raises(QueryError) as refused:
+        rows(numbers, f"match {{ $p: Person }} return {{ {items} as xs }}", head, **given)
+    assert refused.value.problems[0].code is Code.TYPE_MISMATCH
+
+    among = f"match {{ $p: Person  $p.big in {items} or $p.huge in {items} }} return {{ $p.slug }}"
+    expected = {"[-1, 18446744073709551615]": ["a", "c"], "[$huge, $big]": ["a", "c"]}
+    expected |= {"[9007199254740993, 0.5]": ["a"], "[$big, 0.5]": ["c"]}
+    assert column(numbers, among, head, **given) == expected[items]
+
+
 # Null
+
+
+def test_a_null_in_a_list_leaves_open_whether_another_value_is_in_it(people: Graph) -> None:
+    def having(test: str, **given: object) -> list[object]:
+        body = f"match {{ $p: Person  {test} }} return {{ $p.slug }}"
+        return column(people, body, "$a: I32?, $b: I64?", **given)
+
+    assert having("$p.age in [$a, 40]", a=30) == ["ann", "ben"]
+    assert having("$p.age in [$a, 40]") == having("$p.age in [$b, 40]") == ["ben"]
+    assert having("not $p.age in [$a, 40]", a=30) == ["dan"]
+    assert having("not $p.age in [$a, 40]") == having("not $p.age in [$b, 40]") == []
+    assert having("not $p.age in [$a]") == having("[$a] contains $p.age") == []
+
+
+def test_a_null_in_a_list_is_shown(people: Graph) -> None:
+    body = "match { $p: Person } return { [$a, 40] as xs } limit 1"
+
+    assert column(people, body, "$a: I32?") == [[None, 40]]
+    assert column(people, body, "$a: I32?", a=1) == [[1, 40]]
+
+
+def test_a_variable_that_is_null_is_no_node_of_its_type(people: Graph) -> None:
+    homeless = (
+        "match { $p: Person  optional { $p livesIn $c }  not { $c: City } } return { $p.slug }"
+    )
+    assert column(people, homeless) == ["ben", "dan"]
+    named = """
+        match { $p: Person  optional { $p livesIn $c }  optional { $c: City  $d: City } }
+        return { $p.slug as p, $d.slug as d }
+    """
+    assert rows(people, named) == [
+        ("ann", "ann"),
+        ("ann", "oslo"),
+        ("ben", None),
+        ("cat", "ann"),
+        ("cat", "oslo"),
+        ("dan", None),
+    ]
 
 
 def test_a_comparison_with_null_is_not_true_and_neither_is_its_negation(people: Graph) -> None:

@@ -8,14 +8,15 @@ import pytest
 from lance import LanceOperation
 from lance.dataset import Index
 
-from omnigraph.engine import order, reader
-from omnigraph.engine.cache import Cache
+from omnigraph.engine import dense, order, topology
+from omnigraph.engine.road import Road
 from omnigraph.engine.run import Budget
+from omnigraph.engine.topology import Topology
 from omnigraph.graph import Graph, View
 from omnigraph.graph import open as open_graph
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Delete, Made, TableWrite
-from tests.engine.trial import try_queries
+from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.sample import write
 
@@ -39,7 +40,7 @@ def test_what_is_done_for_large_tables_changes_no_answer(
 ) -> None:
     world = random_world(Random(seed))
     graph = world.graph(tmp_path / "g")
-    monkeypatch.setattr(reader, "_LEAST_WHOLE", 4)
+    monkeypatch.setattr(dense, "_LEAST_WHOLE", 4)
     monkeypatch.setattr(order, "_LEAST_CUT", 0)
 
     check(world, cold(graph), seed)
@@ -80,6 +81,62 @@ def test_small_writes_deletions_and_folds_change_no_answer(seed: int, tmp_path: 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_what_was_derived_is_extended_by_small_commits_and_not_made_anew(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    graph = world.graph(tmp_path / "g")
+    for name in (*world.catalog.nodes, *world.catalog.edges):
+        stored = world.catalog.stored(name)
+        assert stored is not None
+        graph._topology.entities(graph.snapshot().table(stored.identity))
+    monkeypatch.setattr(topology, "_base", unexpected)
+
+    for round_ in range(3):
+        fewer = world.thinned(random)
+        remove(graph, world, fewer)
+        check(fewer, graph.at(), seed + round_)
+        load_rest(graph, world, fewer)
+        check(world, graph.at(), seed + round_)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_fresh_process_answers_from_what_an_earlier_one_left(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    graph = world.graph(tmp_path / "g")
+    monkeypatch.setattr(topology, "_LEAST_SHELVED", 0)
+    check(world, graph.at(), seed)
+    fewer = world.thinned(random)
+
+    monkeypatch.setattr(topology, "_LEAST_SHELVED", 10**9)
+    check(world, open_graph(graph.uri, read_only=True).at(), seed)
+    remove(graph, world, fewer)
+    check(fewer, open_graph(graph.uri, read_only=True).at(), seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_damaged_files_beside_the_graph_change_no_answer(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = random_world(Random(seed))
+    graph = world.graph(tmp_path / "g")
+    monkeypatch.setattr(topology, "_LEAST_SHELVED", 0)
+    check(world, graph.at(), seed)
+    files = sorted((tmp_path / "g" / "_topology").iterdir())
+    for number, file in enumerate(files):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) * (number % 4) // 4])
+
+    check(world, open_graph(graph.uri).at(), seed)
+
+    assert files
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_graph_without_its_indexes_answers_the_same(seed: int, tmp_path: Path) -> None:
     world = random_world(Random(seed))
     graph = world.graph(tmp_path / "g")
@@ -95,6 +152,42 @@ def test_a_graph_without_its_indexes_answers_the_same(seed: int, tmp_path: Path)
     check(world, graph.at(), seed)
 
 
+@pytest.mark.parametrize("seed", range(1_000, 1_012))
+def test_looking_rows_up_by_index_changes_no_answer(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = random_world(Random(seed))
+    graph = world.graph(tmp_path / "g")
+    taken = by_index(monkeypatch)
+
+    check(world, graph.at(), seed)
+
+    assert taken.count(Road.INDEX) > QUERIES // 8
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_looking_rows_up_without_indexes_changes_no_answer(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = random_world(Random(seed))
+    graph = world.graph(tmp_path / "g")
+    snapshot = graph.snapshot()
+    write(
+        graph,
+        {key: (Made(without_indexes(snapshot.table(key))),) for key in snapshot.commit.tables},
+    )
+    taken = by_index(monkeypatch)
+
+    check(world, graph.at(), seed)
+
+    assert taken.count(Road.INDEX) > QUERIES // 8
+
+
+def unexpected(*_: object) -> None:
+    """Fail, because this should not be called."""
+    pytest.fail("the rows of a table were numbered anew")
+
+
 def check(world: World, view: View, seed: int) -> None:
     """Fail unless random queries give what the oracle gives."""
     assert try_queries(world, view, Random(seed), QUERIES).run == QUERIES
@@ -102,7 +195,7 @@ def check(world: World, view: View, seed: int) -> None:
 
 def cold(graph: Graph) -> View:
     """Give the graph with a cache that has room for one thing."""
-    return View(graph.snapshot(), Cache(0), Budget())
+    return View(graph.snapshot(), Topology(0), Budget())
 
 
 def load_rest(graph: Graph, world: World, known: World) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from omnigraph.embedding import Task
 from omnigraph.embedding.mock import MockEmbedder
+from omnigraph.engine.road import Road
 from omnigraph.errors import ParamsError, QueryError
 from omnigraph.graph import Graph
 from omnigraph.versioning.writes import Delete
 from tests.engine.asking import column, made, pairs, rows
+from tests.engine.trial import by_index
 from tests.pipeline.loads import edge, node, text
 from tests.sample import write
 
@@ -75,6 +77,13 @@ def docs(tmp_path: Path) -> Graph:
     )
 
 
+@pytest.fixture
+def twice(tmp_path: Path) -> Graph:
+    """Documents with the same text in a property that has an index and in one that has none."""
+    lines = [doc(slug, text=words, plain=words) for slug, words in TEXTS.items()]
+    return made(tmp_path, SCHEMA, *lines)
+
+
 def found(graph: Graph, predicate: str) -> str:
     """Give the slugs of the documents for which a predicate is true, as one word."""
     body = f"match {{ $d: Doc  {predicate} }} return {{ $d.slug }}"
@@ -128,38 +137,71 @@ def test_match_text_finds_the_words_of_a_phrase_one_after_the_other(
     ("query", "slugs"),
     [
         ('"foxx"', "adf"),
-        ('"fox", 0', "adf"),
+        ('"fox", 0', "af"),
+        ('"FOX", 0', "af"),
         ('"fx", 0', ""),
-        ('"fx", 1', "adf"),
+        ('"fx", 1', "af"),
         ('"quikc", 1', ""),
-        ('"quikc", 2', "abd"),
-        ('"slep", 1', "c"),
+        ('"quikc", 2', "ab"),
+        ('"slep", 1', ""),
+        ('"slep", 2', "c"),
         ('"running"', "bd"),
-        ('"foxes", 1', "adf"),
+        ('"foxes", 1', "d"),
+        ('"CAFE nave", 1', "g"),
+        ('"zebra lzy"', "c"),
         ('"zebra"', ""),
+        ('"quick", 10', "abcdfg"),
         ('""', ""),
+        ('"?!"', ""),
     ],
 )
 def test_fuzzy_finds_words_within_so_many_edits(docs: Graph, query: str, slugs: str) -> None:
     assert found(docs, f"fuzzy($d.text, {query})") == slugs
 
 
-@pytest.mark.xfail(
-    strict=True, reason="with edits, Lance compares the words of the query with stems"
-)
 @pytest.mark.parametrize(("query", "slugs"), [("runing", "bd"), ("lzy", "c")])
 def test_fuzzy_compares_words_and_not_their_stems(docs: Graph, query: str, slugs: str) -> None:
     assert found(docs, f'fuzzy($d.text, "{query}", 1)') == slugs
 
 
-@pytest.mark.xfail(
-    strict=True, reason="without an index Lance neither stems nor finds misspelt words"
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        'search($d.%s, "fox")',
+        'search($d.%s, "FOXES cafe")',
+        'match_text($d.%s, "quick brown")',
+        'fuzzy($d.%s, "runing", 1)',
+        'not search($d.%s, "the")',
+        'search($d.%s, "")',
+    ],
 )
-def test_a_text_without_an_index_is_searched_in_the_same_way(docs: Graph) -> None:
-    docs.load(text(doc("p", plain="running foxes"), doc("q", plain="a fox")), engine="inline")
+def test_a_text_without_an_index_is_searched_in_the_same_way(twice: Graph, predicate: str) -> None:
+    assert found(twice, predicate % "plain") == found(twice, predicate % "text")
 
-    assert found(docs, 'search($d.plain, "fox")') == "pq"
-    assert found(docs, 'fuzzy($d.plain, "fx")') == "pq"
+
+def test_a_text_without_an_index_has_the_same_scores(twice: Graph) -> None:
+    body = 'match { $d: Doc } return { $d.slug, bm25($d.%s, "fox run") as s } order { s desc }'
+
+    assert rows(twice, body % "plain") == rows(twice, body % "text")
+    assert len(rows(twice, body % "plain")) == 4
+
+
+def test_a_text_without_an_index_is_searched_as_it_is_now(twice: Graph) -> None:
+    assert found(twice, 'search($d.plain, "fox")') == "adf"
+    lines = [doc("a", plain="a dog"), doc("h", plain="Foxes")]
+    twice.load(text(*lines), mode="merge", engine="inline")
+    write(twice, {"node:Doc": (Delete(pa.array(["f"])),)})
+
+    assert found(twice, 'search($d.plain, "fox")') == "dh"
+    assert found(twice, 'fuzzy($d.plain, "fox", 2)') == "acdh"
+    assert found(twice, 'search($d.id, "a h")') == "ah"
+
+
+def test_texts_of_a_table_without_rows_are_searched_too(tmp_path: Path) -> None:
+    graph = made(tmp_path, SCHEMA)
+
+    for predicate in ('search($d.plain, "fox")', 'fuzzy($d.text, "fox")', 'search($d.text, "a")'):
+        assert found(graph, predicate) == ""
 
 
 def test_text_predicates_are_combined_like_any_other(docs: Graph) -> None:
@@ -357,6 +399,49 @@ def test_equal_vectors_are_equally_far_and_ordered_by_id(tmp_path: Path) -> None
 
     assert [slug for slug, _ in found] == slugs
     assert len({far for _, far in found}) == 1
+
+
+def test_the_distance_of_a_vector_does_not_depend_on_the_other_rows(tmp_path: Path) -> None:
+    schema = "node Doc { slug: String @key  part: I32  point: Vector(100)? }"
+    points = np.random.default_rng(4).normal(size=(300, 100)).astype(np.float32)
+    lines = [doc(f"d{at:03}", part=at % 60, point=p.tolist()) for at, p in enumerate(points)]
+    graph = made(tmp_path, schema, *lines)
+    shown = "return { $d.slug, nearest($d.point, $v) as far } limit 300"
+    wanted = {"v": points[0].tolist()}
+
+    every = pairs(graph, f"match {{ $d: Doc }} {shown}", "$v: Vector(100)", **wanted)
+
+    assert len(every) == 300
+    for part in range(0, 60, 7):
+        few = f"match {{ $d: Doc {{ part: {part} }} }} {shown}"
+        found = pairs(graph, few, "$v: Vector(100)", **wanted)
+        assert len(found) == 5
+        assert all(every[slug] == far for slug, far in found.items())
+
+
+def test_rows_that_are_looked_up_are_as_far_as_in_whole_tables(
+    docs: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """
+        match { $d: Doc { slug: "b" }  $d cites $e }
+        return { $e.slug, nearest($e.point, [1.0, 0.5, 0.0]) as far } limit 9
+    """
+    whole = rows(docs, body)
+
+    roads = by_index(monkeypatch)
+
+    assert rows(docs, body) == whole
+    assert roads == [Road.INDEX]
+
+
+def test_vectors_of_extreme_length_have_a_distance_like_all_others(tmp_path: Path) -> None:
+    points = {"a": [3e38, 3e38, 0.0], "b": [1e-38, 0.0, 0.0], "c": [0.0, 3e38, 0.0]}
+    graph = made(tmp_path, SCHEMA, *(doc(slug, point=point) for slug, point in points.items()))
+    body = "match { $d: Doc } return { $d.slug, nearest($d.point, $v) as far } limit 9"
+
+    for scale in (1e-38, 1.0, 3e38):
+        found = pairs(graph, body, "$v: Vector(3)", v=[scale, 0.0, 0.0])
+        assert found == pytest.approx({"a": 1 - math.sqrt(0.5), "b": 0.0, "c": 1.0}, abs=1e-6)
 
 
 def test_a_vector_of_another_length_is_refused_before_anything_is_read(docs: Graph) -> None:

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
+import pyarrow.compute as pc
+import pytest
+
+from omnigraph.engine import answer, scan
+from omnigraph.engine.road import Choice, Road
 from omnigraph.errors import OmniGraphError, QueryError, ResultOverflowError
 from omnigraph.graph import View
 from omnigraph.query.check import check_query
@@ -140,3 +146,19 @@ def _equal(one: object, other: object) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     return bool(one == other)
+
+
+def by_index(monkeypatch: pytest.MonkeyPatch) -> list[Road]:
+    """Let every query look its rows up if it can; gives the roads that are then taken."""
+    taken: list[Road] = []
+    answered = answer._answered
+
+    def noted(*given: Any) -> answer.Answer:
+        found = answered(*given)
+        taken.append(found.road)
+        return found
+
+    monkeypatch.setattr(answer, "choose", lambda *_: Choice(Road.INDEX, 0, 0))
+    monkeypatch.setattr(answer, "_answered", noted)
+    monkeypatch.setattr(scan, "condition", lambda *_: pc.field("id").is_valid())
+    return taken

@@ -1,0 +1,69 @@
+"""Systems: OmniGraph, Ladybug and DuckDB with the same graph, each behind the same method.
+
+Nothing but the system itself is imported, so that a new process can be timed from its start.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from bench.questions import Question
+
+Answer = list[tuple[object, ...]]
+
+
+class System(Protocol):
+    """Something that answers questions about the social graph."""
+
+    def ask(self, question: Question) -> Answer:
+        """Give the rows of the answer, from the text of the question."""
+
+
+class OmniGraph:
+    """The graph as OmniGraph has it."""
+
+    def __init__(self, root: Path) -> None:
+        import omnigraph
+
+        self.graph = omnigraph.open(root, durable=False)
+
+    def ask(self, question: Question) -> Answer:
+        """Give the rows of the answer."""
+        found = self.graph.query(question.gq, **question.params)
+        return [tuple(row.values()) for row in found.to_dicts()]
+
+
+class Ladybug:
+    """The graph as node and relation tables of Ladybug, with a primary key for every node."""
+
+    def __init__(self, root: Path) -> None:
+        import ladybug
+
+        self.connection = ladybug.Connection(ladybug.Database(str(root)))
+
+    def ask(self, question: Question) -> Answer:
+        """Give the rows of the answer."""
+        found = self.connection.execute(question.cypher, dict(question.params))
+        assert not isinstance(found, list)
+        return [tuple(row) for row in found.get_all()]
+
+
+class DuckDb:
+    """The graph as tables of DuckDB, with a primary key for nodes and an index on sources."""
+
+    def __init__(self, root: Path) -> None:
+        import duckdb
+
+        self.connection = duckdb.connect(str(root))
+
+    def ask(self, question: Question) -> Answer:
+        """Give the rows of the answer."""
+        found = self.connection.execute(question.sql, dict(question.params))
+        return [tuple(row) for row in found.fetchall()]
+
+
+SYSTEMS: dict[str, Callable[[Path], System]] = {
+    "omnigraph": OmniGraph,
+    "ladybug": Ladybug,
+    "duckdb": DuckDb,
+}

@@ -1,0 +1,51 @@
+"""Profile: what each operator of one execution took and gave."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from omnigraph.query.plan import Operator
+from omnigraph.storage.reading import metered
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Some operators that ran together: the rows after them, their time, and what they read."""
+
+    operators: tuple[Operator, ...]
+    rows: int
+    seconds: float
+    bytes: int
+
+
+@dataclass(slots=True)
+class Measuring:
+    """The measurement of an operator while it runs."""
+
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Measures operators; those of a pattern inside another are part of the outer one."""
+
+    measured: list[Measured] = field(default_factory=list)
+    _busy: bool = False
+
+    @contextmanager
+    def over(self, operators: Sequence[Operator]) -> Iterator[Measuring]:
+        """Measure what happens within the block."""
+        measuring = Measuring()
+        if self._busy:
+            yield measuring
+            return
+        self._busy = True
+        began = time.perf_counter()
+        try:
+            with metered() as meter:
+                yield measuring
+        finally:
+            self._busy = False
+        seconds = time.perf_counter() - began
+        self.measured.append(Measured(tuple(operators), measuring.rows, seconds, meter.bytes))

@@ -1,0 +1,108 @@
+"""Vocabulary: the words of a text column, which of them are like another, and where they stand."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+
+from omnigraph.storage.texts import words_of
+
+_Places: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
+
+# For each byte, that of the small letter, and 0 where no word goes on. What is beyond ASCII may
+# be a letter or not; the tokenizer tells.
+_SMALL = np.array(
+    [ord(chr(byte).lower()) if chr(byte).isalnum() else 0 for byte in range(128)]
+    + list(range(128, 256)),
+    np.uint8,
+)
+_BYTES_OF_A_WORD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words of some texts as an index has them, before stemming.
+
+    Texts are cut into pieces at what is surely no letter. `pieces` has for every word the piece
+    that it is part of; the texts with a piece are those from its offset to that of the next.
+    """
+
+    words: list[str]
+    pieces: _Places
+    offsets: _Places
+    texts: _Places
+
+    @property
+    def nbytes(self) -> int:
+        numbers = self.pieces.nbytes + self.offsets.nbytes + self.texts.nbytes
+        return numbers + len(self.words) * _BYTES_OF_A_WORD
+
+    def like(self, word: str, edits: int) -> _Places:
+        """Give the places of the texts with a word that so many edits make of this one."""
+        if not self.words:
+            return np.empty(0, np.int32)
+        distances = cdist(
+            [word], self.words, scorer=Levenshtein.distance, score_cutoff=edits, dtype=np.uint8
+        )
+        near = np.unique(self.pieces[distances[0] <= edits])
+        spans = zip(self.offsets[near], self.offsets[near + 1], strict=True)
+        found = [self.texts[start:end] for start, end in spans]
+        return np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+def vocabulary_of(texts: pa.Array) -> Vocabulary:
+    """Give the words of texts; null has none."""
+    pieces, owners = _cut(texts)
+    codes = pieces.indices.to_numpy()
+    counts = np.bincount(codes, minlength=len(pieces.dictionary))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    order = np.argsort(codes, kind="stable")
+    words, of = _words(pieces.dictionary)
+    return Vocabulary(words, of, offsets.astype(np.int32), owners[order])
+
+
+def _cut(texts: pa.Array) -> tuple[pa.DictionaryArray, _Places]:
+    """Give the pieces of texts, small where they are ASCII, and for each the place of its text."""
+    offsets, data = _bytes(texts)
+    small = _SMALL[data]
+    inside = small > 0
+    # The first byte of a text begins a piece, whatever the last one of the text before.
+    apart = np.zeros(len(data) + 1, bool)
+    apart[offsets] = True
+    apart[1:] |= ~inside
+    starts = np.flatnonzero(inside & apart[:-1])
+    apart[:-1] |= ~inside
+    ends = np.flatnonzero(inside & apart[1:]) + 1
+    bounds = np.concatenate([[0], np.cumsum(ends - starts)]).astype(np.int32)
+    kept = pa.py_buffer(small[inside])
+    pieces = pa.StringArray.from_buffers(len(starts), pa.py_buffer(bounds), kept)
+    counts = np.diff(np.searchsorted(starts, offsets))
+    return pieces.dictionary_encode(), np.repeat(np.arange(len(texts), dtype=np.int32), counts)
+
+
+def _bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
+    """Give the bytes of texts, one after the other, and where each begins and the last ends."""
+    known = pa.concat_arrays([texts.fill_null("")])
+    if not len(known):
+        return np.zeros(1, np.int32), np.empty(0, np.uint8)
+    _, bounds, data = known.buffers()
+    offsets = np.frombuffer(bounds, np.int32)[known.offset : known.offset + len(known) + 1]
+    if data is None:
+        return offsets, np.empty(0, np.uint8)
+    return offsets - offsets[0], np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+
+
+def _words(pieces: pa.Array) -> tuple[list[str], _Places]:
+    """Give all words of pieces, and the place of the piece of each."""
+    plain = np.asarray(pc.string_is_ascii(pieces), bool)
+    words = pieces.filter(pa.array(plain)).to_pylist()
+    of = np.flatnonzero(plain).tolist()
+    for place in np.flatnonzero(~plain).tolist():
+        found = words_of(pieces[place].as_py())
+        words += found
+        of += [place] * len(found)
+    return words, np.array(of, np.int32)

@@ -1,0 +1,66 @@
+"""Texts: finds rows by words, in the text index of a table or in one that is made in memory."""
+
+from dataclasses import dataclass
+
+import lance
+import pyarrow as pa
+from lance import LanceDataset
+from lance.query import FullTextQuery, MatchQuery, PhraseQuery
+
+from omnigraph.storage.failures import reported
+from omnigraph.storage.indexes import TOKENIZER, IndexKind, IndexSpec, covers, create_index
+from omnigraph.storage.reading import counted
+from omnigraph.storage.table import Table
+
+SCORE = "_score"
+
+_MEMORY = "memory://"
+_WORDS = {name: value for name, value in TOKENIZER.items() if name not in ("stem", "with_position")}
+# What an index in memory takes, beside the texts themselves: its words, rows and positions.
+_INDEX_SIZE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TextIndex:
+    """The text index of one column; `nbytes` is what it holds in memory."""
+
+    path: str
+    dataset: LanceDataset
+    column: str
+    nbytes: int = 0
+
+    def words(self, words: str) -> pa.Table:
+        """Give address and BM25 score of the rows that hold any of the words."""
+        return self._found(MatchQuery(words, self.column))
+
+    def phrase(self, phrase: str) -> pa.Table:
+        """Give address and score of the rows that hold the words of a phrase, in their order."""
+        return self._found(PhraseQuery(phrase, self.column))
+
+    def _found(self, query: FullTextQuery) -> pa.Table:
+        with reported(f"cannot search {self.path}"):
+            scanner = self.dataset.scanner(
+                columns=[SCORE], full_text_query=query, with_row_address=True
+            )
+            return counted(scanner.to_table())
+
+
+def text_index(table: Table, column: str) -> TextIndex | None:
+    """Give the text index of a column, or None when there is none that has all rows."""
+    covered = covers(table.dataset, IndexSpec(column, IndexKind.TEXT))
+    return TextIndex(table.path, table.dataset, column) if covered else None
+
+
+def index_in_memory(texts: pa.Array) -> TextIndex:
+    """Give an index of texts like that of a table; the address of a text is its place."""
+    spec = IndexSpec("text", IndexKind.TEXT)
+    with reported("cannot index texts in memory"):
+        rows = pa.table({spec.column: texts})
+        dataset = lance.write_dataset(rows, _MEMORY, max_rows_per_file=max(len(texts), 1))
+        create_index(dataset, spec)
+    return TextIndex(_MEMORY, dataset, spec.column, texts.nbytes * (1 + _INDEX_SIZE))
+
+
+def words_of(text: str) -> list[str]:
+    """Give the words of a text as an index knows them, before it stems them."""
+    return [token.text for token in lance.tokenize(text, stem=False, **_WORDS)]
