@@ -12,6 +12,8 @@ from typing import Unpack
 import pyarrow.compute as pc
 
 from omnigraph.engine.answer import Answer, Terms, answer
+from omnigraph.engine.change import Intent, Receipt
+from omnigraph.engine.change import change as run_change
 from omnigraph.engine.dense import Dense
 from omnigraph.engine.road import choose
 from omnigraph.engine.run import Budget
@@ -40,7 +42,7 @@ from omnigraph.pipeline.spool import spool
 from omnigraph.profile import Explanation, Profile, profile_of
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
-from omnigraph.query.plan import ReadPlan
+from omnigraph.query.plan import MutationPlan, ReadPlan
 from omnigraph.result import Result
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
@@ -117,6 +119,39 @@ class View:
             measures=measures,
         )
         return answer(plan, self.snapshot, self._topology, terms)
+
+
+class Writer:
+    """A branch of a graph to change, and on what terms."""
+
+    def __init__(self, graph: "Graph", intent: Intent, budget: Budget) -> None:
+        self._graph = graph
+        self._intent = intent
+        self._budget = budget
+
+    def __repr__(self) -> str:
+        return f"Writer({self._intent.branch!r})"
+
+    def change(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Receipt:
+        """Run a mutation as one commit; keywords are the parameters of the query.
+
+        Raises ViolationsError with everything that is wrong, and then nothing is visible.
+        """
+        snapshot = self._graph.snapshot(self._intent.branch)
+        schema = Schema(snapshot.commit.schema, snapshot.catalog)
+        plan = compiled(_query_source(source), schema, name)
+        if not isinstance(plan, MutationPlan):
+            hint = "a mutation consists of insert, update or delete"
+            raise InputError(f"{plan.name} is a read", hint=hint)
+        terms = Terms(
+            params=bind_params(plan, params),
+            now=datetime.now(UTC),
+            budget=self._budget,
+            environment=os.environ,
+        )
+        return run_change(self._graph.repository, self._graph._topology, plan, terms, self._intent)
 
 
 class Graph:
@@ -285,6 +320,36 @@ class Graph:
     ) -> Result:
         """Run a read on `main` as it stands now; `at` gives other branches and commits."""
         return self.at().query(source, name, **params)
+
+    def on(
+        self,
+        branch: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        expect: str | None = None,
+        operation_id: str | None = None,
+        budget: Budget | None = None,
+    ) -> Writer:
+        """Give a branch to change.
+
+        With `expect` the branch must stand at this commit, else HeadMovedError. An `operation_id`
+        that was given before leads to the receipt of then, and nothing is done again.
+        """
+        intent = Intent(
+            branch=branch,
+            actor=actor,
+            message=message,
+            expect=expect,
+            operation_id=operation_id,
+        )
+        return Writer(self, intent, budget or Budget())
+
+    def change(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Receipt:
+        """Run a mutation on `main` as one commit; `on` gives other branches and terms."""
+        return self.on().change(source, name, **params)
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Give the plan of a read on `main`, and the road it would take; nothing is run."""

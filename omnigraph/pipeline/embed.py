@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
 
 from omnigraph.embedding import Embedder, cached, embedder_for
+from omnigraph.engine.filling import Entries
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
 from omnigraph.pipeline.choice import Engine, default_settings, runner_for
 from omnigraph.pipeline.files import File, files_at
@@ -31,7 +32,6 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.seed import Spec, read_spec, spec_of
 from omnigraph.pipeline.session import SparkSettings
 from omnigraph.pipeline.sources import Format, Source, Split, splits_of
-from omnigraph.pipeline.vectors import Entries
 from omnigraph.storage.store import Store
 from omnigraph.syntax.problems import listed
 

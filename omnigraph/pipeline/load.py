@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
+from omnigraph.engine.filling import Vectors
 from omnigraph.errors import Json, UnreadableError, Violation, ViolationsError
 from omnigraph.pipeline.checks import Hit, hits
 from omnigraph.pipeline.image import Image, image_of, rules_of, validated
@@ -16,7 +17,6 @@ from omnigraph.pipeline.options import LoadMode, LoadOptions
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import Source, Split, splits_of
 from omnigraph.pipeline.stage import Stage, StagedSplit, unpacked
-from omnigraph.pipeline.vectors import Vectors
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.storage.indexes import DueSegment

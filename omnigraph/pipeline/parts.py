@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.embedding import Embedder, Task
+from omnigraph.engine.filling import MOST_NUMBERS
 from omnigraph.errors import Code, InputError, StorageError, Violation
 from omnigraph.pipeline.files import lines_of
 from omnigraph.pipeline.records import is_utf8
 from omnigraph.pipeline.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
 from omnigraph.pipeline.sources import Format, Split
-from omnigraph.pipeline.vectors import MOST_NUMBERS
 
 _BLOCK_BYTES = 8 << 20
 _BOM = b"\xef\xbb\xbf"

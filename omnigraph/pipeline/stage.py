@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pyarrow as pa
 
+from omnigraph.engine.filling import Vectors
 from omnigraph.engine.ids import row_ids
 from omnigraph.engine.rules import breaches
 from omnigraph.errors import Violation
 from omnigraph.pipeline.records import Rows
 from omnigraph.pipeline.sources import Split, blocks
-from omnigraph.pipeline.vectors import Vectors
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.staging import Piece, Place, write_pieces

@@ -51,7 +51,8 @@ def delta_between(old: Table, new: Table, most: int) -> Delta | None:
             was, now = _live([one]), _live([other])
             removed.append(np.setdiff1d(was, now, assume_unique=True))
             added.append(np.setdiff1d(now, was, assume_unique=True))
-    return Delta(np.concatenate(removed), np.concatenate(added))
+    delta = Delta(np.concatenate(removed), np.concatenate(added))
+    return delta if len(delta) <= most else None
 
 
 def _fragments(table: Table) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:

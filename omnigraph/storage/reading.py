@@ -64,6 +64,14 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
         return counted(scanner.to_table())
 
 
+def batches_where(
+    table: Table, columns: Sequence[str], where: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Give the rows that meet a condition, or all, a batch at a time."""
+    with reported(f"cannot read {table.path}"):
+        yield from table.dataset.to_batches(columns=list(columns), filter=where)
+
+
 def rows_at(
     table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
 ) -> pa.Table:

@@ -32,7 +32,8 @@ class Commit:
     """One point of a graph's history.
 
     `version` counts: it is one more than that of the newest parent, so it grows along every
-    branch. `tables` is the whole graph at this point, by table key.
+    branch. `tables` is the whole graph at this point, by table key. `affected` are the numbers of
+    nodes and of edges that a mutation changed.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Commit:
     tables: Mapping[str, TableState]
     actor: str | None = None
     message: str | None = None
+    affected: tuple[int, int] | None = None
 
     @property
     def parent(self) -> str | None:

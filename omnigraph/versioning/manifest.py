@@ -176,9 +176,25 @@ class Manifest:
             while len(self._commits) > _MOST_COMMITS:
                 self._commits.popitem(last=False)
 
-    def add(self, at: Table, commit: Commit, changed: Iterable[str]) -> tuple[Table, Head]:
-        """Write a commit into the ledger, where nobody sees it until a head points to it."""
-        added = self._tables.add_rows(at, commit_rows(commit, changed, at.schema))
+    def operation(self, operation_id: str, at: Table) -> Commit | None:
+        """Give the commit that an operation led to, if its id was given and it was published."""
+        where = pc.field("location") == _operation(operation_id)
+        rows = at.scan(["metadata"], where)
+        ids: list[str] = sorted(rows["metadata"].to_pylist())
+        found = self.commits(ids, at)
+        return next((found[each] for each in ids if self.is_published(each, at)), None)
+
+    def add(
+        self, at: Table, commit: Commit, changed: Iterable[str], operation_id: str | None = None
+    ) -> tuple[Table, Head]:
+        """Write a commit into the ledger, where nobody sees it until a head points to it.
+
+        By an operation id that was given, the commit can be found again.
+        """
+        rows = commit_rows(commit, changed, at.schema)
+        if operation_id is not None:
+            rows = pa.concat_tables([rows, _operation_rows(operation_id, commit, at.schema)])
+        added = self._tables.add_rows(at, rows)
         fragment = max(each.fragment_id for each in added.dataset.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)
 
@@ -271,6 +287,20 @@ def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa
     return pa.Table.from_pylist([*rows, record], schema=schema)
 
 
+def _operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.Table:
+    row = {
+        "object_id": f"operation:{commit.id}",
+        "object_type": "operation",
+        "location": _operation(operation_id),
+        "metadata": commit.id,
+    }
+    return pa.Table.from_pylist([row], schema=schema)
+
+
+def _operation(operation_id: str) -> str:
+    return f"operation/{operation_id}"
+
+
 def _place(version: int) -> str:
     """Give the location of a commit's record: its place in history, which sorts as text.
 
@@ -312,6 +342,7 @@ def _encoded(commit: Commit) -> str:
         "schema": commit.schema,
         "actor": commit.actor,
         "message": commit.message,
+        "affected": commit.affected,
         "tables": {
             key: [state.path, state.version, state.row_count, state.branch]
             for key, state in commit.tables.items()
@@ -324,4 +355,11 @@ def _decoded(text: str) -> Commit:
     record = json.loads(text)
     tables = {key: TableState(*state) for key, state in record.pop("tables").items()}
     kind = CommitKind(record.pop("kind"))
-    return Commit(parents=tuple(record.pop("parents")), kind=kind, tables=tables, **record)
+    affected = record.pop("affected", None)
+    return Commit(
+        parents=tuple(record.pop("parents")),
+        kind=kind,
+        tables=tables,
+        affected=None if affected is None else tuple(affected),
+        **record,
+    )

@@ -40,6 +40,14 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
     )
 
 
+def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
+    """Give the error that a branch does not stand where it is expected."""
+    return HeadMovedError(
+        f"'{branch}' stands at {actual}, not at {expected}",
+        hint="read again and repeat the change",
+    )
+
+
 def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
     """Flush a flip; when that fails, what it made is visible but may not last."""
     try:
@@ -63,11 +71,15 @@ class _Attempt:
         manifest = self.repository.manifest
         ledger = manifest.folded(manifest.newest())
         current = self._current(ledger)
+        earlier = self._earlier(ledger)
+        if earlier is not None:
+            return earlier
         self._check_expected(current)
         commit = self._commit(current)
         self.repository.tables.sync(self.staged.files)
         try:
-            added, head = manifest.add(ledger, commit, self.staged.tables)
+            given = self.staged.write_set.operation_id
+            added, head = manifest.add(ledger, commit, self.staged.tables, given)
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
@@ -95,7 +107,15 @@ class _Attempt:
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
+    def _earlier(self, ledger: Table) -> Commit | None:
+        """Give the commit that this operation led to before, if its id was given."""
+        given = self.staged.write_set.operation_id
+        return None if given is None else self.repository.manifest.operation(given, ledger)
+
     def _check_expected(self, current: Commit) -> None:
+        expected_head = self.staged.write_set.expected_head
+        if expected_head is not None and current.id != expected_head:
+            raise head_moved(self.branch, expected_head, current.id)
         base = self.staged.write_set.base.commit.tables
         for key in sorted({*self.staged.tables, *self.staged.write_set.validated}):
             expected, actual = _version(base, key), _version(current.tables, key)
@@ -120,6 +140,7 @@ class _Attempt:
             tables={**current.tables, **self.staged.tables},
             actor=write_set.actor,
             message=write_set.message,
+            affected=write_set.affected,
         )
 
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:

@@ -63,6 +63,8 @@ class WriteSet:
 
     `validated` names the tables that the change was checked against without touching them.
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
+    An operation id that was given before leads to the commit that it led to then. With
+    `expected_head` the branch must still stand at this commit.
     """
 
     base: Snapshot
@@ -74,6 +76,8 @@ class WriteSet:
     message: str | None = None
     creates_branch: bool = False
     operation_id: str | None = None
+    expected_head: str | None = None
+    affected: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from omnigraph.graph import Graph, init
 from omnigraph.pipeline.embed import embed_file
 from omnigraph.pipeline.load import Loaded
 from omnigraph.pipeline.options import LoadHow
-from omnigraph.pipeline.vectors import Vectors
+from omnigraph.engine.filling import Vectors
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
 from tests.embedding.providers import raw_vector

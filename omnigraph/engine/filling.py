@@ -1,4 +1,4 @@
-"""Vectors: `@embed` properties get their vectors from the text beside them."""
+"""Filling: `@embed` properties get their vectors from the text beside them."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _VARIABLES = ("OMNIGRAPH_", "NANOGRAPH_", "OPENAI_", "GEMINI_", "HF_")
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """How the vectors of a load are made, and the store whose cache saves paying for them twice.
+    """How vectors are made, and the store whose cache saves paying for them twice.
 
     Blank ones cost nothing and say nothing: rows that are only checked get them.
     """
