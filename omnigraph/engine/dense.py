@@ -1,5 +1,6 @@
 """Dense: reads whole tables once, and then answers from arrays in memory."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -11,6 +12,7 @@ from omnigraph.engine.cache import Cache
 from omnigraph.engine.entities import NONE, Entities, Numbers, taken
 from omnigraph.engine.reader import Domain, Reader, Way, ways
 from omnigraph.engine.topology import Edges, Topology
+from omnigraph.errors import StorageError
 from omnigraph.query.checked import Step
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
@@ -120,20 +122,28 @@ class Dense(Reader):
         return self.cache.get(key, lambda: self._joined(found, source, target, edges))
 
     def extend(self, before: Snapshot) -> None:
-        """Extend what is in memory of another snapshot, where only a few rows differ."""
+        """Extend what is in memory of another snapshot, where only a few rows differ.
+
+        What cannot be read now is left to the next query: the commit that led here is made, and
+        a failure would say that it was not.
+        """
         for name in (*self.snapshot.catalog.nodes, *self.snapshot.catalog.edges):
-            key, table = self.stored(name).identity, self.table(name)
-            state = before.commit.tables.get(key)
-            if state is None or state.path != table.path or state.version == table.version:
-                continue
-            if not self.topology.is_near(table, state.version):
-                continue
-            if self.topology.has_entities(table):
-                self.entities(name)
-            for column in self.topology.columns(table):
-                self.topology.column(table, column)
-            if name in self.snapshot.catalog.edges:
-                self._extend_adjacencies(self.edge(name))
+            with suppress(StorageError):
+                self._extend_type(name, before)
+
+    def _extend_type(self, name: str, before: Snapshot) -> None:
+        key, table = self.stored(name).identity, self.table(name)
+        state = before.commit.tables.get(key)
+        if state is None or state.path != table.path or state.version == table.version:
+            return
+        if not self.topology.is_near(table, state.version):
+            return
+        if self.topology.has_entities(table):
+            self.entities(name)
+        for column in self.topology.columns(table):
+            self.topology.column(table, column)
+        if name in self.snapshot.catalog.edges:
+            self._extend_adjacencies(self.edge(name))
 
     def _extend_adjacencies(self, edge: EdgeType) -> None:
         table = self.table(edge.name)

@@ -42,7 +42,7 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.schema.types import ListType, ScalarType, ValueType
+from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
 
 _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
@@ -119,6 +119,9 @@ class Evaluation:
     def _scalar(self, expr: Constant | ParamRef | Now | ListOf) -> pa.Scalar:
         if isinstance(expr, ListOf):
             return self._list(expr)
+        value = self.run.constant(expr)
+        if isinstance(value, str) and is_text(expr.type):
+            return pa.scalar(value, pa.utf8())
         return self._values([expr], expr.type)[0]
 
     def _list(self, expr: ListOf) -> pa.Scalar:

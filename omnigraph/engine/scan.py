@@ -59,9 +59,9 @@ def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
         stored = run.reader.stored(name)
         kinds = [kind for column in stored.key if (kind := stored.column(column)) is not None]
         wanted = key_id(values, kinds) if point.by_key else str(values[0])
-        found = run.reader.entities(name).find(pa.array([wanted]))
+        found = run.reader.entities(name).find(pa.array([wanted], pa.utf8()))
         codes.append(found[found >= 0] + run.domains[scan.variable].base(name))
-    return np.concatenate(codes)
+    return codes[0] if len(codes) == 1 else np.concatenate(codes)
 
 
 def _is_unlike_any(value: Value) -> bool:

@@ -69,7 +69,8 @@ def batches_where(
 ) -> Iterator[pa.RecordBatch]:
     """Give the rows that meet a condition, or all, a batch at a time."""
     with reported(f"cannot read {table.path}"):
-        yield from table.dataset.to_batches(columns=list(columns), filter=where)
+        found = table.dataset.to_batches(columns=list(columns), filter=where)
+        yield from map(counted, found)
 
 
 def rows_at(

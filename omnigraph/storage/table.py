@@ -1,6 +1,7 @@
 """Table: immutable versions of Lance tables; a change makes a new version that nobody sees yet."""
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -416,16 +417,19 @@ class Tables:
         A listing grows with the history, so it is the last resort: when a loss of power took
         the hint, or the version that it names.
         """
-        folder = self._versions(path)
+        folder = f"{self.store.root}/{path}/_versions"  # as text, because this is on every path
         try:
-            hint = (folder / "latest_version_hint.json").read_bytes()
-            version = int(json.loads(hint)["version"])
+            with open(f"{folder}/latest_version_hint.json", "rb") as hint:  # noqa: PTH123
+                version = int(json.loads(hint.read())["version"])
         except (OSError, ValueError, KeyError, TypeError):
-            return _listed_version(folder)
-        while (folder / _manifest_name(version + 1)).exists():
+            return _listed_version(Path(folder))
+        while os.path.exists(f"{folder}/{_manifest_name(version + 1)}"):  # noqa: PTH110
             version += 1
-        newest = folder / _manifest_name(version)
-        return version if newest.exists() and not _is_blank(newest) else _listed_version(folder)
+        try:
+            is_whole = os.stat(f"{folder}/{_manifest_name(version)}").st_size > 0  # noqa: PTH116
+        except FileNotFoundError:
+            is_whole = False
+        return version if is_whole else _listed_version(Path(folder))
 
 
 def _listed_version(folder: Path) -> int | None:

@@ -22,11 +22,12 @@ node Row {
   number: I64 @key
   small: I32? @index
   large: I64? @index
-  text: String? @index
+  text: String?
   day: Date? @index
   colour: enum(red, green, blue)? @index
   ratio: F64? @index
   plain: I64?
+  @unique(text, number)
 }
 """
 SMALL = (-(2**31), -1, 0, 1, 7, 2**31 - 1, None)
@@ -146,6 +147,7 @@ def test_several_conditions_at_once_find_the_same_rows(graph: Graph, data: st.Da
         "$r.small in [1, 99999999999]",
         "$r.text in ['', 'é']".replace("'", '"'),
         '$r.colour = "red"',
+        '$r.id >= "5"  $r.id < "6"',
         '$r.text > ""',
         '$r.day >= date("2024-02-29")',
         "$r.large = -9223372036854775807",
@@ -170,6 +172,7 @@ def test_literals_find_the_same_rows_by_index(graph: Graph, clause: str) -> None
         ("1 < $r.small", True),
         ("$r.small in [1, 2]", True),
         ('$r.text >= "m"', True),
+        ('$r.id >= "m"', True),
         ("$r.plain = 1", False),
         ("$r.ratio = 1.0", False),
         ("$r.small != 1", False),
