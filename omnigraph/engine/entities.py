@@ -18,6 +18,7 @@ NONE = -1
 _HASHED_PART = 3
 # So many rows that came later have a rank between two of the base.
 _RANK_BITS = 20
+_FRAGMENT_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,28 @@ class Base:
         same = pc.equal(self.ids.take(pa.array(inside)), ids).to_numpy(zero_copy_only=False)
         return np.where(same, inside, NONE)
 
+    def at(self, addresses: Addresses) -> Numbers:
+        """Give the place of each row by its address; NONE where there is no such row."""
+        fragments, starts, places = self._by_fragment
+        if not len(fragments):
+            return np.full(len(addresses), NONE)
+        numbers, offsets = _split(addresses)
+        which = np.minimum(np.searchsorted(fragments, numbers), len(fragments) - 1)
+        sizes = starts[which + 1] - starts[which]
+        inside = (fragments[which] == numbers) & (offsets < sizes)
+        return np.where(inside, places[np.where(inside, starts[which] + offsets, 0)], NONE)
+
     @cached_property
-    def by_address(self) -> tuple[Numbers, Addresses]:
-        """The places in the order of the addresses, and these."""
-        order = np.argsort(self.addresses)
-        return order, self.addresses[order]
+    def _by_fragment(self) -> tuple[Numbers, Numbers, Numbers]:
+        """The fragments, where the places of the rows of each begin, and these places."""
+        numbers, offsets = _split(self.addresses)
+        fragments, which = np.unique(numbers, return_inverse=True)
+        sizes = np.zeros(len(fragments), np.int64)
+        np.maximum.at(sizes, which, offsets + 1)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.full(starts[-1], NONE)
+        places[starts[which] + offsets] = np.arange(len(numbers))
+        return fragments, starts, places
 
 
 @dataclass(frozen=True)
@@ -112,9 +130,7 @@ class Entities:
 
     def at(self, addresses: Addresses) -> Numbers:
         """Give the ordinals of rows by their addresses."""
-        order, ordered = self.base.by_address
-        places = np.minimum(np.searchsorted(ordered, addresses), max(len(ordered) - 1, 0))
-        found: Numbers = order[places] if len(order) else np.full(len(addresses), NONE)
+        found = self.base.at(addresses)
         if not len(self.moved):
             return found
         by_address = np.argsort(self.addresses)
@@ -180,6 +196,12 @@ class Entities:
     def _added_ranks(self) -> Numbers:
         before = numbers(pc.search_sorted(self.base.ids, self.added)) << _RANK_BITS
         return before - len(self.added) + text_ranks(self.added) - 1
+
+
+def _split(addresses: Addresses) -> tuple[Numbers, Numbers]:
+    """Give the fragment of each address, and the offset there."""
+    found = addresses.astype(np.int64)
+    return found >> _FRAGMENT_BITS, found & ((1 << _FRAGMENT_BITS) - 1)
 
 
 def numbers(column: pa.Array) -> Numbers:

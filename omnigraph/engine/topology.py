@@ -252,7 +252,10 @@ class Topology:
         delta = self._delta(edges.table, old.version, most)
         if delta is None:
             return None
-        before = _entries_at(edges.table.at(old.version), edges, delta.removed)
+        try:
+            before = _entries_at(edges.table.at(old.version), edges, delta.removed)
+        except StorageError:
+            return None  # the rows of the other version are there no more
         new = _entries_at(edges.table, edges, delta.added)
         gone = _really_gone(edges, before, new) if edges.own is None else before
         if gone is None:

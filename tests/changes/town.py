@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.engine.change import Receipt
+from omnigraph.engine.columns import moments
 from omnigraph.errors import Violation, ViolationsError
 from omnigraph.graph import Graph, Writer, init
 
@@ -63,7 +65,9 @@ def rows(graph: Graph, name: str, target: str = "main") -> list[Row]:
     snapshot = graph.snapshot(target)
     stored = snapshot.catalog.stored(name)
     assert stored is not None
-    found: list[Row] = snapshot.table(stored.identity).scan().to_pylist()
+    table = snapshot.table(stored.identity).scan()
+    columns = {name: _kept_whole(table[name].combine_chunks()) for name in table.column_names}
+    found: list[Row] = pa.table(columns).to_pylist()
     assert len(found) == snapshot.state(stored.identity).row_count
     assert len({row["id"] for row in found}) == len(found), "an id is there twice"
     return sorted(found, key=lambda row: str(row["id"]))
@@ -110,6 +114,11 @@ def link(edge: str, source: str, target: str, **values: str) -> str:
     """Give the statement that inserts an edge."""
     more = "".join(f", {name}: {value}" for name, value in values.items())
     return f'insert {edge} {{ from: "{source}", to: "{target}"{more} }}'
+
+
+def _kept_whole(values: pa.Array) -> pa.Array:
+    """Give times as Python keeps them: of a date64 it takes the day alone."""
+    return moments(values) if pa.types.is_date64(values.type) else values
 
 
 def _kind(value: object) -> str:
