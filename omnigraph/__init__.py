@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from omnigraph.engine.blob import Blob
+    from omnigraph.engine.change import Receipt
     from omnigraph.engine.run import Budget
     from omnigraph.errors import (
         ConflictError,
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
         StorageError,
         ViolationsError,
     )
-    from omnigraph.graph import Graph, View, init, open  # noqa: A004
+    from omnigraph.graph import Graph, View, Writer, init, open  # noqa: A004
     from omnigraph.pipeline.session import SparkSettings
+    from omnigraph.profile import Explanation, Profile
     from omnigraph.query.compile import compile_queries, compile_query
     from omnigraph.query.explain import explain_json, explain_text
     from omnigraph.query.lint import LintReport, lint_queries
@@ -37,10 +40,12 @@ if TYPE_CHECKING:
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
 _HOMES = {
+    "Blob": "omnigraph.engine.blob",
     "Budget": "omnigraph.engine.run",
     "Catalog": "omnigraph.schema.catalog",
     "Commit": "omnigraph.versioning.commit",
     "ConflictError": "omnigraph.errors",
+    "Explanation": "omnigraph.profile",
     "Graph": "omnigraph.graph",
     "InputError": "omnigraph.errors",
     "LintReport": "omnigraph.query.lint",
@@ -49,8 +54,10 @@ _HOMES = {
     "OmniGraphError": "omnigraph.errors",
     "ParamsError": "omnigraph.errors",
     "Problem": "omnigraph.errors",
+    "Profile": "omnigraph.profile",
     "QueryError": "omnigraph.errors",
     "ReadPlan": "omnigraph.query.plan",
+    "Receipt": "omnigraph.engine.change",
     "Result": "omnigraph.result",
     "SchemaError": "omnigraph.errors",
     "Snapshot": "omnigraph.versioning.snapshot",
@@ -59,6 +66,7 @@ _HOMES = {
     "StorageError": "omnigraph.errors",
     "View": "omnigraph.graph",
     "ViolationsError": "omnigraph.errors",
+    "Writer": "omnigraph.graph",
     "bind_params": "omnigraph.query.params",
     "compile_queries": "omnigraph.query.compile",
     "compile_query": "omnigraph.query.compile",
@@ -72,10 +80,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Blob",
     "Budget",
     "Catalog",
     "Commit",
     "ConflictError",
+    "Explanation",
     "Graph",
     "InputError",
     "LintReport",
@@ -84,8 +94,10 @@ __all__ = [
     "OmniGraphError",
     "ParamsError",
     "Problem",
+    "Profile",
     "QueryError",
     "ReadPlan",
+    "Receipt",
     "Result",
     "SchemaError",
     "Snapshot",
@@ -94,6 +106,7 @@ __all__ = [
     "StorageError",
     "View",
     "ViolationsError",
+    "Writer",
     "__version__",
     "bind_params",
     "compile_queries",

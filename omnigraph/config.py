@@ -8,7 +8,7 @@ from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.pipeline.session import SparkSettings
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import listed, nearest_name
 from omnigraph.syntax.yaml import Section, parse_yaml
 
 FILE_NAME = "omnigraph.yaml"
@@ -93,6 +93,15 @@ class Config:
             hint = None if near is None else f"did you mean '{near}'?"
             raise ConfigError(f"{self.path} has no graph '{name}'", hint=hint)
         return self.graphs[name]
+
+    def alias(self, name: str) -> AliasConfig:
+        """Give an alias by its name."""
+        if name not in self.aliases:
+            near = nearest_name(name, self.aliases)
+            known = f"the aliases are: {listed(list(self.aliases))}" if self.aliases else None
+            hint = known if near is None else f"did you mean '{near}'?"
+            raise ConfigError(f"{self.path} has no alias '{name}'", hint=hint)
+        return self.aliases[name]
 
     def query_file(self, path: str) -> Path:
         """Give the `.gq` file of a path: beside the configuration, or below a query root."""
@@ -207,11 +216,14 @@ def _cli(section: Section, graphs: Iterable[str]) -> CliConfig:
 
 def _alias(section: Section, graphs: Iterable[str]) -> AliasConfig:
     section.choice("command", ("read", "change"))
+    args = section.texts("args")
+    if len(set(args)) < len(args):
+        section.report("args", "names a parameter twice")
     return AliasConfig(
         command=section.required("command"),
         query=section.required("query"),
         name=section.text("name"),
-        args=section.texts("args"),
+        args=args,
         graph=_known_graph(section, graphs),
         branch=section.text("branch"),
         format=section.choice("format", OUTPUT_FORMATS),

@@ -20,10 +20,14 @@
     │   ├── GraphNotFoundError    no graph at that place
     │   ├── BranchNotFoundError   no branch of that name
     │   ├── CommitNotFoundError   no commit of that id or version
-    │   └── TableNotFoundError    no table of that key
+    │   ├── TableNotFoundError    no table of that key
+    │   ├── RowNotFoundError      no node or edge of that id
+    │   ├── TagNotFoundError      no tag of that name
+    │   └── RunNotFoundError      no run of that id
     ├── ConflictError             somebody else was faster; nothing was done
     │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
-    │   └── HeadMovedError        the branch moved again and again while publishing to it
+    │   ├── HeadMovedError        the branch moved, or stands not where it is expected
+    │   └── MergeConflictsError   both sides of a merge changed the same; nothing was done
     ├── StorageError              the disk or object store failed; nothing was done
     ├── OutcomeUnknownError       the store failed so that nobody can tell whether it was done
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
@@ -40,7 +44,7 @@ docs/errors.md.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
@@ -358,6 +362,12 @@ class BranchExistsError(InputError):
     code = "branch_exists"
 
 
+class TagExistsError(InputError):
+    """There is a tag of that name."""
+
+    code = "tag_exists"
+
+
 class NotFoundError(OmniGraphError):
     """The thing named does not exist."""
 
@@ -394,6 +404,24 @@ class TableNotFoundError(NotFoundError):
     code = "table_not_found"
 
 
+class RowNotFoundError(NotFoundError):
+    """No node or edge of that id."""
+
+    code = "row_not_found"
+
+
+class TagNotFoundError(NotFoundError):
+    """No tag of that name."""
+
+    code = "tag_not_found"
+
+
+class RunNotFoundError(NotFoundError):
+    """No run of that id."""
+
+    code = "run_not_found"
+
+
 class ConflictError(OmniGraphError):
     """Somebody else was faster; nothing was done."""
 
@@ -422,9 +450,24 @@ class ExpectedVersionMismatchError(ConflictError):
 
 
 class HeadMovedError(ConflictError):
-    """The branch moved again and again while publishing to it."""
+    """The branch moved again and again, or stands not where it is expected."""
 
     code = "head_moved"
+
+
+class MergeConflictsError(ConflictError):
+    """Both sides of a merge changed the same in ways that exclude each other; nothing was done."""
+
+    code = "merge_conflicts"
+
+    def __init__(self, conflicts: Sequence[Mapping[str, Json]]) -> None:
+        more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
+        hint = "look at all of them with a preview, and say whose version to take"
+        super().__init__(f"{conflicts[0]['message']}{more}", hint=hint)
+        self.conflicts = tuple(conflicts)
+
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
 
 
 class StorageError(OmniGraphError):

@@ -1,7 +1,7 @@
 """Graph: the handle on a graph that a user holds; it only delegates."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,13 +11,23 @@ from typing import Unpack
 
 import pyarrow.compute as pc
 
+from omnigraph.engine import runs
 from omnigraph.engine.answer import Answer, Terms, answer
+from omnigraph.engine.blame import Blamed, blame
+from omnigraph.engine.blob import Blob, blob_of
 from omnigraph.engine.change import Intent, Receipt
 from omnigraph.engine.change import change as run_change
+from omnigraph.engine.changes import ChangeFilter, ChangeSet, CommitChanges
 from omnigraph.engine.dense import Dense
+from omnigraph.engine.diff import Op
+from omnigraph.engine.merge import Merge, MergeHow, preview
+from omnigraph.engine.merge import merge as run_merge
+from omnigraph.engine.merge import revert as run_revert
 from omnigraph.engine.road import choose
 from omnigraph.engine.run import Budget
+from omnigraph.engine.runs import RunRecord, RunStatus
 from omnigraph.engine.shelf import Shelf
+from omnigraph.engine.threeway import Resolutions, Side
 from omnigraph.engine.topology import Topology
 from omnigraph.errors import Code, InputError, QueryError, SchemaError, UnreadableError
 from omnigraph.pipeline.choice import runner_for
@@ -41,6 +51,7 @@ from omnigraph.pipeline.sources import Source as SourceFile
 from omnigraph.pipeline.spool import spool
 from omnigraph.profile import Explanation, Profile, profile_of
 from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.expr import EntityKind
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan, ReadPlan
 from omnigraph.result import Result
@@ -50,7 +61,7 @@ from omnigraph.schema.compile import compile_schema
 from omnigraph.span import Source
 from omnigraph.storage import layout
 from omnigraph.syntax.source import decode
-from omnigraph.versioning import branches, history
+from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository, create, open_repository
@@ -100,11 +111,16 @@ class View:
         plan = self._plan(source, name)
         return Explanation(plan, choose(plan, self.snapshot, self._topology))
 
+    def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
+        """Give a Blob property of one node or edge to read from; None when it is null."""
+        return blob_of(self.snapshot, type_name, row_id, name)
+
     def _plan(self, source: str | Path | Source, name: str | None) -> ReadPlan:
         schema = Schema(self.snapshot.commit.schema, self.snapshot.catalog)
         plan = compiled(_query_source(source), schema, name)
         if not isinstance(plan, ReadPlan):
-            raise InputError(f"{plan.name} is a mutation", hint="a read begins with match")
+            hint = "run it with Graph.change, or with omnigraph change"
+            raise InputError(f"'{plan.name}' is a mutation", hint=hint)
         return plan
 
     def _answer(
@@ -143,8 +159,8 @@ class Writer:
         schema = Schema(snapshot.commit.schema, snapshot.catalog)
         plan = compiled(_query_source(source), schema, name)
         if not isinstance(plan, MutationPlan):
-            hint = "a mutation consists of insert, update or delete"
-            raise InputError(f"{plan.name} is a read", hint=hint)
+            hint = "run it with Graph.query, or with omnigraph read"
+            raise InputError(f"'{plan.name}' is a read", hint=hint)
         terms = Terms(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
@@ -209,8 +225,68 @@ class Graph:
         branches.create_branch(self.repository, name, source)
 
     def delete_branch(self, name: str) -> None:
-        """Remove a branch."""
+        """Remove a branch; one to which a run is to be published is refused."""
+        live = runs.live_runs(self.repository, name)
+        if live:
+            raise InputError(
+                f"run '{live[0].run_id}' is to be published to '{name}'",
+                hint="publish or abort it first",
+            )
         branches.delete_branch(self.repository, name)
+
+    def tags(self) -> dict[str, str]:
+        """Give the commit of every tag, by name."""
+        return tags.list_tags(self.repository)
+
+    def create_tag(self, name: str, target: str = MAIN) -> str:
+        """Give a name to a commit, or to where a branch stands now; gives the commit's id."""
+        return tags.create_tag(self.repository, name, target)
+
+    def delete_tag(self, name: str) -> None:
+        """Take a name away; the commit stays."""
+        tags.delete_tag(self.repository, name)
+
+    def blame(self, type_name: str, row_id: str, target: str = MAIN) -> list[Blamed]:
+        """Give for each property of a node or edge the commit that it has its value from."""
+        return blame(self.repository, target, type_name, row_id)
+
+    def runs(self) -> list[RunRecord]:
+        """Give all runs, newest first."""
+        return runs.list_runs(self.repository)
+
+    def run(self, run_id: str) -> RunRecord:
+        """Give a run by its id."""
+        return runs.get_run(self.repository, run_id)
+
+    def begin_run(
+        self,
+        target: str = MAIN,
+        *,
+        operation_hash: str | None = None,
+        actor: str | None = None,
+    ) -> RunRecord:
+        """Begin a run: what is written to its `run_branch` is published to the target at once."""
+        return runs.begin_run(self.repository, target, operation_hash=operation_hash, actor=actor)
+
+    def publish_run(
+        self,
+        run_id: str,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+    ) -> RunRecord:
+        """Merge what a run wrote into its target; its branch is removed."""
+        how = _merge_how(actor, message, resolutions, strict=False)
+        return runs.publish_run(self.repository, self._topology, run_id, how)[0]
+
+    def abort_run(self, run_id: str) -> RunRecord:
+        """Give a run up; what it wrote is never published."""
+        return runs.end_run(self.repository, run_id, RunStatus.ABORTED)
+
+    def fail_run(self, run_id: str) -> RunRecord:
+        """Note that a run failed; what it wrote is never published."""
+        return runs.end_run(self.repository, run_id, RunStatus.FAILED)
 
     def rename_branch(self, name: str, new_name: str) -> None:
         """Give a branch another name."""
@@ -361,6 +437,81 @@ class Graph:
         """Run a read on `main` and give its result with what each operator took."""
         return self.at().profile(source, name, **params)
 
+    def diff(
+        self,
+        old: str,
+        new: str = MAIN,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> ChangeSet:
+        """Give the net changes from one branch or commit to another, read as they are used."""
+        return ChangeSet(self.snapshot(old), self.snapshot(new), _filter(kinds, types, ops))
+
+    def changes(
+        self,
+        branch: str = MAIN,
+        *,
+        since: str | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> Iterator[CommitChanges]:
+        """Give what each commit of a branch changed, oldest first, after the one of a cursor.
+
+        Going on from the cursor of the last one that was dealt with, none is missed.
+        """
+        wanted = _filter(kinds, types, ops)
+        for commit in history.since(self.repository, branch, since):
+            assert commit.parent is not None
+            before = self.repository.pinned(self.repository.commit(commit.parent))
+            yield CommitChanges(commit, ChangeSet(before, self.repository.pinned(commit), wanted))
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+        strict: bool = False,
+    ) -> Merge:
+        """Merge a branch or commit into a branch, as one commit with two parents.
+
+        Raises MergeConflictsError with all conflicts, and then nothing is changed. `ours` or
+        `theirs`, or `Resolutions` by type, row and property, say whose version is taken. With
+        `strict` any row that both sides changed differently is a conflict.
+        """
+        how = _merge_how(actor, message, resolutions, strict)
+        return run_merge(self.repository, self._topology, source, into, how)
+
+    def preview_merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        strict: bool = False,
+    ) -> Merge:
+        """Give what a merge would do, conflicts included; nothing is written."""
+        how = _merge_how(None, None, resolutions, strict)
+        return preview(self.repository, source, into, how)
+
+    def revert(
+        self,
+        commit_id: str,
+        branch: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+    ) -> Merge:
+        """Undo what a commit did, as a new commit of a branch."""
+        how = _merge_how(actor, message, resolutions, strict=False)
+        return run_revert(self.repository, self._topology, commit_id, branch, how)
+
     def merge_base(self, one: str, other: str) -> Commit:
         """Give the newest commit that two branches or commits came from."""
         ids = [self.snapshot(each).commit.id for each in (one, other)]
@@ -383,6 +534,23 @@ def open(  # noqa: A001 - read as omnigraph.open
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged."""
     return Graph(open_repository(uri, read_only=read_only, durable=durable))
+
+
+def _filter(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> ChangeFilter:
+    return ChangeFilter(
+        frozenset(map(EntityKind, kinds)), frozenset(types), frozenset(map(Op, ops))
+    )
+
+
+def _merge_how(
+    actor: str | None,
+    message: str | None,
+    resolutions: Resolutions | Side | str | None,
+    strict: bool,
+) -> MergeHow:
+    if not isinstance(resolutions, Resolutions):
+        resolutions = Resolutions(None if resolutions is None else Side(resolutions))
+    return MergeHow(actor=actor, message=message, resolutions=resolutions, strict=strict)
 
 
 def _shelf(repository: Repository) -> Shelf | None:

@@ -69,7 +69,7 @@ class Result:
 
     def to_json(self) -> list[Json]:
         """Give the rows as JSON that any client reads exactly: large integers are text."""
-        return [_json(row) for row in self]
+        return [json_value(row) for row in self]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
@@ -89,11 +89,12 @@ def _html_row(row: Mapping[str, object]) -> str:
 
 
 def _text(value: object) -> str:
-    plain = _json(value)
+    plain = json_value(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def _json(value: object) -> Json:
+def json_value(value: object) -> Json:
+    """Give a value as JSON that any client reads exactly."""
     match value:
         case bool() | None | str():
             return value
@@ -108,8 +109,8 @@ def _json(value: object) -> Json:
         case bytes():
             return value.decode()
         case Mapping():
-            return {str(name): _json(each) for name, each in value.items()}
+            return {str(name): json_value(each) for name, each in value.items()}
         case Sequence():
-            return [_json(each) for each in value]
+            return [json_value(each) for each in value]
         case _:
             raise TypeError(f"a result holds no {type(value).__name__}")

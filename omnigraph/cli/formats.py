@@ -22,12 +22,13 @@ def document(result: "Result", branch: str | None, snapshot: str | None) -> dict
 
 def metadata(result: "Result", branch: str | None, snapshot: str | None) -> dict[str, Json]:
     """Give everything about a result but its rows."""
-    return {
-        "query_name": result.query_name,
-        "target": {"branch": branch, "snapshot": snapshot},
-        "row_count": len(result),
-        "columns": [*result.columns],
-    }
+    counts: dict[str, Json] = {"row_count": len(result), "columns": [*result.columns]}
+    return {**about(result.query_name, branch, snapshot), **counts}
+
+
+def about(query_name: str, branch: str | None, snapshot: str | None) -> dict[str, Json]:
+    """Give which query is asked, and of what."""
+    return {"query_name": query_name, "target": {"branch": branch, "snapshot": snapshot}}
 
 
 def as_jsonl(result: "Result", branch: str | None, snapshot: str | None) -> Iterator[str]:

@@ -6,6 +6,8 @@ import sys
 import click
 
 from omnigraph import __version__
+from omnigraph.cli.blob import blob
+from omnigraph.cli.change import change
 from omnigraph.cli.completion import completion
 from omnigraph.cli.data import ingest, load
 from omnigraph.cli.doctor import doctor
@@ -62,7 +64,9 @@ for command in (
     load,
     ingest,
     read,
+    change,
     export,
+    blob,
     embed,
     snapshot,
     branch,

@@ -1,66 +1,76 @@
-"""The command `read`: runs a query and shows its rows."""
+"""The command `read`: runs a query and shows its rows, or how they come about."""
 
-import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import formats
 from omnigraph.cli.output import show_json
-from omnigraph.cli.session import read_queries
-from omnigraph.errors import Code, ParamsError, Problem, UnreadableError
-from omnigraph.span import Source
+from omnigraph.cli.queries import asked, query_options
 
 if TYPE_CHECKING:
+    from omnigraph.errors import Json
+    from omnigraph.profile import Explanation, Profile
     from omnigraph.result import Result
 
 
 @click.command()
-@click.argument("uri")
-@click.option("--query", "query_path", metavar="FILE", help="The .gq file; - for standard input.")
-@click.option("-e", "--execute", "text", metavar="TEXT", help="The text of a query itself.")
-@click.option("--name", help="The query to run; needed when there are several.")
-@click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
-@click.option("--params-file", metavar="FILE", help="A file that holds them.")
+@query_options
 @click.option("--branch", metavar="NAME", help="The branch to read.  [default: main]")
 @click.option("--snapshot", metavar="COMMIT", help="The commit to read instead.")
 @click.option(
     "--format", "shown_as", type=click.Choice(formats.FORMATS), help="How rows are shown."
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--explain", "explains", is_flag=True, help="Show the plan, and run nothing.")
+@click.option("--profile", "profiles", is_flag=True, help="Show what the run took, not the rows.")
 def read(
-    uri: str,
-    query_path: str | None,
-    text: str | None,
-    name: str | None,
-    params: str | None,
-    params_file: str | None,
     branch: str | None,
     snapshot: str | None,
     shown_as: str | None,
     as_json: bool,
+    explains: bool,
+    profiles: bool,
+    **how: Any,  # noqa: ANN401
 ) -> None:
     """Run a query on the graph at URI.
 
-    Rows are shown as a table on a terminal, and as lines of JSON otherwise.
+    Rows are shown as a table on a terminal, and as lines of JSON otherwise; plans and profiles as
+    text, and as JSON with --json.
     """
-    if (query_path is None) == (text is None):
-        raise click.UsageError("give either --query or -e")
     if branch is not None and snapshot is not None:
         raise click.UsageError("--branch and --snapshot exclude each other")
-    if params is not None and params_file is not None:
-        raise click.UsageError("--params and --params-file exclude each other")
+    if explains and profiles:
+        raise click.UsageError("--explain and --profile exclude each other")
+    if (explains or profiles) and shown_as not in (None, "json"):
+        raise click.UsageError(f"--format {shown_as} is for rows; leave it out, or give --json")
+    what = asked("read", how)
     from omnigraph.graph import open as open_graph
 
-    source = read_queries(query_path) if query_path else Source("<text>", text or "")
-    given = _params(params if params_file is None else _text(params_file))
-    branch = None if snapshot else branch or "main"
-    view = open_graph(uri, read_only=True).at(snapshot or branch or "main")
-    result = view.query(source, name, **given)
-    chosen = "json" if as_json else shown_as or ("table" if sys.stdout.isatty() else "jsonl")
-    show(result, chosen, branch, snapshot)
+    branch = what.branch if branch is None else branch
+    view = open_graph(what.uri, read_only=True).at(branch if snapshot is None else snapshot)
+    usual = what.format or ("table" if sys.stdout.isatty() else "jsonl")
+    chosen = "json" if as_json else shown_as or usual
+    branch = branch if snapshot is None else None
+    if explains:
+        explanation = view.explain(what.source, what.name)
+        _show_how(explanation, formats.about(explanation.plan.name, branch, snapshot), chosen)
+        return
+    given = what.params(view.snapshot)
+    if profiles:
+        profile = view.profile(what.source, what.name, **given)
+        _show_how(profile, formats.about(profile.result.query_name, branch, snapshot), chosen)
+    else:
+        show(view.query(what.source, what.name, **given), chosen, branch, snapshot)
+
+
+def _show_how(how: "Explanation | Profile", about: dict[str, "Json"], shown_as: str) -> None:
+    """Print how a query is run, as JSON with what it is about, or as text."""
+    if shown_as == "json":
+        show_json({**about, **how.to_json()})
+    else:
+        click.echo(str(how), nl=False)
 
 
 def show(result: "Result", shown_as: str, branch: str | None, snapshot: str | None) -> None:
@@ -81,27 +91,3 @@ def show(result: "Result", shown_as: str, branch: str | None, snapshot: str | No
         case _:
             for line in formats.as_table(result):
                 click.echo(line)
-
-
-def _params(text: str | None) -> dict[str, object]:
-    if text is None:
-        return {}
-    try:
-        given = json.loads(text)
-    except ValueError as bad:
-        raise _not_params(f"the parameters are not JSON: {bad}") from None
-    if not isinstance(given, dict):
-        raise _not_params("the parameters are no JSON object")
-    return given
-
-
-def _not_params(message: str) -> ParamsError:
-    return ParamsError([Problem(Code.PARAM_TYPE, message, hint='write {"name": value}')])
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as bad:
-        reason = bad.strerror if isinstance(bad, OSError) else "it is not UTF-8"
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None

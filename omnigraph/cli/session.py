@@ -1,7 +1,8 @@
-"""Session: what every command needs: reading files, showing errors, exit codes."""
+"""Session: what every command needs: files, the configuration, showing errors, exit codes."""
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,34 @@ from omnigraph.errors import (
 )
 from omnigraph.span import Source
 
+if TYPE_CHECKING:
+    from omnigraph.config import Config
+
+_CONFIG = "omnigraph.config"
 _EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (ConflictError, 3),
     (NotFoundError, 5),
 )
+
+
+def _remember_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    context.meta[_CONFIG] = path
+
+
+config_option = click.option(
+    "--config",
+    metavar="FILE",
+    expose_value=False,
+    callback=_remember_config,
+    help="The omnigraph.yaml.  [default: that of this folder]",
+)
+
+
+def given_config() -> "Config | None":
+    """Give what `--config` names, or else the omnigraph.yaml of this folder if there is one."""
+    from omnigraph.config import find_config
+
+    return find_config(click.get_current_context().meta.get(_CONFIG), Path.cwd())
 
 
 def exit_code(error: OmniGraphError) -> int:
@@ -49,6 +74,14 @@ def read_queries(path: str) -> Source:
     from omnigraph.syntax.source import decode
 
     return decode(path, _bytes(path), QueryError, Code.QUERY_SYNTAX)
+
+
+def read_text(path: str) -> str:
+    """Give the text of a file; `-` is standard input."""
+    try:
+        return _bytes(path).decode()
+    except UnicodeDecodeError:
+        raise UnreadableError(f"cannot read '{path}': it is not UTF-8") from None
 
 
 def _bytes(path: str) -> bytes:

@@ -2,31 +2,19 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from omnigraph.cli.session import config_option, given_config
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.session import SparkSettings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_CONFIG = "omnigraph.config"
-
-
-def _remember_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
-    context.meta[_CONFIG] = path
-
-
 _OPTIONS = (
-    click.option(
-        "--config",
-        metavar="FILE",
-        expose_value=False,
-        callback=_remember_config,
-        help="The omnigraph.yaml.  [default: that of this folder]",
-    ),
+    config_option,
     click.option("--spark-master", metavar="URL", help="Where Spark runs, such as local[4]."),
     click.option("--spark-remote", metavar="URL", help="A Spark Connect server: sc://host."),
     click.option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark."),
@@ -44,9 +32,8 @@ def spark_settings(
     spark_master: str | None, spark_remote: str | None, spark_conf: tuple[str, ...]
 ) -> "SparkSettings":
     """Give the settings that the options, the environment and omnigraph.yaml mean."""
-    from omnigraph.config import find_config
     from omnigraph.pipeline.session import settings_from
 
-    config = find_config(click.get_current_context().meta.get(_CONFIG), Path.cwd())
+    config = given_config()
     default = None if config is None else config.spark
     return settings_from(os.environ, spark_master, spark_remote, spark_conf, default)

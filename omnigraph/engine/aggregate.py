@@ -92,11 +92,11 @@ class Aggregation:
     ) -> "np.ndarray":
         """Give sums as floats; they do not depend on the order of the rows."""
         values = numbers.astype(np.float64)
+        values = values if weights is None else values * weights
         if np.issubdtype(numbers.dtype, np.floating):
             order = np.argsort(values)
             groups, values = groups[order], values[order]
-            weights = None if weights is None else weights[order]
-        return self._added(groups, values, weights)
+        return self._added(groups, values, None)
 
     def _added(
         self, groups: Numbers, values: "np.ndarray", weights: Numbers | None

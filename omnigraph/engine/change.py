@@ -1,6 +1,8 @@
 """Change: a mutation becomes one commit, or nothing."""
 
-from collections.abc import Mapping
+import random
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.engine.answer import Terms
@@ -13,21 +15,28 @@ from omnigraph.engine.run import Run
 from omnigraph.engine.topology import Topology
 from omnigraph.engine.validate import validate
 from omnigraph.errors import (
+    Code,
     ExpectedVersionMismatchError,
     HeadMovedError,
     Json,
+    Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.publish import RETRY_BUDGET, head_moved, publish
+from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet, stage
 from omnigraph.versioning.writes import Delete as DeleteRows
 
+# Of writers of the same table one wins at a time, so with many of them some lose often; pauses of
+# different lengths, in seconds, keep them from meeting again.
+MOST_ATTEMPTS = 20
+_SHORTEST = 0.002
+_LONGEST = 0.2
 _MOST_SHOWN = 100
 
 
@@ -80,21 +89,23 @@ def change(
     ViolationsError with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
-    for _ in range(RETRY_BUDGET):
+    for lost in range(MOST_ATTEMPTS):
+        snapshot = repository.snapshot(intent.branch)
+        # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
         earlier = _earlier(repository, plan, intent)
         if earlier is not None:
             return earlier
-        snapshot = repository.snapshot(intent.branch)
         if intent.expect is not None and snapshot.commit.id != intent.expect:
             raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
         try:
             return _Attempt(repository, topology, plan, terms, intent, snapshot).run()
-        except ExpectedVersionMismatchError as moved:
+        except (ExpectedVersionMismatchError, HeadMovedError) as moved:
             if intent.expect is not None:
                 current = repository.snapshot(intent.branch).commit.id
                 raise head_moved(intent.branch, intent.expect, current) from moved
+            time.sleep(random.uniform(0, min(_SHORTEST * 2**lost, _LONGEST)))  # noqa: S311
     raise HeadMovedError(
-        f"'{intent.branch}' moved {RETRY_BUDGET} times while '{plan.name}' was run",
+        f"'{intent.branch}' moved {MOST_ATTEMPTS} times while '{plan.name}' was run",
         hint="repeat the change",
     )
 
@@ -122,13 +133,13 @@ class _Attempt:
             cancelled=self.terms.cancelled,
         )
         vectors = Vectors.of(self.repository.store, self.terms.environment)
-        changes = mutated(run, self.plan, vectors).changes()
+        draft = mutated(run, self.plan, vectors)
+        changes = draft.changes()
+        verdict = validate(self.snapshot, changes)
+        if found := _told_once([*draft.unfit, *verdict.violations]):
+            raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
             return _receipt(self.plan, self.intent, None)
-        verdict = validate(self.snapshot, changes)
-        if verdict.violations:
-            shown = verdict.violations[:_MOST_SHOWN]
-            raise ViolationsError(shown, total=len(verdict.violations))
         run.check(0)
         commit = self._published(changes, verdict.looked_at)
         if commit.parent == self.snapshot.commit.id:
@@ -166,6 +177,15 @@ class _Attempt:
 
 def _replaces(table: Table, change: Change) -> bool:
     return bool(rows_with(table, "id", change.ids, ["id"]).num_rows)
+
+
+def _told_once(violations: Iterable[Violation]) -> list[Violation]:
+    """Give the first violation of each value: one that does not fit is not missing as well."""
+    found: dict[object, Violation] = {}
+    for each in violations:
+        is_value = each.code in (Code.VALUE_TYPE, Code.REQUIRED_VALUE) and each.id is not None
+        found.setdefault((each.type, each.id, each.field) if is_value else len(found), each)
+    return list(found.values())
 
 
 def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:

@@ -136,6 +136,8 @@ class Dense(Reader):
         state = before.commit.tables.get(key)
         if state is None or state.path != table.path or state.version == table.version:
             return
+        if not self.topology.is_used(table):
+            return
         if not self.topology.is_near(table, state.version):
             return
         if self.topology.has_entities(table):

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.alike import alike
 from omnigraph.engine.lookup import rows_with
+from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
@@ -41,9 +42,13 @@ class Change:
 
 @dataclass(slots=True)
 class Draft:
-    """Changes of several types on one snapshot; a later one sees the earlier."""
+    """Changes of several types on one snapshot; a later one sees the earlier.
+
+    `unfit` tells of values that no row can hold; where one was given, there is none.
+    """
 
     snapshot: Snapshot
+    unfit: list[Violation] = field(default_factory=list)
     _changes: dict[str, Change] = field(default_factory=dict)
 
     def change(self, name: str) -> Change:

@@ -1,6 +1,6 @@
 """Mutate: runs the statements of a mutation, each on what the earlier ones left."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.columns import one_by_one, with_defaults
+from omnigraph.engine.columns import Column, one_by_one, with_defaults
 from omnigraph.engine.draft import Draft, incident
 from omnigraph.engine.entities import Numbers, taken
 from omnigraph.engine.evaluate import Evaluation
@@ -18,8 +18,9 @@ from omnigraph.engine.lookup import rows_with
 from omnigraph.engine.pushdown import condition
 from omnigraph.engine.reader import Domain
 from omnigraph.engine.rows import Rows
+from omnigraph.engine.rules import Breach, keys
 from omnigraph.engine.run import Run
-from omnigraph.errors import Code, Violation, ViolationsError
+from omnigraph.errors import Code, Violation
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
 from omnigraph.query.expr import (
     EntityKind,
@@ -32,7 +33,7 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import ValueType
 from omnigraph.storage.reading import batches_where
 
@@ -95,13 +96,19 @@ class _Mutation:
     def _insert(self, stored: StoredType, values: tuple[tuple[str, Assigned], ...]) -> None:
         schema = self.draft.change(stored.name).rows.schema
         given = dict(values)
+        found = {name: self._constant(stored, name, value) for name, value in given.items()}
         columns = [
-            self._constant(stored, name, given[name]) if name in given else pa.nulls(1, kind)
+            found[name].values if name in found else pa.nulls(1, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         batch = with_defaults(stored, pa.record_batch(columns, schema=schema))
+        keyless = list(keys(stored, batch))
+        self._tell(stored, None, keyless)
+        if keyless:
+            return
         at = schema.get_field_index("id")
         batch = batch.set_column(at, "id", row_ids(stored, batch))
+        self._tell(stored, batch["id"], _unfit(found, 1))
         self.draft.put(stored.name, pa.Table.from_batches([batch]))
 
     def _update(
@@ -111,10 +118,11 @@ class _Mutation:
         given = dict(values)
         for name in _stale(stored, given):
             rows = _with_column(rows, name, pa.nulls(rows.num_rows, rows.schema.field(name).type))
-        for name, value in given.items():
-            one = self._constant(stored, name, value)
+        found = {name: self._constant(stored, name, value) for name, value in given.items()}
+        self._tell(stored, rows["id"], _unfit(found, rows.num_rows))
+        for name, one in found.items():
             places = pa.array(np.zeros(rows.num_rows, np.int64))
-            rows = _with_column(rows, name, one.take(places))
+            rows = _with_column(rows, name, one.values.take(places))
         if rows.num_rows:
             self.draft.put(stored.name, rows)
 
@@ -165,16 +173,26 @@ class _Mutation:
         evaluation = Evaluation(self.run, Rows(rows.num_rows, {_ROW: codes}))
         return pa.array(evaluation.holds(map_operands(where, _of_row)))
 
-    def _constant(self, stored: StoredType, name: str, value: Assigned) -> pa.Array:
+    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Column:
         kind = stored.column(name)
         assert kind is not None
         found = one_by_one([self.run.constant(value)], kind)
-        if found.reasons:
-            wrong = Violation(
-                code=Code.VALUE_TYPE, reason=found.reasons[0], type=stored.name, field=name
+        return Column(found.values.cast(arrow_type(kind)), found.reasons)
+
+    def _tell(
+        self, stored: StoredType, ids: pa.Array | pa.ChunkedArray | None, broken: Iterable[Breach]
+    ) -> None:
+        """Note values that no row can hold, with the ids of the rows if they have any."""
+        self.draft.unfit += [
+            Violation(
+                code=breach.code,
+                reason=breach.reason,
+                type=stored.name,
+                field=field_name(stored, breach.field),
+                id=None if ids is None else ids[breach.row].as_py(),
             )
-            raise ViolationsError([wrong], total=1)
-        return found.values.cast(arrow_type(kind))
+            for breach in broken
+        ]
 
     def _stored(self, name: str) -> StoredType:
         return self.run.reader.stored(name)
@@ -184,6 +202,13 @@ def _of_row(expr: Expr) -> Expr:
     if isinstance(expr, PropertyRef) and expr.variable is None:
         return replace(expr, variable=_ROW)
     return expr
+
+
+def _unfit(found: Mapping[str, Column], count: int) -> Iterator[Breach]:
+    """Give the values that do not fit their columns, once for each of so many rows."""
+    for name, column in found.items():
+        for reason in column.reasons.values():
+            yield from (Breach(row, Code.VALUE_TYPE, name, reason) for row in range(count))
 
 
 def _stale(stored: StoredType, given: dict[str, Assigned]) -> list[str]:

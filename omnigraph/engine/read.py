@@ -50,7 +50,8 @@ def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
                 continue
-        elif counted.pending:
+        elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
+            # Not before all of the pattern is known: more may hang from what is counted.
             rows = _multiplied(run, rows, counted)
         following = operators[at + 1] if at + 1 < len(operators) else None
         rows = _measured(run, [operator], partial(_executed, run, rows, operator, following))

@@ -100,9 +100,11 @@ class Topology:
         self.cache = Cache(most_bytes)
         self._shelf = shelf
         self._spent: Counter[Hashable] = Counter()
+        self._used: set[str] = set()
 
     def entities(self, table: Table) -> Entities:
         """Give the rows of a table, numbered."""
+        self._used.add(table.path)
         family = _ids(table)
         key = (*family, table.version)
         return self.cache.get(key, lambda: self._entities(table, family), family=family)
@@ -115,6 +117,7 @@ class Topology:
 
     def adjacency(self, edges: Edges, *, backwards: bool) -> Woven:
         """Give where the edges of a table lead, or where they come from."""
+        self._used.add(edges.table.path)
         family = _adjacency(edges.table, backwards, named=edges.own is not None)
         key = (family, edges.table.version, edges.numberings)
         made = self.cache.get(key, lambda: self._adjacency(edges, family, backwards), family=family)
@@ -138,6 +141,10 @@ class Topology:
     def has_adjacency(self, table: Table, *, backwards: bool, named: bool) -> bool:
         """Tell whether an adjacency was made, of this or another version."""
         return self._has(_adjacency(table, backwards, named=named))
+
+    def is_used(self, table: Table) -> bool:
+        """Tell whether anything of a table was asked for in this process."""
+        return table.path in self._used
 
     def is_near(self, table: Table, version: int) -> bool:
         """Tell whether only a few rows of a table differ from another version of it."""

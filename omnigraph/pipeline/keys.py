@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.columns import moments
+from omnigraph.engine.compare import unsigned
 
 _Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -34,8 +35,11 @@ def bucketed(keys: pa.RecordBatch, buckets: int) -> Iterator[tuple[int, pa.Recor
 
 
 def comparable(column: pa.Array) -> pa.Array:
-    """Give a column whose values Python keeps whole: a date64 would lose its hours."""
-    return moments(column) if pa.types.is_date64(column.type) else column
+    """Give a column whose values Python keeps whole, and equal ones alike.
+
+    A date64 would lose its hours, and there are two zeros.
+    """
+    return moments(column) if pa.types.is_date64(column.type) else unsigned(column)
 
 
 def without_exempt(rows: pa.RecordBatch) -> pa.RecordBatch:

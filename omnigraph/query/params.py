@@ -1,5 +1,6 @@
 """Params: binds what JSON or Python gives to the parameters that a query declares."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
@@ -8,6 +9,7 @@ from omnigraph.errors import Code, ParamsError
 from omnigraph.query.expr import ParamRef, Rrf, TextMatch
 from omnigraph.query.expressions import MOST_EDITS
 from omnigraph.query.plan import Limit, Plan
+from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import is_integer
 from omnigraph.schema.values import BadValue, Value, coerce
 from omnigraph.syntax.problems import Problems
@@ -44,6 +46,24 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
     if problems.total:
         raise ParamsError(problems.items, total=problems.total)
     return bound
+
+
+def params_of_texts(plan: Plan, texts: Mapping[str, str]) -> dict[str, object]:
+    """Give each text as the JSON that it is, where that fits its parameter, else as it stands."""
+    declared = {param.name: param.type for param in plan.params}
+    return {name: _of_text(text, declared.get(name)) for name, text in texts.items()}
+
+
+def _of_text(text: str, kind: TypeRef | None) -> object:
+    if kind is None:  # `bind_params` will say that there is no such parameter
+        return text
+    try:
+        value = json.loads(text)
+        if value is not None:
+            coerce(value, kind.type)
+    except (ValueError, RecursionError):
+        return text
+    return text if value is None and not kind.nullable else value
 
 
 def _coerced(name: str, value: object, plan: Plan, problems: Problems) -> Value | None:

@@ -147,7 +147,11 @@ class Statements:
         """Refuse a parameter that may be null where a value is required."""
         item = stored.properties.get(column)
         required = item is None or not item.nullable
-        if not (required and isinstance(value, ParamRef) and self.params[value.name].nullable):
+        return not required or self._is_given(column, value, node)
+
+    def _is_given(self, column: str, value: Assigned, node: ast.Expr) -> bool:
+        """Refuse a parameter that may be null."""
+        if not (isinstance(value, ParamRef) and self.params[value.name].nullable):
             return True
         message = f"'{column}' is required, but '${value.name}' may be null"
         hint = f"declare it as ${value.name}: {self.params[value.name].type}"
@@ -200,9 +204,18 @@ class Statements:
             self._mismatch(name, target, "a list with parameters", node)
             return None
         item = ScalarType(target.item)
-        items = [self._assigned(name, item, each) for each in node.items]
+        items = [self._item(name, item, each) for each in node.items]
         fitting = tuple(each for each in items if isinstance(each, Constant | ParamRef))
         return ListOf(fitting, target.item) if len(fitting) == len(items) else None
+
+    def _item(self, name: Name, target: ScalarType, node: ast.Expr) -> Assigned | None:
+        """Give an item of a list, none of which may be null."""
+        value = self._assigned(name, target, node)
+        if isinstance(value, Now):
+            message = "an item of a list is a literal or a parameter"
+            self.problems.report(Code.NOT_A_VALUE, node.span, message)
+            return None
+        return value if value is not None and self._is_given(name.text, value, node) else None
 
     def _mismatch(self, name: Name, target: ValueType, given: str, node: ast.Expr) -> None:
         hint = None

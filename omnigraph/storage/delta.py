@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from lance import LanceFragment
 
 from omnigraph.storage.failures import reported
@@ -48,11 +49,17 @@ def delta_between(old: Table, new: Table, most: int) -> Delta | None:
             return None
         removed, added = [_live(alone)], [_live(fresh)]
         for one, other in touched:
-            was, now = _live([one]), _live([other])
-            removed.append(np.setdiff1d(was, now, assume_unique=True))
-            added.append(np.setdiff1d(now, was, assume_unique=True))
+            was, now = _deleted(old, one), _deleted(new, other)
+            removed.append(np.setdiff1d(now, was, assume_unique=True))
+            added.append(np.setdiff1d(was, now, assume_unique=True))
     delta = Delta(np.concatenate(removed), np.concatenate(added))
     return delta if len(delta) <= most else None
+
+
+def addresses_of(table: Table) -> Addresses:
+    """Give the addresses of all rows of a version."""
+    with reported(f"cannot read {table.path}"):
+        return _live(table.dataset.get_fragments())
 
 
 def _fragments(table: Table) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:
@@ -72,6 +79,23 @@ def _count(fragment: LanceFragment) -> int:
     return int(fragment.count_rows())
 
 
+def _deleted(table: Table, fragment: LanceFragment) -> Addresses:
+    """Give the addresses of the rows of a fragment that are deleted."""
+    path = _deletions(fragment)
+    if path is None:
+        return np.empty(0, np.uint64)
+    if path.endswith(".arrow"):
+        data = table.content(path)
+        offsets = pa.ipc.open_file(pa.py_buffer(data)).read_all()[0].to_numpy()
+        return _address(fragment, offsets.astype(np.uint64))
+    every = _address(fragment, np.arange(fragment.physical_rows, dtype=np.uint64))
+    return np.setdiff1d(every, _live([fragment]), assume_unique=True)
+
+
+def _address(fragment: LanceFragment, offsets: Addresses) -> Addresses:
+    return (np.uint64(fragment.fragment_id) << _FRAGMENT_BITS) + offsets
+
+
 def _live(fragments: Iterable[LanceFragment]) -> Addresses:
     """Give the addresses of all rows of some fragments."""
     found = [np.empty(0, np.uint64)]
@@ -80,6 +104,5 @@ def _live(fragments: Iterable[LanceFragment]) -> Addresses:
             rows = each.scanner(columns=[], with_row_address=True).to_table()
             found.append(rows[ADDRESS].to_numpy())
         else:
-            first = np.uint64(each.fragment_id) << _FRAGMENT_BITS
-            found.append(first + np.arange(each.physical_rows, dtype=np.uint64))
+            found.append(_address(each, np.arange(each.physical_rows, dtype=np.uint64)))
     return np.concatenate(found)

@@ -8,6 +8,7 @@ SCHEMA_IR = "_schema.ir.json"
 ASIDE = "_aside"
 EMBEDDINGS = "_embeddings"
 TOPOLOGY = "_topology"
+RUNS = "_runs"
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
 

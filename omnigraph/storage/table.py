@@ -86,6 +86,13 @@ class Table:
         """Give another version of the table."""
         return self._tables.open(self.path, version)
 
+    def content(self, path: str) -> bytes:
+        """Give one of the files that this version is made of."""
+        found = self._tables.store.objects.read(f"{self.path}/{path}")
+        if found is None:
+            raise StorageError(f"{self.path}/{path} is gone")
+        return found
+
     def count(self) -> int:
         """Give the number of rows."""
         with reported(f"cannot count {self.path}"):

@@ -30,6 +30,23 @@ def log(
         commit = walk.parent(commit)
 
 
+def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
+    """Give the commits of a branch after one of them, oldest first; without one, after the first.
+
+    Raises CommitNotFoundError when the branch never stood at the commit.
+    """
+    later: list[Commit] = []
+    for commit in log(repository, branch):
+        if commit.id == commit_id:
+            break
+        later.append(commit)
+    else:
+        if commit_id is not None:
+            raise CommitNotFoundError(f"'{branch}' never stood at {commit_id}")
+        later.pop()
+    return reversed(later)
+
+
 def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
     """Pin the commit that gave a branch a version."""
     walk = _Walk(repository)

@@ -7,6 +7,7 @@ from omnigraph.errors import BranchNameError
 from omnigraph.versioning.ulid import is_ulid
 
 MAIN = "main"
+TAG = "__tag__"
 MOST_BYTES = 200
 
 _FORBIDDEN = re.compile(r"[\s~^:?*\[\\\"'<>|%#]|\.\.|//|@\{")

@@ -26,7 +26,7 @@ from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
 from omnigraph.versioning.manifest import Manifest, first_commit, new_ledger
-from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.names import MAIN, TAG, normalized
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
 
@@ -50,10 +50,14 @@ class Repository:
         return self.pinned(self.manifest.head_commit(branch, self.manifest.newest()))
 
     def snapshot_of(self, target: str) -> Snapshot:
-        """Pin a commit by its id, or the newest commit of a branch by its name."""
-        if not is_ulid(target):
-            return self.snapshot(target)
-        return self.pinned(self.commit(target))
+        """Pin a commit by its id or its tag, or the newest commit of a branch by its name."""
+        if is_ulid(target):
+            return self.pinned(self.commit(target))
+        ledger, name = self.manifest.newest(), normalized(target)
+        is_tag = self.manifest.twin(name, ledger) is None
+        if is_tag and self.manifest.twin(TAG + name, ledger) is not None:
+            name = TAG + name
+        return self.pinned(self.manifest.head_commit(name, ledger))
 
     def commit(self, commit_id: str) -> Commit:
         """Give the commit of an id, one at which some branch stands or stood."""

@@ -22,10 +22,12 @@ HEAVY = ("lance", "pyarrow", "pyspark", "rich", "lark")
 
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(omnigraph.__all__) == [
+        "Blob",
         "Budget",
         "Catalog",
         "Commit",
         "ConflictError",
+        "Explanation",
         "Graph",
         "InputError",
         "LintReport",
@@ -34,8 +36,10 @@ def test_the_public_names_are_exactly_these() -> None:
         "OmniGraphError",
         "ParamsError",
         "Problem",
+        "Profile",
         "QueryError",
         "ReadPlan",
+        "Receipt",
         "Result",
         "SchemaError",
         "Snapshot",
@@ -44,6 +48,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "StorageError",
         "View",
         "ViolationsError",
+        "Writer",
         "__version__",
         "bind_params",
         "compile_queries",

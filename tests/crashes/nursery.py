@@ -38,12 +38,15 @@ class Ended:
 
 
 class Nursery:
-    """The handle on a nursery; one child at a time. Use it in a `with` block."""
+    """The handle on a nursery; one child at a time. Use it in a `with` block.
 
-    def __init__(self) -> None:
+    A module that has more jobs is named.
+    """
+
+    def __init__(self, module: str = "tests.crashes.nursery") -> None:
         quiet = {"OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crashes.nursery"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -431,6 +431,7 @@ def test_what_is_no_number_sorts_after_all_numbers_with_or_without_nulls(tmp_pat
         '$p: Person { slug: "ann" }  $p knows $q',
         "$p knows {1,3} $q  $q <knows> $r  $c: City",
         "$p: Person  $p.age > 25  $p knows $q  $q.age > 25",
+        "$p knows $q  $p $e:knows $r  $e.since is null or $p.age > 0  $q knows $s",
     ],
 )
 def test_counted_matches_are_as_many_as_enumerated_ones(people: Graph, pattern: str) -> None:

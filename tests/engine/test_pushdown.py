@@ -2,7 +2,6 @@
 
 import json
 from datetime import date
-from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
@@ -47,7 +46,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     graph = init(tmp_path_factory.mktemp("rows") / "g", SCHEMA, durable=False)
     lines = []
     for number in range(63):
-        row = {name: pool[number % len(pool)] for name, pool in POOLS.items()}
+        row: dict[str, object] = {name: pool[number % len(pool)] for name, pool in POOLS.items()}
         row |= {"number": number, "ratio": float(number), "plain": number}
         lines.append(json.dumps({"type": "Row", "data": row}, default=str))
     graph.load("\n".join(lines), engine="inline")
@@ -205,7 +204,7 @@ def test_a_value_that_its_column_cannot_hold_narrows_nothing(graph: Graph) -> No
 
     assert narrowed(2**31) is None
     assert narrowed(None) is None
-    assert narrowed(True) is None
+    assert narrowed("5") is None
     assert str(narrowed(5)) == str(pc.field("small") < 5)
 
 

@@ -100,7 +100,7 @@ def test_rows_of_an_indexed_value_are_looked_up(
     profile = graph.profile(AGED, a=49)
 
     assert profile.road is Road.INDEX
-    assert sorted(row["p"] for row in profile.result) == ["p149", "p199", "p249", "p299", "p49", "p99"]
+    assert {row["p"] for row in profile.result} == {f"p{n}" for n in range(49, COUNT, 50)}
 
 
 def test_explain_names_the_road_and_runs_nothing(graph: Graph) -> None:
@@ -180,9 +180,9 @@ def test_a_null_where_an_index_was_expected_falls_back(
 
 
 def test_texts_are_searched_in_whole_tables(graph: Graph) -> None:
-    query = 'query q() { match { $p: Person { slug: "p1" }  search($p.bio, "tea") } return { $p.slug } }'
+    found = '$p: Person { slug: "p1" }  search($p.bio, "tea")'
 
-    choice = graph.explain(query).choice
+    choice = graph.explain(f"query q() {{ match {{ {found} }} return {{ $p.slug }} }}").choice
 
     assert (choice.road, choice.lookups) == (Road.ADJACENCY, None)
 

@@ -12,12 +12,13 @@ from omnigraph.engine import dense, order, topology
 from omnigraph.engine.road import Road
 from omnigraph.engine.run import Budget
 from omnigraph.engine.topology import Topology
-from omnigraph.graph import Graph, View
+from omnigraph.graph import Graph, View, init
 from omnigraph.graph import open as open_graph
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Delete, Made, TableWrite
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
+from tests.pipeline.loads import edge, node, text
 from tests.sample import write
 
 SEEDS = range(1_000, 1_004)
@@ -181,6 +182,41 @@ def test_looking_rows_up_without_indexes_changes_no_answer(
     check(world, graph.at(), seed)
 
     assert taken.count(Road.INDEX) > QUERIES // 8
+
+
+def test_sums_of_floats_do_not_depend_on_the_order_in_which_rows_came(tmp_path: Path) -> None:
+    values = {
+        "a": (0.1, 1),
+        "b": (0.7, 7),
+        "c": (0.7, 1),
+        "d": (0.7, 8),
+        "e": (0.7, 3),
+        "f": (0.1, 2),
+    }
+    nodes = {slug: node("P", slug=slug, v=v) for slug, (v, _) in values.items()}
+    edges = [
+        edge("Likes", slug, other)
+        for slug, (_, count) in values.items()
+        for other in [f"t{number}" for number in range(count)]
+    ]
+    targets = [node("T", slug=f"t{number}") for number in range(8)]
+    schema = (
+        "node P { slug: String @key  v: F64 }  node T { slug: String @key }  edge Likes: P -> T"
+    )
+    sums = "query q() { match { $p: P  $p likes $_ } return { sum($p.v) as s, avg($p.v) as a } }"
+
+    found = []
+    for seed in range(8):
+        order = Random(seed).sample(sorted(nodes), len(nodes))
+        graph = init(tmp_path / str(seed), schema, durable=False)
+        graph.load(text(*targets, nodes[order[0]]), engine="inline")
+        graph.query(sums)
+        for slug in order[1:]:
+            graph.load(nodes[slug], engine="inline")
+        graph.load(text(*edges), engine="inline")
+        found.append(graph.query(sums).to_dicts())
+
+    assert [each for each in found if each != found[0]] == []
 
 
 def unexpected(*_: object) -> None:

@@ -1,6 +1,7 @@
 """The rows that differ between two versions are told by fragments, whichever way they came."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -133,12 +134,11 @@ def test_all_rows_differ_after_an_overwrite(graph: Graph) -> None:
 
 def test_rows_that_a_fold_moved_are_told_and_no_others(graph: Graph) -> None:
     versions = [table(graph)]
-    for number in range(100, 140):
-        versions.append(written(graph, Append(persons([number]))))
+    versions += [written(graph, Append(persons([number]))) for number in range(100, 140)]
     fragments = [len(version.dataset.get_fragments()) for version in versions]
 
     assert max(fragments) < 40, "small fragments were folded"
-    for old, new in zip(versions, versions[1:], strict=False):
+    for old, new in pairwise(versions):
         check_leads_from_one_to_the_other(old, new)
     check_leads_from_one_to_the_other(versions[0], versions[-1])
 
@@ -168,13 +168,13 @@ def test_any_two_versions_of_a_random_history_differ_by_their_rows(graph: Graph,
     versions = [table(graph)]
     for step in range(12):
         branch = random.choice(("main", "draft"))
-        here = sorted(row[0] for row in rows(table(graph, branch)).values())
+        here = sorted(str(row[0]) for row in rows(table(graph, branch)).values())
         some = random.sample(here, min(len(here), random.randint(1, 3)))
         change = random.choice(
             (
                 Append(persons([100 + step])),
                 Delete(pa.array(some)),
-                Upsert(people({each: step for each in [*map(str, some), f"p{200 + step}"]})),
+                Upsert(people(dict.fromkeys([*some, f"p{200 + step}"], step))),
             )
         )
         versions.append(written(graph, change, branch=branch))

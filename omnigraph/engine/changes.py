@@ -1,0 +1,199 @@
+"""Changes: what is different between two snapshots, row by row, for people and for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from omnigraph.engine.diff import Op, RowChanges, TableDiff, diff
+from omnigraph.errors import Json
+from omnigraph.query.expr import EntityKind
+from omnigraph.result import json_value
+from omnigraph.schema.catalog import EdgeType, StoredType, field_name
+from omnigraph.schema.types import BLOB, VectorType
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.snapshot import Snapshot
+
+_MARKS = {Op.INSERT: "+", Op.UPDATE: "~", Op.DELETE: "-"}
+_LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityChange:
+    """One node or edge that came, went or changed: its properties before and after.
+
+    `changed` names the properties of an updated one that have other values.
+    """
+
+    table_key: str
+    kind: EntityKind
+    type_name: str
+    id: str
+    op: Op
+    before: Mapping[str, object] | None
+    after: Mapping[str, object] | None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def endpoints(self) -> tuple[str, str] | None:
+        """The ids of the two nodes that an edge joins."""
+        row = self.after or self.before or {}
+        if self.kind is EntityKind.NODE:
+            return None
+        return str(row["from"]), str(row["to"])
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the change in the stable machine form."""
+        found: dict[str, Json] = {
+            "table_key": self.table_key,
+            "kind": str(self.kind),
+            "type_name": self.type_name,
+            "id": self.id,
+            "op": str(self.op),
+        }
+        for name, row in (("before", self.before), ("after", self.after)):
+            found |= {} if row is None else {name: json_value(row)}
+        if self.op is Op.UPDATE:
+            found["changed"] = list(self.changed)
+        if self.endpoints is not None:
+            found["endpoints"] = {"src": self.endpoints[0], "dst": self.endpoints[1]}
+        return found
+
+    def __str__(self) -> str:
+        ends = self.endpoints
+        what = f"{self.type_name} {self.id}" if ends is None else ""
+        if ends is not None:
+            what = f"{ends[0]} -{self.type_name}-> {ends[1]}"
+        details = [self._detail(name) for name in self.changed]
+        return f"{_MARKS[self.op]} {what}{'  ' if details else ''}{', '.join(details)}"
+
+    def _detail(self, name: str) -> str:
+        before, after = ((row or {}).get(name) for row in (self.before, self.after))
+        return f"{name} {_short(before)} → {_short(after)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """Which changes are of interest; nothing given means all."""
+
+    kinds: frozenset[EntityKind] = frozenset()
+    types: frozenset[str] = frozenset()
+    ops: frozenset[Op] = frozenset()
+
+    def admits(self, stored: StoredType) -> bool:
+        """Tell whether changes of a type are of interest."""
+        is_kind = not self.kinds or _kind(stored) in self.kinds
+        return is_kind and (not self.types or stored.name in self.types)
+
+    def admits_op(self, op: Op) -> bool:
+        """Tell whether changes of this sort are of interest."""
+        return not self.ops or op in self.ops
+
+
+@dataclass(frozen=True)
+class ChangeSet:
+    """The net changes from one snapshot to another; iterating reads them a few at a time."""
+
+    old: Snapshot = field(repr=False)
+    new: Snapshot = field(repr=False)
+    filter: ChangeFilter = field(default_factory=ChangeFilter)
+
+    @property
+    def from_version(self) -> int:
+        return self.old.version
+
+    @property
+    def to_version(self) -> int:
+        return self.new.version
+
+    def __iter__(self) -> Iterator[EntityChange]:
+        for found in self._tables:
+            for rows in found.changes():
+                if self.filter.admits_op(rows.op):
+                    yield from _entities(rows)
+
+    @cached_property
+    def stats(self) -> Mapping[str, Mapping[Op, int]]:
+        """How many rows of each type came, went and changed."""
+        counted = {found.stored.name: found.counts() for found in self._tables}
+        wanted = {
+            name: {op: count for op, count in counts.items() if self.filter.admits_op(op)}
+            for name, counts in counted.items()
+        }
+        return {name: counts for name, counts in wanted.items() if any(counts.values())}
+
+    def to_json(self) -> dict[str, Json]:
+        """Give all changes in the stable machine form."""
+        stats: dict[str, Json] = {
+            name: {str(op): count for op, count in counts.items()}
+            for name, counts in self.stats.items()
+        }
+        return {
+            "from_version": self.from_version,
+            "to_version": self.to_version,
+            "changes": [change.to_json() for change in self],
+            "stats": stats,
+        }
+
+    @cached_property
+    def _tables(self) -> Sequence[TableDiff]:
+        return [each for each in diff(self.old, self.new) if self.filter.admits(each.stored)]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitChanges:
+    """What one commit of a branch changed; its id is the cursor to go on from."""
+
+    commit: Commit
+    changes: ChangeSet
+
+    @property
+    def cursor(self) -> str:
+        return self.commit.id
+
+
+def _entities(rows: RowChanges) -> Iterator[EntityChange]:
+    stored = rows.stored
+    names = {column: field_name(stored, column) for column in _shown(stored)}
+    before = rows.before.select(list(names)).to_pylist() or [None] * len(rows)
+    after = rows.after.select(list(names)).to_pylist() or [None] * len(rows)
+    changed = rows.changed if rows.op is Op.UPDATE else {}
+    for place, row_id in enumerate(rows.ids.to_pylist()):
+        yield EntityChange(
+            table_key=stored.identity,
+            kind=_kind(stored),
+            type_name=stored.name,
+            id=row_id,
+            op=rows.op,
+            before=_named(before[place], names),
+            after=_named(after[place], names),
+            changed=tuple(
+                field_name(stored, name) for name, mask in changed.items() if mask[place]
+            ),
+        )
+
+
+def _shown(stored: StoredType) -> list[str]:
+    """Give the columns that a change shows: no blobs and no vectors, which are only named."""
+    ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
+    large = (
+        item.name
+        for item in stored.properties.values()
+        if item.type == BLOB or isinstance(item.type, VectorType)
+    )
+    hidden = set(large)
+    return ["id", *ends, *(name for name in stored.properties if name not in hidden)]
+
+
+def _named(
+    row: Mapping[str, object] | None, names: Mapping[str, str]
+) -> Mapping[str, object] | None:
+    return None if row is None else {names[column]: value for column, value in row.items()}
+
+
+def _kind(stored: StoredType) -> EntityKind:
+    return EntityKind.EDGE if isinstance(stored, EdgeType) else EntityKind.NODE
+
+
+def _short(value: object) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"

@@ -1,0 +1,189 @@
+"""Runs: changes made aside on a hidden branch, and then published at once or given up."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from omnigraph.engine.merge import Merge, MergeHow, merge
+from omnigraph.engine.topology import Topology
+from omnigraph.errors import BranchNotFoundError, InputError, Json, RunNotFoundError
+from omnigraph.storage import layout
+from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.names import normalized
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.ulid import is_ulid
+
+PREFIX = "__run__"
+_BEGUN = "begun"
+_ENDED = "ended"
+
+
+class RunStatus(StrEnum):
+    """How far a run came."""
+
+    RUNNING = "running"
+    PUBLISHED = "published"
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
+
+    run_id: str
+    target_branch: str
+    run_branch: str
+    base_snapshot_id: str
+    base_manifest_version: int
+    operation_hash: str | None
+    actor_id: str | None
+    status: RunStatus
+    published_snapshot_id: str | None
+    created_at: int
+    updated_at: int
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the record in the stable machine form."""
+        found: dict[str, Json] = asdict(self)
+        return {**found, "status": str(self.status)}
+
+
+def begin_run(
+    repository: Repository,
+    target: str,
+    *,
+    operation_hash: str | None = None,
+    actor: str | None = None,
+) -> RunRecord:
+    """Begin a run on a branch; with an operation hash that a live run has, give that run."""
+    repository.check_writable()
+    branch = normalized(target)
+    for each in list_runs(repository):
+        is_same = operation_hash is not None and each.operation_hash == operation_hash
+        if is_same and each.target_branch == branch and each.status is RunStatus.RUNNING:
+            return each
+    clean_up(repository)
+    base = repository.snapshot(branch).commit
+    run_id = repository.clock.ulid()
+    create_system_branch(repository, PREFIX + run_id, base.id)
+    now = repository.clock.time()
+    record = RunRecord(
+        run_id=run_id,
+        target_branch=branch,
+        run_branch=PREFIX + run_id,
+        base_snapshot_id=base.id,
+        base_manifest_version=base.version,
+        operation_hash=operation_hash,
+        actor_id=actor,
+        status=RunStatus.RUNNING,
+        published_snapshot_id=None,
+        created_at=now,
+        updated_at=now,
+    )
+    _write(repository, record, _BEGUN)
+    return record
+
+
+def publish_run(
+    repository: Repository, topology: Topology, run_id: str, how: MergeHow
+) -> tuple[RunRecord, Merge]:
+    """Merge what a run wrote into its target; its branch is removed."""
+    record = _live(repository, run_id)
+    done = merge(repository, topology, record.run_branch, record.target_branch, how)
+    published = done.ours.id if done.commit is None else done.commit.id
+    record = _ended(repository, record, RunStatus.PUBLISHED, published)
+    return record, done
+
+
+def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
+    """Give a run up, as aborted or failed; what it wrote is never published."""
+    return _ended(repository, _live(repository, run_id), status, None)
+
+
+def list_runs(repository: Repository) -> list[RunRecord]:
+    """Give all runs, newest first."""
+    names = repository.store.objects.names(layout.RUNS)
+    ids = sorted({name.partition("/")[0] for name in names}, reverse=True)
+    return [record for each in ids if (record := _read(repository, each)) is not None]
+
+
+def get_run(repository: Repository, run_id: str) -> RunRecord:
+    """Give a run by its id."""
+    found = _read(repository, run_id) if is_ulid(run_id) else None
+    if found is None:
+        raise RunNotFoundError(f"no run '{run_id}'")
+    return found
+
+
+def clean_up(repository: Repository) -> None:
+    """Remove the branches of runs that ended, or that a crash left before they began."""
+    for name in _branches(repository):
+        record = _read(repository, name.removeprefix(PREFIX))
+        if record is None or record.status is not RunStatus.RUNNING:
+            _remove(repository, name)
+
+
+def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
+    """Give the runs that are to be published to a branch."""
+    found = list_runs(repository)
+    return [
+        each
+        for each in found
+        if each.status is RunStatus.RUNNING and each.target_branch == normalized(branch)
+    ]
+
+
+def _live(repository: Repository, run_id: str) -> RunRecord:
+    repository.check_writable()
+    record = get_run(repository, run_id)
+    if record.status is not RunStatus.RUNNING:
+        raise InputError(f"run '{run_id}' is {record.status} already")
+    return record
+
+
+def _ended(
+    repository: Repository, record: RunRecord, status: RunStatus, published: str | None
+) -> RunRecord:
+    now = repository.clock.time()
+    ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
+    if not _write(repository, ended, _ENDED):
+        found = get_run(repository, record.run_id)
+        raise InputError(f"run '{record.run_id}' is {found.status} already")
+    _remove(repository, record.run_branch)
+    return ended
+
+
+def _remove(repository: Repository, branch: str) -> None:
+    """Remove the branch of a run; another process may have done so."""
+    try:
+        delete_system_branch(repository, branch)
+    except BranchNotFoundError:
+        return
+
+
+def _branches(repository: Repository) -> Iterator[str]:
+    heads = repository.manifest.heads(repository.manifest.newest()).values()
+    return (head.name for head in heads if head.name.startswith(PREFIX))
+
+
+def _write(repository: Repository, record: RunRecord, name: str) -> bool:
+    """Write the record of a run's begin or end, which is never changed; False if there is one."""
+    path = _path(record.run_id, name)
+    created = repository.store.objects.create(path, json.dumps(record.to_json()).encode())
+    repository.tables.sync([path])
+    return created
+
+
+def _path(run_id: str, name: str) -> str:
+    return f"{layout.RUNS}/{run_id}/{name}.json"
+
+
+def _read(repository: Repository, run_id: str) -> RunRecord | None:
+    objects = repository.store.objects
+    data = objects.read(_path(run_id, _ENDED)) or objects.read(_path(run_id, _BEGUN))
+    if data is None:
+        return None
+    found = json.loads(data)
+    return RunRecord(**{**found, "status": RunStatus(found["status"])})

@@ -1,0 +1,38 @@
+"""Tags: names for commits; each is a branch of the system's own that never moves."""
+
+from omnigraph.errors import (
+    BranchExistsError,
+    BranchNotFoundError,
+    TagExistsError,
+    TagNotFoundError,
+)
+from omnigraph.syntax.problems import nearest_name
+from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.names import MAIN, TAG, new_branch_name
+from omnigraph.versioning.repository import Repository
+
+
+def create_tag(repository: Repository, name: str, target: str = MAIN) -> str:
+    """Give a name to a commit, or to where a branch stands now; gives the id of the commit."""
+    given = new_branch_name(name)
+    try:
+        return create_system_branch(repository, TAG + given, target).commit
+    except BranchExistsError:
+        raise TagExistsError(f"there is a tag '{given}' already") from None
+
+
+def delete_tag(repository: Repository, name: str) -> None:
+    """Take a name away; the commit stays."""
+    try:
+        delete_system_branch(repository, TAG + new_branch_name(name))
+    except BranchNotFoundError:
+        near = nearest_name(name, list_tags(repository))
+        hint = f"did you mean '{near}'?" if near else None
+        raise TagNotFoundError(f"no tag '{name}'", hint=hint) from None
+
+
+def list_tags(repository: Repository) -> dict[str, str]:
+    """Give the id of the commit of every tag, by name."""
+    heads = repository.manifest.heads(repository.manifest.newest()).values()
+    found = {head.name.removeprefix(TAG): head for head in heads if head.name.startswith(TAG)}
+    return {name: found[name].commit for name in sorted(found)}

@@ -1,0 +1,88 @@
+"""Nursery: processes that change a graph, one after the other, many at once, or until killed.
+
+`python -m tests.changes.nursery` is the nursery of the crashes with these jobs besides.
+"""
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.graph import open as open_graph
+from omnigraph.storage import steps
+from tests.changes.town import content
+from tests.crashes import nursery
+from tests.crashes.workload import Cut
+
+Order = dict[str, Any]  # {"statements": [...], "operation_id": …, "expect": …}
+Answer = dict[str, Any]  # a receipt, or {"error": its code}
+
+
+def order(*statements: str, **terms: str) -> Order:
+    """Give what a process is told to do as one mutation."""
+    return {"statements": statements, **terms}
+
+
+def _carried_out(root: str, wanted: Order, *, durable: bool = False) -> Answer:
+    terms = dict(wanted)
+    text = f"query it() {{ {' '.join(terms.pop('statements'))} }}"
+    try:
+        return open_graph(root, durable=durable).on(**terms).change(text).to_json()
+    except OmniGraphError as failed:
+        return {"error": failed.code}
+
+
+def run(
+    root: str, orders: Sequence[Order], acks: str, cut: int | None, *, durable: bool = False
+) -> list[str]:
+    """Carry out orders in turn, noting each answer; dies at a durable step if one is given."""
+    steps.observer = observer = Cut(cut)
+    for each in orders:
+        answer = _carried_out(root, each, durable=durable)
+        with Path(acks).open("a") as file:
+            file.write(json.dumps(answer) + "\n")
+            file.flush()
+    steps.observer = None
+    return observer.trace
+
+
+def crowd(root: str, orders: Sequence[Order], folder: str) -> list[Answer]:
+    """Carry out every order in a process of its own, all of them at the same moment."""
+    start = time.time() + 0.3
+    children = [_forked(root, each, start, Path(folder, str(n))) for n, each in enumerate(orders)]
+    for child in children:
+        os.waitpid(child, 0)
+    return [json.loads(Path(folder, str(n)).read_text()) for n in range(len(orders))]
+
+
+def _forked(root: str, wanted: Order, start: float, answer: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        while time.time() < start:
+            time.sleep(0.001)
+        answer.write_text(json.dumps(_carried_out(root, wanted)))
+    except BaseException:
+        answer.write_text(json.dumps({"error": traceback.format_exc()}))
+    finally:
+        os._exit(0)
+
+
+def look(root: str) -> dict[str, Any]:
+    """Give what a graph holds, as a process sees it that opens it only now."""
+    graph = open_graph(root, read_only=True)
+    operations = [commit.operation_id for commit in graph.log()]
+    return {"content": json.loads(json.dumps(content(graph), default=str)), "log": operations}
+
+
+JOBS = {"carry out": run, "crowd": crowd, "look": look}
+
+
+if __name__ == "__main__":
+    nursery.JOBS.update(JOBS)
+    nursery.main()

@@ -1,0 +1,265 @@
+"""An operation that is sent again is done once, whoever sends it and whatever happened to it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.engine import change as change_module
+from omnigraph.errors import HeadMovedError, ViolationsError
+from omnigraph.graph import Graph
+from omnigraph.graph import open as open_graph
+from omnigraph.versioning.ulid import is_ulid
+from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
+from tests.changes.nursery import order
+from tests.changes.town import column, commits, content, counts, do, link, person, rows
+from tests.crashes.nursery import Nursery
+
+PROCESSES = 8
+# Each of them would add a row if it were done twice.
+ADD_NOTE = 'insert Note { text: "once" }'
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery("tests.changes.nursery") as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """An empty folder, in memory where that is possible: a kill loses nothing of a file system."""
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
+def notes(graph: Graph) -> list[str]:
+    return [row["text"] for row in rows(graph, "Note")]
+
+
+def test_a_receipt_tells_what_was_done_and_by_whom(settled: Graph) -> None:
+    writer = settled.on(actor="eve", operation_id="op-1")
+    receipt = do(writer, person("dan"), link("Knows", "dan", "ada"), link("Knows", "ada", "dan"))
+    assert receipt.commit is not None
+    assert receipt.to_json() == {
+        "branch": "main",
+        "query_name": "it",
+        "affected_nodes": 1,
+        "affected_edges": 2,
+        "actor_id": "eve",
+        "commit": settled.snapshot().commit.id,
+        "operation_id": "op-1",
+    }
+    assert receipt.commit.operation_id == "op-1"
+
+
+def test_an_operation_without_an_id_gets_one(graph: Graph) -> None:
+    first, second = do(graph, ADD_NOTE), do(graph, ADD_NOTE)
+    assert first.operation_id is not None
+    assert is_ulid(first.operation_id)
+    assert first.operation_id != second.operation_id
+
+
+@pytest.mark.parametrize("operation_id", ["op-1", "ä/'\"\\ 漢 \n", "x" * 1000, "history/0"])
+def test_the_same_operation_again_gives_the_first_receipt(
+    graph: Graph, operation_id: str
+) -> None:
+    writer = graph.on(operation_id=operation_id)
+    first = do(writer, ADD_NOTE)
+    do(graph, ADD_NOTE)
+
+    again = [
+        do(writer, ADD_NOTE),
+        do(graph.on(operation_id=operation_id), ADD_NOTE),
+        do(open_graph(graph.uri, durable=False).on(operation_id=operation_id), ADD_NOTE),
+    ]
+
+    assert again == [first] * 3
+    assert commits(graph) == 2
+    assert counts(first) == (1, 0)
+    assert do(graph.on(operation_id="op-2"), ADD_NOTE) != first
+
+
+def test_an_operation_is_found_again_after_many_others(graph: Graph) -> None:
+    first = do(graph.on(operation_id="first"), ADD_NOTE)
+    for number in range(40):
+        do(graph.on(operation_id=f"op-{number}"), ADD_NOTE)
+    fresh = open_graph(graph.uri, durable=False)
+    assert do(fresh.on(operation_id="first"), ADD_NOTE) == first
+    assert do(fresh.on(operation_id="op-20"), ADD_NOTE).commit in list(fresh.log())
+    assert commits(graph) == 41
+
+
+def test_an_operation_that_was_refused_is_done_when_it_is_sent_again(settled: Graph) -> None:
+    writer = settled.on(operation_id="op")
+    with pytest.raises(ViolationsError):
+        do(writer, link("Knows", "ada", "dan"))
+    do(settled, person("dan"))
+    assert counts(do(writer, link("Knows", "ada", "dan"))) == (0, 1)
+
+
+def test_an_operation_that_changed_nothing_is_tried_again(settled: Graph) -> None:
+    writer = settled.on(operation_id="op")
+    assert do(writer, 'delete Person where slug = "dan"').commit is None
+    do(settled, person("dan"))
+    assert counts(do(writer, 'delete Person where slug = "dan"')) == (1, 0)
+
+
+def test_an_operation_that_was_done_needs_no_head_where_it_was_expected(settled: Graph) -> None:
+    writer = settled.on(expect=settled.snapshot().commit.id, operation_id="op")
+    first = do(writer, ADD_NOTE)
+    assert do(writer, ADD_NOTE) == first
+    do(settled, ADD_NOTE)
+    assert do(writer, ADD_NOTE) == first
+
+
+@pytest.mark.parametrize("step", [WRITTEN, SYNCED])
+def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph, step: str) -> None:
+    other = open_graph(settled.uri, durable=False)
+    expected = settled.snapshot().commit.id
+    with (
+        meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=step),
+        pytest.raises(HeadMovedError),
+    ):
+        do(settled.on(expect=expected, operation_id="op"), ADD_NOTE)
+    assert notes(settled) == ["theirs"]
+
+    for graph in (settled, open_graph(settled.uri, durable=False)):
+        manifest = graph.repository.manifest
+        assert manifest.operation("op", manifest.newest()) is None
+    receipt = do(settled.on(operation_id="op"), ADD_NOTE)
+    assert receipt.commit == settled.snapshot().commit
+    assert sorted(notes(settled)) == ["once", "theirs"]
+
+
+def test_an_attempt_that_was_lost_and_made_again_is_one_commit(settled: Graph) -> None:
+    other = open_graph(settled.uri, durable=False)
+    with meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=WRITTEN):
+        receipt = do(settled.on(operation_id="op"), ADD_NOTE)
+    assert receipt.commit == settled.snapshot().commit
+    assert do(other.on(operation_id="op"), ADD_NOTE) == receipt
+    assert len(notes(settled)) == 2
+
+
+@pytest.mark.parametrize("step", [STAGED, WRITTEN, SYNCED])
+@pytest.mark.parametrize("expecting", [False, True])
+def test_of_the_same_operation_sent_twice_at_once_one_is_done(
+    settled: Graph, step: str, expecting: bool
+) -> None:
+    expect = settled.snapshot().commit.id if expecting else None
+    other = open_graph(settled.uri, durable=False)
+    twin = partial(do, other.on(expect=expect, operation_id="op"), ADD_NOTE)
+    version = commits(settled)
+    with meanwhile(twin, step=step):
+        receipt = do(settled.on(expect=expect, operation_id="op"), ADD_NOTE)
+    assert receipt == twin()
+    assert commits(settled) == version + 1
+    assert notes(settled) == ["once"]
+
+
+def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
+    settled: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expect = settled.snapshot().commit.id
+    other = open_graph(settled.uri, durable=False)
+    looked_for = change_module._earlier
+    waiting = [partial(do, other.on(expect=expect, operation_id="op"), person("dan"))]
+
+    def found(*given: Any) -> Any:
+        result = looked_for(*given)
+        if waiting:
+            waiting.pop()()
+        return result
+
+    monkeypatch.setattr(change_module, "_earlier", found)
+    receipt = do(settled.on(expect=expect, operation_id="op"), person("dan"))
+    assert counts(receipt) == (1, 0)
+    assert receipt.commit == settled.snapshot().commit
+
+
+def test_threads_that_send_the_same_operation_get_the_same_receipt(graph: Graph) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        receipts = list(
+            pool.map(lambda _: do(graph.on(operation_id="op"), ADD_NOTE, ADD_NOTE), range(8))
+        )
+    assert len({receipt.commit.id for receipt in receipts if receipt.commit}) == 1
+    assert {counts(receipt) for receipt in receipts} == {(2, 0)}
+    assert len(notes(graph)) == 2
+
+
+def test_processes_that_send_the_same_operation_get_the_same_receipt(
+    graph: Graph, nursery: Nursery, tmp_path: Path
+) -> None:
+    orders = [order(ADD_NOTE, operation_id="op")] * PROCESSES
+    answers = nursery.answer("crowd", root=graph.uri, orders=orders, folder=str(tmp_path))
+    assert {answer.get("commit") for answer in answers} == {graph.snapshot().commit.id}, answers
+    assert {answer["affected_nodes"] for answer in answers} == {1}
+    assert notes(graph) == ["once"]
+    assert do(graph.on(operation_id="op"), ADD_NOTE).to_json() == answers[0]
+
+
+def test_processes_that_insert_the_same_key_leave_one_row_and_each_has_a_receipt(
+    graph: Graph, nursery: Nursery, tmp_path: Path
+) -> None:
+    orders = [order(person("dan", age=str(number))) for number in range(PROCESSES)]
+    answers = nursery.answer("crowd", root=graph.uri, orders=orders, folder=str(tmp_path))
+
+    made = [answer.get("commit") for answer in answers]
+    assert None not in made, answers
+    assert len(set(made)) == commits(graph) == PROCESSES
+    last = made.index(graph.snapshot().commit.id)
+    assert column(graph, "Person", "age") == {"dan": last}
+
+
+def test_processes_that_insert_the_same_row_make_one_commit(
+    graph: Graph, nursery: Nursery, tmp_path: Path
+) -> None:
+    orders = [order(person("dan"))] * PROCESSES
+    answers = nursery.answer("crowd", root=graph.uri, orders=orders, folder=str(tmp_path))
+    assert not [answer for answer in answers if "error" in answer]
+    assert sorted(answer["affected_nodes"] for answer in answers) == [0] * (PROCESSES - 1) + [1]
+    assert commits(graph) == 1
+
+
+def test_an_operation_is_done_once_whatever_step_its_first_process_died_at(
+    settled: Graph, nursery: Nursery, place: Path
+) -> None:
+    wanted = order(
+        person("dan"), link("Knows", "dan", "ada"), ADD_NOTE, operation_id="op"
+    )
+    trace = _died(nursery, settled.uri, place / "whole", wanted, None)
+    assert trace.count("head flipped") == 1
+    flip = trace.index("head flipped") + 1
+
+    for cut in range(1, len(trace) + 1):
+        root = place / f"cut{cut}"
+        _died(nursery, settled.uri, root, wanted, cut)
+        seen = nursery.answer("look", root=str(root))
+        assert ("op" in seen["log"]) == (cut >= flip), "it is there if, and only if, it was flipped"
+        graph = open_graph(root, durable=False)
+        before = graph.snapshot().commit
+        receipt = do(graph.on(operation_id="op"), *wanted["statements"])
+        assert (counts(receipt), receipt.operation_id) == ((2, 1), "op")
+        assert (receipt.commit == before) == (cut >= flip)
+        assert [commit.operation_id for commit in graph.log()].count("op") == 1
+        assert notes(graph) == ["once"]
+        assert len(content(graph)["Person"]) == 4
+        shutil.rmtree(root)
+
+
+def _died(
+    nursery: Nursery, template: str, root: Path, wanted: dict[str, Any], cut: int | None
+) -> list[str]:
+    """Let a process carry out an order on a copy of a graph, and die at a step if one is given."""
+    shutil.copytree(template, root)
+    acks = f"{root}.acks"
+    ended = nursery.do("carry out", root=str(root), orders=[wanted], acks=acks, cut=cut)
+    assert ended.was_killed == (cut is not None), ended
+    return [] if cut is not None else list(ended.answer["value"])

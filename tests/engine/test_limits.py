@@ -1,0 +1,161 @@
+"""A query ends when it is cancelled, and within its time, its rows and its memory."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from threading import Event, Thread
+
+import pytest
+
+from omnigraph.engine import walk
+from omnigraph.engine.run import Budget
+from omnigraph.errors import BudgetError, CancelledError
+from omnigraph.graph import Graph, View
+from tests.engine.asking import made
+from tests.pipeline.loads import edge, node
+
+SCHEMA = """
+node Person { slug: String @key }
+edge Knows: Person -> Person
+"""
+COUNT = 400
+CROSS = """query q() {
+  match { $a: Person  $b: Person  $a.slug != $b.slug }
+  return { count(distinct $a) as n }
+}"""
+CUBE = """query q() {
+  match { $a: Person  $b: Person  $c: Person }
+  return { $a.slug as a, $b.slug as b, $c.slug as c }
+}"""
+HOPS = "query q() { match { $a: Person  $a knows {1,} $b } return { count(distinct $b) as n } }"
+FRIENDS = "query q() { match { $a: Person  $a knows $b } return { $a.slug, $b.slug } }"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """Many persons, each of whom knows the next."""
+    slugs = [f"p{number:03}" for number in range(COUNT)]
+    lines = [node("Person", slug=slug) for slug in slugs]
+    lines += [edge("Knows", *pair) for pair in pairwise(slugs)]
+    graph = made(tmp_path_factory.mktemp("limits"), SCHEMA, *lines)
+    graph.query(FRIENDS)
+    return graph
+
+
+@contextmanager
+def set_after(seconds: float) -> Iterator[Event]:
+    """Give an event that another thread sets soon."""
+    event = Event()
+
+    def later() -> None:
+        time.sleep(seconds)
+        event.set()
+
+    thread = Thread(target=later)
+    thread.start()
+    try:
+        yield event
+    finally:
+        thread.join()
+
+
+def ask_again_and_again(view: View, query: str) -> None:
+    while True:
+        view.query(query)
+
+
+def test_cross_products_stop_soon_after_another_thread_cancels_them(graph: Graph) -> None:
+    began = time.monotonic()
+    with set_after(0.1) as event:
+        view = graph.at(cancelled=event)
+        with pytest.raises(CancelledError, match="the query was cancelled"):
+            ask_again_and_again(view, CROSS)
+
+    assert time.monotonic() - began < 2
+
+
+def test_a_walk_stops_soon_after_another_thread_cancels_it(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One start at a time: the walk alone takes many seconds.
+    monkeypatch.setattr(walk, "_MOST_MARKS", 1)
+    began = time.monotonic()
+    with set_after(0.2) as event, pytest.raises(CancelledError):
+        graph.at(cancelled=event).query(HOPS)
+
+    assert time.monotonic() - began < 2
+
+
+def test_a_query_that_was_cancelled_before_does_nothing(graph: Graph) -> None:
+    event = Event()
+    event.set()
+    view = graph.at(cancelled=event)
+
+    for query in (FRIENDS, HOPS):
+        with pytest.raises(CancelledError) as raised:
+            view.query(query)
+        assert raised.value.code == "cancelled"
+    with pytest.raises(CancelledError):
+        view.profile(FRIENDS)
+    event.clear()
+    assert len(view.query(FRIENDS)) == COUNT - 1
+
+
+def test_other_views_go_on_when_one_is_cancelled(graph: Graph) -> None:
+    event = Event()
+    event.set()
+    graph.at(cancelled=event)
+
+    assert len(graph.query(FRIENDS)) == COUNT - 1
+
+
+@pytest.mark.parametrize("query", [FRIENDS, HOPS, CROSS])
+def test_a_query_that_takes_too_long_names_its_time(graph: Graph, query: str) -> None:
+    with pytest.raises(BudgetError, match=r"longer than 0 s") as raised:
+        graph.at(budget=Budget(seconds=0)).query(query)
+
+    assert (raised.value.code, raised.value.limit) == ("budget_exceeded", "seconds")
+
+
+def test_a_long_walk_stops_soon_after_its_time(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "_MOST_MARKS", 1)
+    began = time.monotonic()
+
+    with pytest.raises(BudgetError, match=r"longer than 0.2 s"):
+        graph.at(budget=Budget(seconds=0.2)).query(HOPS)
+
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("query", [FRIENDS, HOPS, CROSS])
+def test_a_query_that_makes_too_many_rows_names_their_number(graph: Graph, query: str) -> None:
+    most = COUNT - 2
+
+    with pytest.raises(BudgetError, match=f"more than {most} rows") as raised:
+        graph.at(budget=Budget(rows=most)).query(query)
+
+    assert raised.value.limit == "rows"
+
+
+def test_as_many_rows_as_are_allowed_are_given(graph: Graph) -> None:
+    assert len(graph.at(budget=Budget(rows=COUNT)).query(FRIENDS)) == COUNT - 1
+
+
+@pytest.mark.parametrize("query", [FRIENDS, HOPS, CROSS])
+def test_a_query_that_needs_too_much_memory_names_how_much(graph: Graph, query: str) -> None:
+    with pytest.raises(BudgetError, match="needs more than 0 MiB") as raised:
+        graph.at(budget=Budget(bytes=1000)).query(query)
+
+    assert raised.value.limit == "bytes"
+
+
+def test_a_product_is_refused_before_it_is_made(graph: Graph) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(BudgetError, match="more than 50,000,000 rows"):
+        graph.query(CUBE)
+
+    assert time.monotonic() - began < 2
