@@ -1,5 +1,5 @@
 #!/bin/sh
-# The main job end to end: make a graph, load it on Spark, query, search, branch, look back, write out.
+# The main job end to end: make a graph, load it on Spark, query, search, change, branch, look back, write out.
 # `make demo` runs this with .venv/bin on PATH; it works from any directory and leaves nothing behind.
 set -eu
 work=$(mktemp -d)
@@ -67,6 +67,12 @@ for branch in main review/hires; do
   show omnigraph read people.omni --query people.gq --name team_sizes --params '{"least": 1}' \
     --branch "$branch" --format table
 done
+
+say "A mutation changes a branch, as one commit. What breaks a rule is told, and nothing is changed."
+show omnigraph change people.omni --query people.gq --name hire --branch review/hires \
+  --params '{"person": "finn", "company": "harbour", "role": "cartographer", "since": "2026-01-05"}'
+refused show omnigraph change people.omni --query people.gq --name hire --branch review/hires \
+  --params '{"person": "finn", "company": "harbor", "role": "cartographer", "since": "2026-01-05"}'
 
 say "Every branch has its tables and its history."
 show omnigraph snapshot people.omni --branch review/hires

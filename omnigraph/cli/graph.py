@@ -51,7 +51,7 @@ def snapshot(uri: str, branch: str, as_json: bool) -> None:
 
     Prints the version and commit of the branch and the number of rows of every table.
     """
-    pinned = _opened(uri).snapshot(branch)
+    pinned = opened(uri).snapshot(branch)
     if as_json:
         show_json(pinned.to_json(branch))
         return
@@ -63,7 +63,7 @@ def snapshot(uri: str, branch: str, as_json: bool) -> None:
 
 @click.group()
 def branch() -> None:
-    """Make, list, rename and delete branches."""
+    """Make, list, rename, merge and delete branches."""
 
 
 @branch.command("list")
@@ -71,7 +71,7 @@ def branch() -> None:
 @_JSON
 def list_branches(uri: str, as_json: bool) -> None:
     """List the branches, main first."""
-    names = _opened(uri).branches()
+    names = opened(uri).branches()
     if as_json:
         show_json({"branches": [*names]})
     else:
@@ -85,7 +85,7 @@ def list_branches(uri: str, as_json: bool) -> None:
 @_JSON
 def create(name: str, uri: str, source: str, as_json: bool) -> None:
     """Make the branch NAME where another branch or a commit stands."""
-    graph = _opened(uri, writing=True)
+    graph = opened(uri, writing=True)
     graph.create_branch(name, source)
     if as_json:
         show_json({"uri": graph.uri, "from": source, "name": name, "actor_id": None})
@@ -99,7 +99,7 @@ def create(name: str, uri: str, source: str, as_json: bool) -> None:
 @_JSON
 def delete(name: str, uri: str, as_json: bool) -> None:
     """Delete the branch NAME."""
-    graph = _opened(uri, writing=True)
+    graph = opened(uri, writing=True)
     graph.delete_branch(name)
     if as_json:
         show_json({"uri": graph.uri, "name": name})
@@ -114,7 +114,7 @@ def delete(name: str, uri: str, as_json: bool) -> None:
 @_JSON
 def rename(name: str, new_name: str, uri: str, as_json: bool) -> None:
     """Give the branch NAME the name NEW_NAME."""
-    graph = _opened(uri, writing=True)
+    graph = opened(uri, writing=True)
     graph.rename_branch(name, new_name)
     if as_json:
         show_json({"uri": graph.uri, "name": new_name})
@@ -137,7 +137,7 @@ def list_commits(
     uri: str, branch: str, limit: int | None, after: str | None, as_json: bool
 ) -> None:
     """List the commits of a branch, newest first."""
-    commits = _opened(uri).log(branch, limit=limit, after=after)
+    commits = opened(uri).log(branch, limit=limit, after=after)
     if as_json:
         show_json({"commits": [each.to_json() for each in commits]})
         return
@@ -152,7 +152,7 @@ def list_commits(
 @_JSON
 def show(commit_id: str, uri: str, as_json: bool) -> None:
     """Show the commit COMMIT_ID."""
-    found = _opened(uri).commit(commit_id).to_json()
+    found = opened(uri).commit(commit_id).to_json()
     if as_json:
         show_json(found)
         return
@@ -161,7 +161,8 @@ def show(commit_id: str, uri: str, as_json: bool) -> None:
             click.echo(f"{name}: {value}")
 
 
-def _opened(uri: str, *, writing: bool = False) -> "Graph":
+def opened(uri: str, *, writing: bool = False) -> "Graph":
+    """Open a graph for a command."""
     from omnigraph.graph import open as open_graph
 
     return open_graph(uri, read_only=not writing)

@@ -14,6 +14,8 @@ from omnigraph.cli.doctor import doctor
 from omnigraph.cli.embed import embed
 from omnigraph.cli.export import export
 from omnigraph.cli.graph import branch, commit, init, snapshot
+from omnigraph.cli.history import blame, changes, run, tag
+from omnigraph.cli.merge import diff, merge, revert
 from omnigraph.cli.query import query
 from omnigraph.cli.read import read
 from omnigraph.cli.schema import schema
@@ -71,12 +73,19 @@ for command in (
     snapshot,
     branch,
     commit,
+    diff,
+    changes,
+    revert,
+    tag,
+    blame,
+    run,
     query,
     schema,
     doctor,
     completion,
 ):
     omnigraph.add_command(command)
+branch.add_command(merge)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Threeway: the rows of one type that both sides of a merge changed become one, or a conflict."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -33,6 +33,9 @@ class ConflictKind(StrEnum):
     VALUE = "ValueConstraintViolation"
 
 
+_BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
     """One row that two sides changed in ways that exclude each other.
@@ -59,6 +62,25 @@ class Resolutions:
     types: Mapping[str, Side] = field(default_factory=dict)
     rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
     properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
+
+    @staticmethod
+    def chosen(
+        choices: Iterable[Mapping[str, object]], default: Side | None = None
+    ) -> "Resolutions":
+        """Give what conflicts say that have `take` set, in the form that a preview writes."""
+        rows: dict[tuple[str, str], Side] = {}
+        properties: dict[tuple[str, str, str], Side] = {}
+        for choice in choices:
+            if choice.get("take") is None:
+                continue
+            side = Side(str(choice["take"]))
+            key = str(choice["type_name"]), str(choice["row_id"])
+            name = choice.get("property")
+            if name is None or choice.get("kind") not in _BY_PROPERTY:
+                rows[key] = side
+            else:
+                properties[*key, str(name)] = side
+        return Resolutions(default, {}, rows, properties)
 
     def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
         """Give the side that was chosen for a row or one of its properties, if any was."""

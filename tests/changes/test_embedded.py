@@ -124,17 +124,20 @@ def test_the_texts_of_a_query_are_sent_together_and_equal_ones_once(
 
 
 def test_what_was_paid_once_is_not_paid_again(paying: Graph, purse: Purse) -> None:
-    do(paying, doc("a", "one"), doc("b", "two"))
-    assert purse.paid == 2
+    """The cache keeps what was sent together under one name, so it is found together."""
+    both = doc("a", "one"), doc("b", "two")
+    do(paying, *both)
+    do(paying, doc("c", "three"))
+    assert purse.paid == 3
 
-    assert do(paying, doc("a", "one")).commit is None
-    assert do(paying, 'update Doc set { body: "two" } where slug = "b"').commit is None
-    do(paying, doc("c", "one"))
-    do(paying, 'update Doc set { body: "one" } where slug = "b"')
+    assert do(paying, *both).commit is None
+    assert do(paying, 'update Doc set { body: "three" } where slug = "c"').commit is None
+    do(paying, 'update Doc set { body: "three" } where slug = "b"')
+    do(paying, doc("d", "three"))
 
-    assert purse.paid == 2
+    assert purse.paid == 3
     found = vectors(paying)
-    assert found["a"] == found["b"] == found["c"]
+    assert found["b"] == found["c"] == found["d"]
 
 
 def test_nothing_changes_when_no_vector_can_be_made(paying: Graph, purse: Purse) -> None:
