@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 
-.PHONY: help setup demo test check bench fuzz crashes races histories queries lock format clean
+.PHONY: help setup demo test check bench fuzz crashes races histories queries changes lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -56,6 +56,9 @@ histories: $(STAMP) ## The long run of the model: random histories of a graph
 
 queries: $(STAMP) ## The long run of random queries against the oracle
 	$(BIN)/python -m tests.engine.campaign --queries 100000
+
+changes: $(STAMP) ## The long run of random mutations against the model
+	$(BIN)/python -m tests.changes.campaign --programs 5000
 
 format: $(STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .

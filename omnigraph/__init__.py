@@ -8,10 +8,15 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.change import Receipt
+    from omnigraph.engine.changes import ChangeSet, EntityChange
+    from omnigraph.engine.merge import Merge
     from omnigraph.engine.run import Budget
+    from omnigraph.engine.runs import RunRecord
+    from omnigraph.engine.threeway import Resolutions
     from omnigraph.errors import (
         ConflictError,
         InputError,
+        MergeConflictsError,
         NotFoundError,
         OmniGraphError,
         ParamsError,
@@ -43,12 +48,16 @@ _HOMES = {
     "Blob": "omnigraph.engine.blob",
     "Budget": "omnigraph.engine.run",
     "Catalog": "omnigraph.schema.catalog",
+    "ChangeSet": "omnigraph.engine.changes",
     "Commit": "omnigraph.versioning.commit",
     "ConflictError": "omnigraph.errors",
+    "EntityChange": "omnigraph.engine.changes",
     "Explanation": "omnigraph.profile",
     "Graph": "omnigraph.graph",
     "InputError": "omnigraph.errors",
     "LintReport": "omnigraph.query.lint",
+    "Merge": "omnigraph.engine.merge",
+    "MergeConflictsError": "omnigraph.errors",
     "MutationPlan": "omnigraph.query.plan",
     "NotFoundError": "omnigraph.errors",
     "OmniGraphError": "omnigraph.errors",
@@ -58,7 +67,9 @@ _HOMES = {
     "QueryError": "omnigraph.errors",
     "ReadPlan": "omnigraph.query.plan",
     "Receipt": "omnigraph.engine.change",
+    "Resolutions": "omnigraph.engine.threeway",
     "Result": "omnigraph.result",
+    "RunRecord": "omnigraph.engine.runs",
     "SchemaError": "omnigraph.errors",
     "Snapshot": "omnigraph.versioning.snapshot",
     "Source": "omnigraph.span",
@@ -83,12 +94,16 @@ __all__ = [
     "Blob",
     "Budget",
     "Catalog",
+    "ChangeSet",
     "Commit",
     "ConflictError",
+    "EntityChange",
     "Explanation",
     "Graph",
     "InputError",
     "LintReport",
+    "Merge",
+    "MergeConflictsError",
     "MutationPlan",
     "NotFoundError",
     "OmniGraphError",
@@ -98,7 +113,9 @@ __all__ = [
     "QueryError",
     "ReadPlan",
     "Receipt",
+    "Resolutions",
     "Result",
+    "RunRecord",
     "SchemaError",
     "Snapshot",
     "Source",

@@ -14,7 +14,8 @@
     │   ├── BranchNameError       the name cannot be that of a branch
     │   ├── ReadOnlyError         the graph was opened for reading only
     │   ├── GraphExistsError      there is a graph already
-    │   └── BranchExistsError     there is a branch of that name, or of one too like it
+    │   ├── BranchExistsError     there is a branch of that name, or of one too like it
+    │   └── TagExistsError        there is a tag of that name
     ├── NotFoundError             the thing named does not exist
     │   ├── QueryNotFoundError    no query of that name in the file
     │   ├── GraphNotFoundError    no graph at that place

@@ -18,6 +18,7 @@ from omnigraph.engine.blob import Blob, blob_of
 from omnigraph.engine.change import Intent, Receipt
 from omnigraph.engine.change import change as run_change
 from omnigraph.engine.changes import ChangeFilter, ChangeSet, CommitChanges
+from omnigraph.engine.columns import with_moments
 from omnigraph.engine.dense import Dense
 from omnigraph.engine.diff import Op
 from omnigraph.engine.merge import Merge, MergeHow, preview
@@ -213,8 +214,8 @@ class Graph:
     ) -> Mapping[str, object] | None:
         """Give one node or edge as it was at a version, or None when it was not there."""
         table = self.snapshot_at_version(version, branch).table(table_key)
-        rows = table.scan(where=pc.field("id") == entity_id).to_pylist()
-        return rows[0] if rows else None
+        rows = table.scan(where=pc.field("id") == entity_id)
+        return with_moments(rows).to_pylist()[0] if rows.num_rows else None
 
     def branches(self) -> list[str]:
         """Give the names of all branches, `main` first."""
@@ -412,6 +413,8 @@ class Graph:
         With `expect` the branch must stand at this commit, else HeadMovedError. An `operation_id`
         that was given before leads to the receipt of then, and nothing is done again.
         """
+        if operation_id == "":
+            raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
         intent = Intent(
             branch=branch,
             actor=actor,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.engine.alike import alike_values
+from omnigraph.engine.columns import with_moments
 from omnigraph.engine.lookup import rows_with
 from omnigraph.errors import Json, RowNotFoundError, TableNotFoundError
 from omnigraph.result import json_value
@@ -48,7 +49,7 @@ def blame(repository: Repository, target: str, type_name: str, row_id: str) -> l
     if row is None:
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     found = search.run(snapshot.commit, row)
-    values = row.to_pylist()[0]
+    values = with_moments(row).to_pylist()[0]
     return [
         Blamed(field_name(stored, name), values[name], found[name])
         for name in row.column_names

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from omnigraph.engine.columns import with_moments
 from omnigraph.engine.diff import Op, RowChanges, TableDiff, diff
 from omnigraph.errors import Json
 from omnigraph.query.expr import EntityKind
@@ -67,6 +68,8 @@ class EntityChange:
         return f"{_MARKS[self.op]} {what}{'  ' if details else ''}{', '.join(details)}"
 
     def _detail(self, name: str) -> str:
+        if name not in (self.after or {}):
+            return name
         before, after = ((row or {}).get(name) for row in (self.before, self.after))
         return f"{name} {_short(before)} → {_short(after)}"
 
@@ -154,8 +157,10 @@ class CommitChanges:
 def _entities(rows: RowChanges) -> Iterator[EntityChange]:
     stored = rows.stored
     names = {column: field_name(stored, column) for column in _shown(stored)}
-    before = rows.before.select(list(names)).to_pylist() or [None] * len(rows)
-    after = rows.after.select(list(names)).to_pylist() or [None] * len(rows)
+    before, after = (
+        with_moments(each.select(list(names))).to_pylist() or [None] * len(rows)
+        for each in (rows.before, rows.after)
+    )
     changed = rows.changed if rows.op is Op.UPDATE else {}
     for place, row_id in enumerate(rows.ids.to_pylist()):
         yield EntityChange(

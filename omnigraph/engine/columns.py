@@ -135,6 +135,18 @@ def moments(column: pa.Array) -> pa.Array:
     return column.view(pa.int64()).cast(pa.timestamp("ms", "UTC"))
 
 
+def with_moments(rows: pa.Table) -> pa.Table:
+    """Give rows whose times, in lists too, are timestamps; of a date64 Python takes the day."""
+    for at, field_ in enumerate(rows.schema):
+        column = rows.column(at).combine_chunks()
+        if pa.types.is_date64(field_.type):
+            rows = rows.set_column(at, field_.name, moments(column))
+        elif field_.type == pa.list_(pa.date64()):
+            times = moments(column.flatten())
+            rows = rows.set_column(at, field_.name, relisted(column, times, pa.list_(times.type)))
+    return rows
+
+
 def _coerced(value: object, kind: ValueType) -> object:
     """Give a value as Arrow takes it for a table; a blob is kept as `base64:` text or a URI.
 

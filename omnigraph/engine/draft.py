@@ -100,7 +100,7 @@ class Draft:
         table = self.table(change.stored)
         names = table.schema.names
         before = rows_with(table, "id", change.ids, names).cast(change.rows.schema)
-        rows = change.rows.filter(pc.invert(_same(change.rows, before)))
+        rows = change.rows.filter(pc.invert(same(change.rows, before)))
         there = rows_with(table, "id", change.gone, ["id"])["id"].combine_chunks()
         return Change(change.stored, rows, there)
 
@@ -119,7 +119,7 @@ def incident(snapshot: Snapshot, node: str) -> list[tuple[EdgeType, str]]:
     return found
 
 
-def _same(rows: pa.Table, before: pa.Table) -> pa.Array:
+def same(rows: pa.Table, before: pa.Table) -> pa.Array:
     """Tell which rows are among others, all columns alike."""
     places = pc.index_in(rows["id"].combine_chunks(), value_set=before["id"].combine_chunks())
     known = np.asarray(places.is_valid(), bool)

@@ -1,6 +1,6 @@
 """Merge: what one branch did since two parted is done to the other as well, or nothing is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -270,11 +270,23 @@ class _Planned:
             self.looked_at = verdict.looked_at
             dropped = [each for each in verdict.violations if self._drops(each, resolutions)]
             if not dropped:
-                self.conflicts += [self._violated(each) for each in verdict.violations]
+                self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
                 return
             for violation in dropped:
                 self._drop(violation)
         raise InputError("leaving rows out leads to ever more conflicts")
+
+    def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
+        """Give the violations, but for edges without an end whose removal is undecided already."""
+        undecided = {
+            (each.type, each.row_id)
+            for each in self.conflicts
+            if each.kind is ConflictKind.DELETE_VS_UPDATE
+        }
+        for each in violations:
+            is_orphan = each.code is Code.MISSING_ENDPOINT
+            if not is_orphan or (each.type, each.id) not in undecided:
+                yield each
 
     def _drops(self, violation: Violation, resolutions: Resolutions) -> bool:
         """Tell whether a row of theirs breaks a rule, and ours is chosen for it."""

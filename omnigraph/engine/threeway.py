@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.alike import Mask, alike_values
+from omnigraph.engine.columns import with_moments
 from omnigraph.engine.diff import Op, TableDiff
 from omnigraph.engine.draft import Change
 from omnigraph.schema.catalog import StoredType
@@ -293,9 +294,9 @@ def _chosen(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array
 def _values(
     base: pa.Table, mine: pa.Table, yours: pa.Table, name: str, place: int
 ) -> tuple[object, ...]:
-    return tuple(each[name][place].as_py() for each in (base, mine, yours))
+    return tuple(_row(each.select([name]), place)[name] for each in (base, mine, yours))
 
 
 def _row(rows: pa.Table, place: int) -> Mapping[str, object]:
-    found: Iterator[Mapping[str, object]] = iter(rows.slice(place, 1).to_pylist())
+    found: Iterator[Mapping[str, object]] = iter(with_moments(rows.slice(place, 1)).to_pylist())
     return next(found)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.columns import moments
 from omnigraph.engine.compare import unsigned
-from omnigraph.engine.draft import Change
+from omnigraph.engine.draft import Change, same
 from omnigraph.engine.lookup import rows_with
 from omnigraph.engine.rules import breaches
 from omnigraph.errors import Code, Violation
@@ -70,10 +70,8 @@ class _Check:
         own = _keys(change.rows, columns)
         if not own.num_rows:
             return
-        others = self._committed(
-            stored, columns[0], change.rows[columns[0]].combine_chunks(), columns
-        )
-        taken = _keys(others, columns)
+        fresh = self._fresh(change, columns)
+        taken = _keys(self._committed(stored, columns[0], fresh, columns), columns)
         fields = ",".join(field_name(stored, column) for column in columns)
         seen = dict(_pairs(taken))
         for key, row_id in _pairs(own):
@@ -84,6 +82,13 @@ class _Check:
                 yield Violation(
                     code=Code.UNIQUE_VALUE, reason=reason, type=stored.name, field=fields, id=row_id
                 )
+
+    def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
+        """Give the first of the values of those rows that do not have them already."""
+        rows = change.rows.select(["id", *columns])
+        before = rows_with(self._table(change.stored), "id", change.ids, rows.column_names)
+        known = same(rows, before.cast(rows.schema))
+        return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
     def ends(self, edge: EdgeType) -> Iterator[Violation]:
         """Check that both ends of new edges are there, and that no edge loses one."""

@@ -1,24 +1,28 @@
 """What the tests of changes share."""
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from omnigraph.graph import Graph
+from omnigraph.graph import open as open_graph
 from tests.changes.town import city, do, link, person, town
+from tests.crashes.conftest import place
+from tests.crashes.nursery import Nursery
+
+__all__ = ["place"]
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    """An empty town."""
-    return town(tmp_path)
-
-
-@pytest.fixture
-def settled(graph: Graph) -> Graph:
-    """A town of three people and two cities, with edges between them."""
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Towns to start from; to copy one costs less than to make it."""
+    folder = tmp_path_factory.mktemp("templates")
+    town(folder / "empty")
+    shutil.copytree(folder / "empty", folder / "settled")
     do(
-        graph,
+        open_graph(folder / "settled" / "town", durable=False),
         person("ada", age="36", email='"ada@x"'),
         person("bob", age="20"),
         person("cy"),
@@ -30,4 +34,28 @@ def settled(graph: Graph) -> Graph:
         link("Lives", "ada", "ulm"),
         link("Twinned", "ulm", "rom"),
     )
-    return graph
+    return folder
+
+
+@pytest.fixture
+def graph(templates: Path, tmp_path: Path) -> Graph:
+    """An empty town."""
+    return _copied(templates / "empty", tmp_path)
+
+
+@pytest.fixture
+def settled(templates: Path, tmp_path: Path) -> Graph:
+    """A town of three people and two cities, with edges between them."""
+    return _copied(templates / "settled", tmp_path)
+
+
+def _copied(template: Path, folder: Path) -> Graph:
+    shutil.copytree(template, folder, dirs_exist_ok=True)
+    return open_graph(folder / "town", durable=False)
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Processes that are ready to change a graph, and to be killed."""
+    with Nursery("tests.changes.nursery") as nursery:
+        yield nursery

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def look(root: str) -> dict[str, Any]:
     return {"content": json.loads(json.dumps(content(graph), default=str)), "log": operations}
 
 
-JOBS = {"carry out": run, "crowd": crowd, "look": look}
+JOBS: dict[str, Callable[..., Any]] = {"carry out": run, "crowd": crowd, "look": look}
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def test_a_write_of_another_table_is_built_upon(settled: Graph, other: Graph, st
 
 
 def test_an_update_is_made_on_what_the_other_left(settled: Graph, other: Graph) -> None:
-    grow = "update Person set { kind: \"staff\" } where age > 30"
+    grow = 'update Person set { kind: "staff" } where age > 30'
     with meanwhile(partial(do, other, 'update Person set { age: 40 } where slug = "bob"')):
         receipt = do(settled, grow)
     assert counts(receipt) == (2, 0)

@@ -1,9 +1,6 @@
 """An operation that is sent again is done once, whoever sends it and whatever happened to it."""
 
-import os
 import shutil
-import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,20 +21,6 @@ from tests.crashes.nursery import Nursery
 PROCESSES = 8
 # Each of them would add a row if it were done twice.
 ADD_NOTE = 'insert Note { text: "once" }'
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery("tests.changes.nursery") as nursery:
-        yield nursery
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """An empty folder, in memory where that is possible: a kill loses nothing of a file system."""
-    memory = "/dev/shm"
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
-        yield Path(folder)
 
 
 def notes(graph: Graph) -> list[str]:
@@ -68,9 +51,7 @@ def test_an_operation_without_an_id_gets_one(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize("operation_id", ["op-1", "ä/'\"\\ 漢 \n", "x" * 1000, "history/0"])
-def test_the_same_operation_again_gives_the_first_receipt(
-    graph: Graph, operation_id: str
-) -> None:
+def test_the_same_operation_again_gives_the_first_receipt(graph: Graph, operation_id: str) -> None:
     writer = graph.on(operation_id=operation_id)
     first = do(writer, ADD_NOTE)
     do(graph, ADD_NOTE)
@@ -231,9 +212,7 @@ def test_processes_that_insert_the_same_row_make_one_commit(
 def test_an_operation_is_done_once_whatever_step_its_first_process_died_at(
     settled: Graph, nursery: Nursery, place: Path
 ) -> None:
-    wanted = order(
-        person("dan"), link("Knows", "dan", "ada"), ADD_NOTE, operation_id="op"
-    )
+    wanted = order(person("dan"), link("Knows", "dan", "ada"), ADD_NOTE, operation_id="op")
     trace = _died(nursery, settled.uri, place / "whole", wanted, None)
     assert trace.count("head flipped") == 1
     flip = trace.index("head flipped") + 1

@@ -144,7 +144,7 @@ def test_a_condition_chooses_rows_and_null_meets_none_of_them(
 
 
 def test_a_value_can_be_made_null_by_a_parameter_that_is(settled: Graph) -> None:
-    text = "query it($age: I32?) { update Person set { age: $age } where slug = \"ada\" }"
+    text = 'query it($age: I32?) { update Person set { age: $age } where slug = "ada" }'
     settled.change(text)
     assert column(settled, "Person", "age")["ada"] is None
 
@@ -269,7 +269,8 @@ def test_a_graph_opened_for_reading_is_not_changed(settled: Graph) -> None:
 
 def test_queries_see_a_change_at_once_through_every_road(settled: Graph) -> None:
     friends = """query of($slug: String) {
-        match { $p: Person { slug: $slug }  $p knows $f } return { $f.slug as slug } order { $f.slug } }"""
+        match { $p: Person { slug: $slug }  $p knows $f }
+        return { $f.slug as slug } order { $f.slug } }"""
 
     def known(slug: str) -> list[object]:
         return [row["slug"] for row in settled.query(friends, slug=slug).to_dicts()]

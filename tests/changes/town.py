@@ -51,9 +51,7 @@ def refused(graph: Graph | Writer, *statements: str, **params: object) -> list[s
     return [each.render() for each in violations(graph, *statements, **params)]
 
 
-def violations(
-    graph: Graph | Writer, *statements: str, **params: object
-) -> tuple[Violation, ...]:
+def violations(graph: Graph | Writer, *statements: str, **params: object) -> tuple[Violation, ...]:
     """Give the violations for which a mutation is refused."""
     with pytest.raises(ViolationsError) as caught:
         do(graph, *statements, **params)

@@ -126,7 +126,9 @@ def test_the_text_of_a_mutation_can_be_given_itself_or_on_standard_input(
     assert run("change", "-e", text).exit_code == 0
     from_file = ("--query", "-", "--name", "add", "--params-file", "p.json")
     assert run("change", *from_file, stdin=QUERIES).exit_code == 0
-    assert ages(graph) == {"ann": 30, "bob": None, "cleo": None, "dan": 4}
+    params = ("--query", "q.gq", "--name", "add", "--params-file", "-")
+    assert run("change", *params, stdin='{"name": "eve"}').exit_code == 0
+    assert ages(graph) == {"ann": 30, "bob": None, "cleo": None, "dan": 4, "eve": None}
 
 
 def test_violations_are_told_together_and_exit_with_one(
@@ -168,6 +170,16 @@ def test_an_operation_id_given_twice_is_carried_out_once(
 
     assert answered(again) == answered(first)
     assert ages(graph)["ann"] == 32
+
+
+def test_an_empty_operation_id_is_refused(graph: Graph, change: Callable[..., Result]) -> None:
+    before = graph.snapshot().commit.id
+
+    done = change("remove", {"name": "bob"}, "--operation-id", "")
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error[bad_input]: an operation id cannot be empty\n")
+    assert graph.snapshot().commit.id == before
 
 
 def test_a_branch_that_stands_elsewhere_than_expected_exits_with_three(
@@ -223,6 +235,7 @@ def test_each_command_names_the_other_for_what_is_not_its_own(run: Callable[...,
         ((), "give one of --query, -e and --alias"),
         (("--query", "q.gq", "-e", "x"), "give one of --query, -e and --alias"),
         (("--query", "q.gq", "--params", "{}", "--params-file", "p"), "--params and --params-file"),
+        (("--query", "-", "--params-file", "-"), "only one of --query and --params-file"),
         (("--query", "q.gq", "more"), "unexpected argument 'more'; only --alias takes any"),
         (("--query", "q.gq", "--uri", "h.omni"), "the graph is named twice"),
         (("--query", "q.gq", "--format", "csv"), "No such option"),

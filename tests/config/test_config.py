@@ -226,6 +226,24 @@ def test_a_graph_is_given_by_its_name(tmp_path: Path) -> None:
     assert raised.value.hint == "did you mean 'people'?"
 
 
+def test_an_alias_is_given_by_its_name(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, "aliases: {add: {command: change, query: add.gq}}"))
+    assert config.alias("add") == AliasConfig("change", "add.gq")
+    for name, hint in (("ad", "did you mean 'add'?"), ("other", "the aliases are: add")):
+        with pytest.raises(ConfigError, match=f"has no alias '{name}'") as raised:
+            config.alias(name)
+        assert raised.value.hint == hint
+    with pytest.raises(ConfigError, match="has no alias 'add'") as raised:
+        load_config(written(tmp_path, "")).alias("add")
+    assert raised.value.hint is None
+
+
+def test_an_alias_takes_each_parameter_once(tmp_path: Path) -> None:
+    text = "aliases: {add: {command: change, query: add.gq, args: [name, name]}}"
+    with pytest.raises(ConfigError, match=r"'aliases\.add\.args' names a parameter twice"):
+        load_config(written(tmp_path, text))
+
+
 def test_a_query_file_is_looked_for_beside_the_file_and_below_the_roots(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, "query: {roots: [a, b]}"))
     for place in ("b/x.gq", "a/y.gq", "y.gq"):

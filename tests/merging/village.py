@@ -1,0 +1,135 @@
+"""Village: a graph with every rule that two branches can break together, and how tests merge it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.engine.threeway import Resolutions, Side
+from omnigraph.errors import MergeConflictsError
+from omnigraph.graph import Graph, init
+from tests.changes.town import Row, content, do, rows
+
+SCHEMA = """
+node Person {
+  slug: String @key
+  name: String?
+  age: I32?
+  email: String? @unique
+  @range(age, 0..150)
+}
+node Club { slug: String @key }
+edge Knows: Person -> Person { weight: I32?  @key(src, dst) }
+edge Likes: Person -> Person { weight: I32? }
+edge Joined: Person -> Club @card(0..1)
+edge Hosts: Club -> Person @card(1..2) { @key(src, dst) }
+"""
+OURS, THEIRS = "main", "draft"
+
+Conflict = dict[str, Any]  # as a preview writes it
+
+
+def village(folder: Path) -> Graph:
+    """Make a village of three people, of whom ada knows bob, and a club."""
+    graph = init(folder / "village", SCHEMA, durable=False)
+    do(
+        graph,
+        person("ada", age=30, name="Ada"),
+        person("bob", age=20, email="bob@x"),
+        person("cy"),
+        'insert Club { slug: "chess" }',
+        edge("Knows", "ada", "bob", weight=1),
+        edge("Hosts", "chess", "ada"),
+        edge("Hosts", "chess", "bob"),
+    )
+    return graph
+
+
+def part(graph: Graph, ours: list[str], theirs: list[str]) -> None:
+    """Make the draft where main stands; then eve changes main and adam the draft.
+
+    Each statement is a commit of its own.
+    """
+    graph.create_branch(THEIRS, OURS)
+    for statement in ours:
+        do(graph.on(OURS, actor="eve"), statement)
+    for statement in theirs:
+        do(graph.on(THEIRS, actor="adam"), statement)
+
+
+def conflicts(
+    graph: Graph,
+    source: str = THEIRS,
+    into: str = OURS,
+    *,
+    resolutions: Resolutions | Side | str | None = None,
+    strict: bool = False,
+) -> list[Conflict]:
+    """Give the conflicts for which a merge is refused; it must leave everything as it is."""
+    before, head = content(graph, into), graph.snapshot(into).commit.id
+    with pytest.raises(MergeConflictsError) as caught:
+        graph.merge(source, into, resolutions=resolutions, strict=strict)
+    assert graph.snapshot(into).commit.id == head
+    assert content(graph, into) == before
+    foreseen = graph.preview_merge(source, into, resolutions=resolutions, strict=strict)
+    assert foreseen.conflicts_json() == list(caught.value.conflicts)
+    return [dict(each) for each in caught.value.conflicts]
+
+
+def brief(found: list[Conflict]) -> list[tuple[object, ...]]:
+    """Give what conflicts are about: kind, type, row and property."""
+    return sorted(
+        ((each["kind"], each["type_name"], each["row_id"], each["property"]) for each in found),
+        key=str,
+    )
+
+
+def of(graph: Graph, type_name: str, row_id: str, target: str = OURS) -> Row | None:
+    """Give one row, or None when it is not there."""
+    return next((row for row in rows(graph, type_name, target) if row["id"] == row_id), None)
+
+
+def person(slug: str, **values: object) -> str:
+    """Give the statement that inserts a person."""
+    return f'insert Person {{ slug: "{slug}"{_more(values)} }}'
+
+
+def edge(name: str, source: str, target: str, **values: object) -> str:
+    """Give the statement that inserts an edge."""
+    return f'insert {name} {{ from: "{source}", to: "{target}"{_more(values)} }}'
+
+
+def update(slug: str, **values: object) -> str:
+    """Give the statement that sets properties of a person."""
+    return f'update Person set {{ {_more(values)[2:]} }} where slug = "{slug}"'
+
+
+def weigh(source: str, target: str, weight: int, name: str = "Knows") -> str:
+    """Give the statement that sets the weight of an edge."""
+    where = f'from = "{source}" and to = "{target}"'
+    return f"update {name} set {{ weight: {weight} }} where {where}"
+
+
+def remove(slug: str, name: str = "Person") -> str:
+    """Give the statement that removes a node, and the edges that touch it."""
+    return f'delete {name} where slug = "{slug}"'
+
+
+def part_ways(source: str, target: str, name: str = "Knows") -> str:
+    """Give the statement that removes an edge."""
+    return f'delete {name} where from = "{source}" and to = "{target}"'
+
+
+def joined(source: str, target: str) -> str:
+    """Give the id of a keyed edge."""
+    return f'["{source}","{target}"]'
+
+
+def _more(values: dict[str, object]) -> str:
+    return "".join(f", {name}: {_literal(value)}" for name, value in values.items())
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "null"
+    return f'"{value}"' if isinstance(value, str) else str(value)
