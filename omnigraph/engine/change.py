@@ -3,7 +3,8 @@
 import random
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 
 from omnigraph.engine.answer import Terms
 from omnigraph.engine.dense import Dense
@@ -18,6 +19,7 @@ from omnigraph.errors import (
     Code,
     ExpectedVersionMismatchError,
     HeadMovedError,
+    InputError,
     Json,
     Violation,
     ViolationsError,
@@ -59,7 +61,7 @@ class Receipt:
     query_name: str
     affected_nodes: int
     affected_edges: int
-    commit: Commit | None
+    commit: Commit | None = field(repr=False)
     actor: str | None = None
 
     @property
@@ -92,7 +94,7 @@ def change(
     for lost in range(MOST_ATTEMPTS):
         snapshot = repository.snapshot(intent.branch)
         # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
-        earlier = _earlier(repository, plan, intent)
+        earlier = _earlier(repository, plan, terms, intent)
         if earlier is not None:
             return earlier
         if intent.expect is not None and snapshot.commit.id != intent.expect:
@@ -139,12 +141,12 @@ class _Attempt:
         if found := _told_once([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
-            return _receipt(self.plan, self.intent, None)
+            return _receipt(self.plan, self.terms, self.intent, None)
         run.check(0)
         commit = self._published(changes, verdict.looked_at)
         if commit.parent == self.snapshot.commit.id:
             Dense(self.repository.pinned(commit), self.topology).extend(self.snapshot)
-        return _receipt(self.plan, self.intent, commit)
+        return _receipt(self.plan, self.terms, self.intent, commit)
 
     def _published(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> Commit:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
@@ -157,6 +159,7 @@ class _Attempt:
             operation_id=self.intent.operation_id,
             expected_head=self.intent.expect,
             affected=_affected(changes),
+            request=_digest(self.plan, self.terms),
         )
         return publish(self.repository, self.intent.branch, stage(write_set, self.intent.branch))
 
@@ -200,16 +203,30 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _earlier(repository: Repository, plan: MutationPlan, intent: Intent) -> Receipt | None:
+def _digest(plan: MutationPlan, terms: Terms) -> str:
+    """Give what stands for the statements and the parameters of a change."""
+    asked = repr((plan.statements, sorted(terms.params.items())))
+    return sha256(asked.encode()).hexdigest()
+
+
+def _earlier(
+    repository: Repository, plan: MutationPlan, terms: Terms, intent: Intent
+) -> Receipt | None:
     """Give the receipt of an operation that was carried out before."""
     if intent.operation_id is None:
         return None
     manifest = repository.manifest
     commit = manifest.operation(intent.operation_id, manifest.newest())
-    return None if commit is None else _receipt(plan, intent, commit)
+    return None if commit is None else _receipt(plan, terms, intent, commit)
 
 
-def _receipt(plan: MutationPlan, intent: Intent, commit: Commit | None) -> Receipt:
+def _receipt(plan: MutationPlan, terms: Terms, intent: Intent, commit: Commit | None) -> Receipt:
+    """Give the receipt of a commit; raises when another change led to it."""
+    if commit is not None and commit.request not in (None, _digest(plan, terms)):
+        raise InputError(
+            f"the operation id '{intent.operation_id}' was given to another change",
+            hint=f"it led to commit {commit.id}; give each change an id of its own",
+        )
     nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
     return Receipt(
         branch=intent.branch if commit is None else commit.branch,

@@ -74,7 +74,7 @@ class Draft:
         before = self.change(name)
         kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], rows["id"])))
         gone = before.gone.filter(pc.invert(pc.is_in(before.gone, rows["id"])))
-        joined = pa.concat_tables([kept, rows.cast(before.rows.schema)])
+        joined = pa.concat_tables([kept, rows.cast(before.rows.schema)]).combine_chunks()
         self._changes[name] = Change(before.stored, joined, gone)
 
     def remove(self, name: str, ids: pa.Array) -> None:

@@ -218,10 +218,13 @@ class _Planned:
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
         writes = self._writes()
+        # A fast forward is checked against nothing: it is right only where we still stand.
+        is_unchecked = self.outcome is Outcome.FAST_FORWARD
+        seen = frozenset(self.ours.commit.tables) if is_unchecked else self.looked_at
         write_set = WriteSet(
             base=self.ours,
             writes=writes,
-            validated=self.looked_at - frozenset(writes),
+            validated=seen - frozenset(writes),
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             actor=how.actor,

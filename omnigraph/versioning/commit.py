@@ -33,7 +33,7 @@ class Commit:
 
     `version` counts: it is one more than that of the newest parent, so it grows along every
     branch. `tables` is the whole graph at this point, by table key. `affected` are the numbers of
-    nodes and of edges that a mutation changed.
+    nodes and of edges that a mutation changed, and `request` the digest of what was asked for.
     """
 
     id: str
@@ -48,6 +48,7 @@ class Commit:
     actor: str | None = None
     message: str | None = None
     affected: tuple[int, int] | None = None
+    request: str | None = None
 
     @property
     def parent(self) -> str | None:

@@ -343,6 +343,7 @@ def _encoded(commit: Commit) -> str:
         "actor": commit.actor,
         "message": commit.message,
         "affected": commit.affected,
+        "request": commit.request,
         "tables": {
             key: [state.path, state.version, state.row_count, state.branch]
             for key, state in commit.tables.items()

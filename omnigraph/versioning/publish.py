@@ -141,6 +141,7 @@ class _Attempt:
             actor=write_set.actor,
             message=write_set.message,
             affected=write_set.affected,
+            request=write_set.request,
         )
 
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:

@@ -78,6 +78,7 @@ class WriteSet:
     operation_id: str | None = None
     expected_head: str | None = None
     affected: tuple[int, int] | None = None
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from omnigraph.engine import change as change_module
-from omnigraph.errors import HeadMovedError, ViolationsError
+from omnigraph.errors import HeadMovedError, InputError, ViolationsError
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 from omnigraph.versioning.ulid import is_ulid
@@ -66,6 +66,20 @@ def test_the_same_operation_again_gives_the_first_receipt(graph: Graph, operatio
     assert commits(graph) == 2
     assert counts(first) == (1, 0)
     assert do(graph.on(operation_id="op-2"), ADD_NOTE) != first
+
+
+def test_an_operation_id_that_was_given_to_another_change_is_refused(graph: Graph) -> None:
+    writer = graph.on(operation_id="op")
+    first = do(writer, "insert Note { text: $text }", text="one")
+    for statement, text in (
+        ("insert Note { text: $text }", "two"),
+        ("insert Note { text: $text, stars: 1.0 }", "one"),
+        ("insert City { slug: $text }", "one"),
+    ):
+        with pytest.raises(InputError, match="'op' was given to another change"):
+            do(writer, statement, text=text)
+    assert do(writer, "insert  Note\n{ text: $text }", text="one") == first
+    assert commits(graph) == 1
 
 
 def test_an_operation_is_found_again_after_many_others(graph: Graph) -> None:

@@ -20,7 +20,7 @@ from tests.changes.model import Broken, Left, State, after, comparable, empty
 from tests.changes.programs import FIRST, SCHEMA, Query, Row, random_query, rendered
 from tests.changes.town import rows
 
-QUERIES = 5
+QUERIES = 4
 
 
 @dataclass(slots=True)

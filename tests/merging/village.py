@@ -57,6 +57,12 @@ def part(graph: Graph, ours: list[str], theirs: list[str]) -> None:
         do(graph.on(THEIRS, actor="adam"), statement)
 
 
+def each(graph: Graph, *statements: str, branch: str = OURS) -> None:
+    """Make every statement a commit of its own."""
+    for statement in statements:
+        do(graph.on(branch), statement)
+
+
 def conflicts(
     graph: Graph,
     source: str = THEIRS,
