@@ -174,9 +174,9 @@ class Writer:
 class Graph:
     """A graph on a store: its branches, its history and its snapshots."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, *, keeps: bool = True) -> None:
         self.repository = repository
-        self._topology = Topology(_DERIVED_BYTES, _shelf(repository))
+        self._topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
@@ -533,10 +533,19 @@ def init(
 
 
 def open(  # noqa: A001 - read as omnigraph.open
-    uri: str | os.PathLike[str], *, read_only: bool = False, durable: bool = True
+    uri: str | os.PathLike[str],
+    *,
+    read_only: bool = False,
+    durable: bool = True,
+    keeps_topology: bool | None = None,
 ) -> Graph:
-    """Open a graph. With `durable`, a commit is on the disk before it is acknowledged."""
-    return Graph(open_repository(uri, read_only=read_only, durable=durable))
+    """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
+
+    Unless the graph is opened for reading only, what queries derive from its tables is kept
+    beside it for later processes; `keeps_topology` says otherwise.
+    """
+    repository = open_repository(uri, read_only=read_only, durable=durable)
+    return Graph(repository, keeps=not read_only if keeps_topology is None else keeps_topology)
 
 
 def _filter(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> ChangeFilter:
@@ -556,12 +565,11 @@ def _merge_how(
     return MergeHow(actor=actor, message=message, resolutions=resolutions, strict=strict)
 
 
-def _shelf(repository: Repository) -> Shelf | None:
+def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
     """Give where derived state is kept for other processes: beside a graph on a local disk."""
     if not repository.store.is_local:
         return None
-    folder = Path(repository.store.root, layout.TOPOLOGY)
-    return Shelf(folder, writable=not repository.read_only)
+    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)
 
 
 def _schema_source(schema: str | Path | Source) -> Source:

@@ -49,7 +49,8 @@ def read(
     from omnigraph.graph import open as open_graph
 
     branch = what.branch if branch is None else branch
-    view = open_graph(what.uri, read_only=True).at(branch if snapshot is None else snapshot)
+    graph = open_graph(what.uri, read_only=True, keeps_topology=True)
+    view = graph.at(branch if snapshot is None else snapshot)
     usual = what.format or ("table" if sys.stdout.isatty() else "jsonl")
     chosen = "json" if as_json else shown_as or usual
     branch = branch if snapshot is None else None

@@ -134,7 +134,7 @@ class Patched:
 
     @property
     def nbytes(self) -> int:
-        return self.sources.nbytes + self.rows.nbytes + 16 * self.count
+        return self.base.nbytes + self.sources.nbytes + self.rows.nbytes + 16 * self.count
 
     @property
     def size(self) -> int:

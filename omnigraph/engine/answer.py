@@ -58,6 +58,7 @@ def answer(plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: Terms)
         else:
             topology.spend(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return found
+    topology.settle(choice.missing)
     return _answered(plan, Dense(snapshot, topology), terms, choice, Road.ADJACENCY)
 
 

@@ -95,9 +95,9 @@ class Entities:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its own: those of the base only when nothing was added to it."""
+        """The bytes of all that it keeps alive, of the base too, which others may share."""
         own = self.gone.nbytes + self.moved.nbytes + self.addresses.nbytes
-        return int(self.added.nbytes + own) + (self.base.nbytes if self.is_base else 0)
+        return int(self.added.nbytes + own) + self.base.nbytes
 
     @property
     def version(self) -> int:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,8 @@ from omnigraph.storage.durable import sync
 Family: TypeAlias = tuple[object, ...]
 Arrays: TypeAlias = Mapping[str, "np.ndarray | pa.Array"]
 
-_FORMAT = 1
+_FORMAT = 2
+_CHECKSUM_BYTES = 4
 _MOST_FILES = 64
 _MOST_BYTES = 8 << 30
 
@@ -55,7 +57,8 @@ class Shelf:
         """Give what was put last for a family, if it is there and whole."""
         try:
             with pa.memory_map(str(self._path(family))) as mapped:
-                batch = pa.ipc.open_file(mapped).get_batch(0)
+                content = _checked(mapped.read_buffer())
+                batch = pa.ipc.open_file(content).get_batch(0)
                 said = json.loads(batch.schema.metadata[b"omnigraph"])
                 if said["format"] != _FORMAT or said["family"] != repr(family):
                     return None
@@ -77,6 +80,7 @@ class Shelf:
             try:
                 with pa.OSFile(str(aside), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as to:
                     to.write_batch(batch)
+                _add_checksum(aside)
                 sync(self.folder, [aside.name])
                 aside.replace(self._path(family))
             finally:
@@ -94,6 +98,21 @@ class Shelf:
 
     def _path(self, family: Family) -> Path:
         return self.folder / f"{sha256(repr(family).encode()).hexdigest()[:32]}.arrow"
+
+
+def _add_checksum(path: Path) -> None:
+    with pa.memory_map(str(path)) as mapped:
+        found = crc32(mapped.read_buffer())
+    with path.open("ab") as file:
+        file.write(found.to_bytes(_CHECKSUM_BYTES))
+
+
+def _checked(content: pa.Buffer) -> pa.Buffer:
+    """Give the content before its checksum; raises ValueError when it does not have that."""
+    end = content.size - _CHECKSUM_BYTES
+    if end < 0 or crc32(content.slice(0, end)) != int.from_bytes(content.slice(end)):
+        raise ValueError("the content is damaged")
+    return content.slice(0, end)
 
 
 def _one_row(values: "np.ndarray | pa.Array") -> pa.Array:

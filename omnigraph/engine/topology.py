@@ -40,6 +40,7 @@ from omnigraph.storage.table import Table
 # A table is read anew when more rows differ than this part of it, and than this number.
 _PATCHED_PART = 50
 _LEAST_PATCHED = 1_000
+_MOST_PATCHED = 500_000
 _MOST_EXTENSIONS = 256
 # So many edges may join the nodes between which some were removed.
 _MOST_PARALLEL = 10_000
@@ -162,6 +163,11 @@ class Topology:
         """Note what it cost to do without things that could have been made."""
         for each in things:
             self._spent[each] += cost
+
+    def settle(self, things: Iterable[Hashable]) -> None:
+        """Note that things were made, so that nothing is spent to do without them."""
+        for each in things:
+            self._spent.pop(each, None)
 
     def _has(self, family: Family) -> bool:
         if self.cache.newest(family) is not None:
@@ -375,4 +381,4 @@ def _continues(numbering: Numbering, earlier: Numbering) -> bool:
 
 def _most(rows: int) -> int:
     """Give how many rows of so many may differ for the old ones to be extended."""
-    return max(_LEAST_PATCHED, rows // _PATCHED_PART)
+    return min(max(_LEAST_PATCHED, rows // _PATCHED_PART), _MOST_PATCHED)

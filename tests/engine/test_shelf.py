@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 from random import Random
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -41,15 +42,16 @@ def file_of(shelf: Shelf, family: Family = IDS) -> Path:
 
 def rewritten(shelf: Shelf, **said: object) -> None:
     """Let the file of a family say something else about itself."""
-    with pa.OSFile(str(file_of(shelf)), "rb") as source:
-        batch = pa.ipc.open_file(source).get_batch(0)
-        before = json.loads(batch.schema.metadata[b"omnigraph"])
-        batch = batch.replace_schema_metadata({"omnigraph": json.dumps({**before, **said})})
-        laid = pa.BufferOutputStream()
-        with pa.ipc.new_file(laid, batch.schema) as to:
-            to.write_batch(batch)
+    content = file_of(shelf).read_bytes()[:-4]
+    batch = pa.ipc.open_file(content).get_batch(0)
+    before = json.loads(batch.schema.metadata[b"omnigraph"])
+    batch = batch.replace_schema_metadata({"omnigraph": json.dumps({**before, **said})})
+    laid = pa.BufferOutputStream()
+    with pa.ipc.new_file(laid, batch.schema) as to:
+        to.write_batch(batch)
     file_of(shelf).unlink()
-    file_of(shelf).write_bytes(laid.getvalue())
+    written = laid.getvalue()
+    file_of(shelf).write_bytes(bytes(written) + crc32(written).to_bytes(4))
 
 
 def test_what_was_put_is_given_back(shelf: Shelf) -> None:
@@ -104,7 +106,7 @@ def test_a_file_of_another_family_is_as_good_as_absent(shelf: Shelf) -> None:
     assert shelf.get(IDS) is None
 
 
-@pytest.mark.parametrize("said", [{"format": 2}, {"format": None}, {"versions": None}])
+@pytest.mark.parametrize("said", [{"format": 1}, {"format": None}, {"versions": None}])
 def test_a_file_of_another_format_is_as_good_as_absent(
     shelf: Shelf, said: dict[str, object]
 ) -> None:
@@ -115,6 +117,17 @@ def test_a_file_of_another_format_is_as_good_as_absent(
     rewritten(shelf, **said)
 
     assert shelf.get(IDS) is None
+
+
+def test_a_file_with_a_flipped_bit_anywhere_is_as_good_as_absent(shelf: Shelf) -> None:
+    shelf.put(IDS, (1,), ARRAYS)
+    whole = file_of(shelf).read_bytes()
+
+    for place in range(0, len(whole), 11):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        file_of(shelf).write_bytes(bytes(damaged))
+        assert shelf.get(IDS) is None
 
 
 def test_a_file_that_is_cut_anywhere_is_as_good_as_absent(shelf: Shelf) -> None:

@@ -56,11 +56,12 @@ def edited(graph: Graph, world: World, random: Random) -> list[str]:
 
 def other_worlds(graph: Graph, world: World, random: Random) -> Iterator[Snapshot]:
     """Give graphs of other values with the same schema, as branches that nobody compares."""
+    first = list(graph.log())[-1].id
     for name in ("one", "two"):
-        graph.create_branch(name)
+        graph.create_branch(name, first)
         lines = World(world.schema, random_data(random, world.catalog)).lines()
         if lines:
-            graph.load(lines, branch=name, mode="overwrite", engine="inline")
+            graph.load(lines, branch=name, engine="inline")
         yield graph.snapshot(name)
 
 

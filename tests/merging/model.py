@@ -1,0 +1,142 @@
+"""Model: branches of a graph made of plain dicts, and their merge as one would do it by hand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+Row: TypeAlias = dict[str, object]
+Key: TypeAlias = tuple[str, str]  # the type and the id of a row
+State: TypeAlias = dict[Key, Row]
+Clash: TypeAlias = tuple[str, str, str, str | None]  # kind, type, id and property
+
+T = TypeVar("T")
+
+PERSON, KNOWS = "Person", "Knows"
+ENDS = (("from", "src"), ("to", "dst"))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms two states are merged."""
+
+    take: str | None = None
+    strict: bool = False
+
+
+@dataclass(slots=True)
+class Merging:
+    """Three states becoming one; `clashes` are what nobody settled."""
+
+    base: State
+    ours: State
+    theirs: State
+    terms: Terms
+    merged: State = field(default_factory=dict)
+    clashes: set[Clash] = field(default_factory=set)
+
+    def run(self) -> State:
+        """Merge every row by itself, and then look at the ends of the edges."""
+        for key in {*self.base, *self.ours, *self.theirs}:
+            row = self._row(key)
+            if row is not None:
+                self.merged[key] = row
+        if self.terms.take == "ours":
+            while dropped := {each[1:3] for each in self._orphans() if self._is_theirs(each[1:3])}:
+                for key in dropped:
+                    self.merged.pop(key)
+        self.clashes |= set(self._orphans())
+        return self.merged
+
+    def _row(self, key: Key) -> Row | None:
+        base, ours, theirs = (each.get(key) for each in (self.base, self.ours, self.theirs))
+        if ours == theirs or theirs == base:
+            return ours
+        if ours == base:
+            return theirs
+        if ours is None or theirs is None:
+            return self._taken(("DeleteVsUpdate", *key, None), ours, theirs)
+        return self._cells(key, ours, theirs, base)
+
+    def _cells(self, key: Key, ours: Row, theirs: Row, base: Row | None) -> Row:
+        kind = "DivergentInsert" if base is None else "DivergentUpdate"
+        found: Row = {}
+        for name in ours:
+            mine, yours = ours[name], theirs[name]
+            was = None if base is None else base[name]
+            one_sided = base is not None and not self.terms.strict and was in (mine, yours)
+            if mine == yours:
+                found[name] = mine
+            elif one_sided:
+                found[name] = yours if mine == was else mine
+            else:
+                found[name] = self._taken((kind, *key, name), mine, yours)
+        return found
+
+    def _taken(self, clash: Clash, ours: T, theirs: T) -> T:
+        if self.terms.take is None:
+            self.clashes.add(clash)
+        return theirs if self.terms.take == "theirs" else ours
+
+    def _orphans(self) -> Iterator[Clash]:
+        for type_name, row_id in self.merged:
+            if type_name != KNOWS or ("DeleteVsUpdate", KNOWS, row_id, None) in self.clashes:
+                continue
+            for name, end in ENDS:
+                if (PERSON, str(self.merged[KNOWS, row_id][end])) not in self.merged:
+                    yield "OrphanEdge", KNOWS, row_id, name
+
+    def _is_theirs(self, key: Key) -> bool:
+        return self.merged[key] != self.ours.get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One commit: where it came from and what it left behind."""
+
+    id: str
+    parents: tuple[str, ...]
+    state: State
+
+
+class Model:
+    """All commits, and where each branch stands."""
+
+    def __init__(self, first: str) -> None:
+        self.points = {first: Point(first, (), {})}
+        self.heads = {"main": first}
+
+    def state(self, branch: str) -> State:
+        """Give what a branch holds."""
+        return self.points[self.heads[branch]].state
+
+    def commit(self, branch: str, new: str, state: State, merged: str | None = None) -> None:
+        """Move a branch on to a new commit."""
+        parents = (self.heads[branch],) if merged is None else (self.heads[branch], merged)
+        self.points[new] = Point(new, parents, state)
+        self.heads[branch] = new
+
+    def bases(self, one: str, other: str) -> set[str]:
+        """Give the common ancestors that are not ancestors of another common ancestor."""
+        common = self._ancestors(one) & self._ancestors(other)
+        older = {up for each in common for up in self._ancestors(each) if up != each}
+        return common - older
+
+    def _ancestors(self, commit: str) -> set[str]:
+        found: set[str] = set()
+        waiting = [commit]
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting += self.points[current].parents
+        return found
+
+
+def changed(old: State, new: State) -> set[tuple[str, str, str]]:
+    """Give what came, went and changed: the verb, the type and the id."""
+    verbs = {
+        key: "insert" if key not in old else "delete" if key not in new else "update"
+        for key in {*old, *new}
+        if old.get(key) != new.get(key)
+    }
+    return {(verb, *key) for key, verb in verbs.items()}
