@@ -383,3 +383,16 @@ def test_a_list_does_not_lose_an_item_that_is_computed(tmp_path: Path) -> None:
     with pytest.raises(OmniGraphError, match="an item of a list is a literal or a parameter"):
         do(graph, 'insert T { k: "a", ats: [datetime("2024-01-01T00:00:00Z"), now()] }')
     assert commits(graph) == 0
+
+
+def test_a_parameter_that_an_enum_does_not_have_is_told(settled: Graph) -> None:
+    before = content(settled)
+    (found,) = violations(settled, 'update Person set { kind: $k } where slug = "ada"', k="boss")
+    assert (found.code, found.type, found.field, found.id) == (
+        Code.VALUE_ENUM,
+        "Person",
+        "kind",
+        "ada",
+    )
+    assert "is not one of guest, staff" in found.reason
+    assert content(settled) == before
