@@ -1,7 +1,5 @@
 """Change: a mutation becomes one commit, or nothing."""
 
-import random
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -27,6 +25,7 @@ from omnigraph.errors import (
 from omnigraph.query.plan import MutationPlan
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
@@ -34,11 +33,6 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet, stage
 from omnigraph.versioning.writes import Delete as DeleteRows
 
-# Of writers of the same table one wins at a time, so with many of them some lose often; pauses of
-# different lengths, in seconds, keep them from meeting again.
-MOST_ATTEMPTS = 20
-_SHORTEST = 0.002
-_LONGEST = 0.2
 _MOST_SHOWN = 100
 
 
@@ -91,7 +85,7 @@ def change(
     ViolationsError with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
-    for lost in range(MOST_ATTEMPTS):
+    for _ in attempts():
         snapshot = repository.snapshot(intent.branch)
         # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
         earlier = _earlier(repository, plan, terms, intent)
@@ -105,9 +99,8 @@ def change(
             if intent.expect is not None:
                 current = repository.snapshot(intent.branch).commit.id
                 raise head_moved(intent.branch, intent.expect, current) from moved
-            time.sleep(random.uniform(0, min(_SHORTEST * 2**lost, _LONGEST)))  # noqa: S311
     raise HeadMovedError(
-        f"'{intent.branch}' moved {MOST_ATTEMPTS} times while '{plan.name}' was run",
+        f"'{intent.branch}' moved again and again while '{plan.name}' was run",
         hint="repeat the change",
     )
 
@@ -159,7 +152,7 @@ class _Attempt:
             operation_id=self.intent.operation_id,
             expected_head=self.intent.expect,
             affected=_affected(changes),
-            request=_digest(self.plan, self.terms),
+            request=_digest(self.plan, self.terms, self.intent),
         )
         return publish(self.repository, self.intent.branch, stage(write_set, self.intent.branch))
 
@@ -203,9 +196,9 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: Terms) -> str:
-    """Give what stands for the statements and the parameters of a change."""
-    asked = repr((plan.statements, sorted(terms.params.items())))
+def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
+    """Give what stands for a change: its branch, its statements and its parameters."""
+    asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
 
 
@@ -222,7 +215,7 @@ def _earlier(
 
 def _receipt(plan: MutationPlan, terms: Terms, intent: Intent, commit: Commit | None) -> Receipt:
     """Give the receipt of a commit; raises when another change led to it."""
-    if commit is not None and commit.request not in (None, _digest(plan, terms)):
+    if commit is not None and commit.request not in (None, _digest(plan, terms, intent)):
         raise InputError(
             f"the operation id '{intent.operation_id}' was given to another change",
             hint=f"it led to commit {commit.id}; give each change an id of its own",

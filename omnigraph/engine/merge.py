@@ -25,8 +25,9 @@ from omnigraph.errors import (
 from omnigraph.result import json_value
 from omnigraph.schema.catalog import StoredType
 from omnigraph.versioning import history
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind
-from omnigraph.versioning.publish import RETRY_BUDGET, publish
+from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Adopt, TableWrite, Upsert, WriteSet, stage
@@ -121,7 +122,7 @@ def merge(
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
     repository.check_writable()
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts():
         planned = _planned(repository, source, target, how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
@@ -129,12 +130,12 @@ def merge(
         merged = planned.theirs.commit.id
         try:
             commit = planned.published(repository, target, found, how, merged=merged)
-        except ExpectedVersionMismatchError:
+        except (ExpectedVersionMismatchError, HeadMovedError):
             continue
         Dense(repository.pinned(commit), topology).extend(planned.ours)
         return planned.result(source, target, commit)
     raise HeadMovedError(
-        f"'{target}' moved {RETRY_BUDGET} times while merging into it", hint="merge again"
+        f"'{target}' moved again and again while merging into it", hint="merge again"
     )
 
 
@@ -152,17 +153,17 @@ def revert(
     if undone.parent is None:
         raise InputError(f"commit {commit_id} is the first; there is nothing before it")
     before = repository.pinned(repository.commit(undone.parent))
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts():
         planned = _Planned(repository.pinned(undone), repository.snapshot(target), before)
         planned.plan(how)
         found = planned.result(commit_id, target)
         try:
             commit = planned.published(repository, target, found, how, merged=None)
-        except ExpectedVersionMismatchError:
+        except (ExpectedVersionMismatchError, HeadMovedError):
             continue
         Dense(repository.pinned(commit), topology).extend(planned.ours)
         return planned.result(commit_id, target, commit)
-    raise HeadMovedError(f"'{target}' moved {RETRY_BUDGET} times meanwhile", hint="revert again")
+    raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 
 
 def _planned(repository: Repository, source: str, target: str, how: MergeHow) -> "_Planned":

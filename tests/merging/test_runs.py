@@ -1,0 +1,289 @@
+"""A run is written aside and published at once, given up, or left behind by a crash."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.engine.runs import RunRecord
+from omnigraph.errors import (
+    BranchNotFoundError,
+    InputError,
+    MergeConflictsError,
+    OmniGraphError,
+    RunNotFoundError,
+)
+from omnigraph.graph import Graph
+from omnigraph.graph import open as open_graph
+from omnigraph.storage import steps
+from omnigraph.versioning.ulid import Clock
+from tests.changes.town import content
+from tests.merging.village import OURS, THEIRS, each, of, update
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+def age(graph: Graph, slug: str, target: str = OURS) -> object:
+    found = of(graph, "Person", slug, target)
+    assert found is not None
+    return found["age"]
+
+
+def hidden(graph: Graph) -> set[str]:
+    """Give the names of all branches that are not listed."""
+    manifest = graph.repository.manifest
+    return {one.name for one in manifest.heads(manifest.newest()).values()} - {*graph.branches()}
+
+
+def begun(graph: Graph, *statements: str) -> RunRecord:
+    """Begin a run and write to it."""
+    run = graph.begin_run(actor="eve")
+    each(graph, *statements, branch=run.run_branch)
+    return run
+
+
+def crash_at(monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+    def observer(step: str) -> None:
+        if step == wanted:
+            monkeypatch.setattr(steps, "observer", None)
+            raise Crash
+
+    monkeypatch.setattr(steps, "observer", observer)
+
+
+def test_a_run_begins_where_its_target_stands(graph: Graph) -> None:
+    base = graph.snapshot().commit
+
+    run = graph.begin_run(operation_hash="op", actor="eve")
+
+    assert run.to_json() == {
+        "run_id": run.run_id,
+        "target_branch": "main",
+        "run_branch": f"__run__{run.run_id}",
+        "base_snapshot_id": base.id,
+        "base_manifest_version": base.version,
+        "operation_hash": "op",
+        "actor_id": "eve",
+        "status": "running",
+        "published_snapshot_id": None,
+        "created_at": run.created_at,
+        "updated_at": run.created_at,
+    }
+    assert graph.snapshot(run.run_branch).commit == base
+    assert graph.branches() == ["main"]
+
+
+def test_what_a_run_writes_is_seen_by_nobody_until_it_is_published(graph: Graph) -> None:
+    run = begun(graph, update("ada", age=1), update("bob", age=2))
+    assert (age(graph, "ada"), age(graph, "bob")) == (30, 20)
+
+    done = graph.publish_run(run.run_id, actor="adam", message="both at once")
+
+    assert (age(graph, "ada"), age(graph, "bob")) == (1, 2)
+    head = graph.snapshot().commit
+    assert (str(done.status), done.published_snapshot_id) == ("published", head.id)
+    assert (head.actor, head.message) == ("adam", "both at once")
+    assert head.parents[0] == run.base_snapshot_id
+    assert len([*graph.log()]) == 3
+    assert done.updated_at > run.updated_at
+    assert hidden(graph) == set()
+
+
+def test_a_run_whose_target_did_not_move_is_published_by_pointer(graph: Graph) -> None:
+    run = begun(graph, update("ada", age=1))
+    tables = graph.snapshot(run.run_branch).commit.tables
+
+    graph.publish_run(run.run_id)
+
+    assert graph.snapshot().commit.tables == tables
+
+
+def test_a_run_whose_target_moved_is_merged(graph: Graph) -> None:
+    run = begun(graph, update("ada", age=1))
+    each(graph, update("bob", age=2))
+
+    done = graph.publish_run(run.run_id)
+
+    assert (str(done.status), age(graph, "ada"), age(graph, "bob")) == ("published", 1, 2)
+
+
+def test_a_run_that_clashes_with_its_target_goes_on_and_can_be_settled(graph: Graph) -> None:
+    run = begun(graph, update("ada", age=1))
+    each(graph, update("ada", age=2))
+
+    with pytest.raises(MergeConflictsError):
+        graph.publish_run(run.run_id)
+    assert (str(graph.run(run.run_id).status), age(graph, "ada")) == ("running", 2)
+
+    done = graph.publish_run(run.run_id, resolutions="theirs")
+    assert (str(done.status), age(graph, "ada")) == ("published", 1)
+
+
+def test_a_run_that_wrote_nothing_is_published_as_it_is(graph: Graph) -> None:
+    head = graph.snapshot().commit.id
+
+    done = graph.publish_run(graph.begin_run().run_id)
+
+    assert (str(done.status), done.published_snapshot_id) == ("published", head)
+    assert graph.snapshot().commit.id == head
+
+
+@pytest.mark.parametrize("end", ["aborted", "failed"])
+def test_a_run_that_is_given_up_leaves_a_record_and_no_branch(graph: Graph, end: str) -> None:
+    before = content(graph)
+    run = begun(graph, update("ada", age=1))
+
+    done = graph.abort_run(run.run_id) if end == "aborted" else graph.fail_run(run.run_id)
+
+    assert (str(done.status), done.published_snapshot_id) == (end, None)
+    assert graph.run(run.run_id) == done
+    assert content(graph) == before
+    assert hidden(graph) == set()
+    with pytest.raises(BranchNotFoundError):
+        graph.snapshot(run.run_branch)
+
+
+def test_a_run_ends_once(graph: Graph) -> None:
+    ends = [graph.publish_run, graph.abort_run, graph.fail_run]
+    for end in ends:
+        run = graph.begin_run()
+        status = end(run.run_id).status
+        for again in ends:
+            with pytest.raises(InputError, match=f"is {status} already"):
+                again(run.run_id)
+
+
+def test_runs_are_listed_newest_first_and_outlive_the_process(graph: Graph) -> None:
+    first, second, third = (graph.begin_run() for _ in range(3))
+    graph.abort_run(first.run_id)
+    graph.publish_run(third.run_id)
+
+    found = open_graph(graph.uri, read_only=True)
+
+    assert [(run.run_id, str(run.status)) for run in found.runs()] == [
+        (third.run_id, "published"),
+        (second.run_id, "running"),
+        (first.run_id, "aborted"),
+    ]
+    assert found.run(second.run_id) == second
+    for unknown in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "../x", ""):
+        with pytest.raises(RunNotFoundError):
+            found.run(unknown)
+
+
+def test_an_operation_that_is_begun_again_gets_the_run_that_it_has(graph: Graph) -> None:
+    graph.create_branch(THEIRS)
+    first = graph.begin_run(operation_hash="op")
+
+    again = open_graph(graph.uri).begin_run(operation_hash="op")
+
+    assert again == first
+    others = [graph.begin_run(THEIRS, operation_hash="op"), graph.begin_run(operation_hash="po")]
+    assert len({first.run_id, *(run.run_id for run in others)}) == 3
+    graph.abort_run(first.run_id)
+    assert graph.begin_run(operation_hash="op").run_id != first.run_id
+
+
+def test_a_branch_with_a_live_run_cannot_be_deleted(graph: Graph) -> None:
+    graph.create_branch(THEIRS)
+    run = graph.begin_run(THEIRS)
+
+    with pytest.raises(InputError, match=run.run_id):
+        graph.delete_branch(THEIRS)
+    assert THEIRS in graph.branches()
+
+    graph.abort_run(run.run_id)
+    graph.delete_branch(THEIRS)
+    assert graph.branches() == ["main"]
+
+
+def test_a_run_needs_a_branch_that_is_there(graph: Graph) -> None:
+    with pytest.raises(BranchNotFoundError):
+        graph.begin_run("nowhere")
+    assert (graph.runs(), hidden(graph)) == ([], set())
+
+
+def test_only_the_system_touches_the_branch_of_a_run(graph: Graph) -> None:
+    run = graph.begin_run()
+
+    with pytest.raises(OmniGraphError):
+        graph.delete_branch(run.run_branch)
+    with pytest.raises(OmniGraphError):
+        graph.create_branch("__run__mine")
+    assert hidden(graph) == {run.run_branch}
+
+
+def test_a_run_published_just_before_a_crash_is_published_once(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    crash_at(monkeypatch, "head flipped")
+    with pytest.raises(Crash):
+        graph.publish_run(run.run_id)
+
+    again = open_graph(graph.uri)
+    head = again.snapshot().commit.id
+    assert str(again.run(run.run_id).status) == "running"
+    done = again.publish_run(run.run_id)
+
+    assert (str(done.status), done.published_snapshot_id) == ("published", head)
+    assert again.snapshot().commit.id == head
+    assert age(again, "ada") == 1
+
+
+def test_the_branch_of_a_run_that_never_began_is_removed_in_time(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash_at(monkeypatch, "branch flipped")
+    with pytest.raises(Crash):
+        graph.begin_run()
+    left = hidden(graph)
+    assert (len(left), graph.runs()) == (1, [])
+
+    later = open_graph(graph.uri)
+    later.repository.clock = Clock(lambda: Clock().time() + 24 * 3_600 * 1_000_000)
+    run = later.begin_run()
+
+    assert hidden(later) == {run.run_branch}
+
+
+def test_a_run_that_is_about_to_begin_is_left_alone_by_others(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[RunRecord] = []
+
+    def observer(step: str) -> None:
+        if step == "branch flipped" and not others:
+            monkeypatch.setattr(steps, "observer", None)
+            others.append(open_graph(graph.uri).begin_run())
+
+    monkeypatch.setattr(steps, "observer", observer)
+    run = graph.begin_run()
+
+    assert hidden(graph) == {run.run_branch, others[0].run_branch}
+    each(graph, update("ada", age=1), branch=run.run_branch)
+    graph.publish_run(run.run_id)
+    assert age(graph, "ada") == 1
+
+
+def test_the_branch_of_a_run_that_ended_in_a_crash_is_removed_by_the_next_one(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    crash_at(monkeypatch, "branch retired")
+    with pytest.raises(Crash):
+        graph.abort_run(run.run_id)
+    assert (str(graph.run(run.run_id).status), hidden(graph)) == ("aborted", {run.run_branch})
+
+    graph.abort_run(graph.begin_run().run_id)
+
+    assert hidden(graph) == set()
+
+
+def test_records_of_runs_are_plain_files(graph: Graph) -> None:
+    run = graph.begin_run()
+    graph.abort_run(run.run_id)
+
+    names = sorted(path.name for path in Path(graph.uri, "_runs", run.run_id).iterdir())
+    assert names == ["begun.json", "ended.json"]
