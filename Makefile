@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 
-.PHONY: help setup demo test check bench fuzz crashes races histories queries changes lock format clean
+.PHONY: help setup demo test check bench fuzz crashes races histories merges queries changes lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -53,6 +53,9 @@ races: $(STAMP) ## The long races: 8 processes with 500 writes each
 
 histories: $(STAMP) ## The long run of the model: random histories of a graph
 	$(BIN)/python -m tests.properties.campaign --examples 2000
+
+merges: $(STAMP) ## The long run of the merges: random histories of branches
+	$(BIN)/python -m tests.merging.campaign --histories 10000
 
 queries: $(STAMP) ## The long run of random queries against the oracle
 	$(BIN)/python -m tests.engine.campaign --queries 100000

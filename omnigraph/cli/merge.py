@@ -83,6 +83,8 @@ def merge(source: str, uri: str, into: str, only_preview: bool, as_json: bool, *
     nothing is changed.
     """
     resolutions = _resolutions(how["resolutions"], how["ours"], how["theirs"])
+    if how["write_resolutions"] is not None and not only_preview:
+        raise click.UsageError("--write-resolutions goes with --preview")
     if only_preview:
         found = opened(uri).preview_merge(
             source, into, resolutions=resolutions, strict=how["strict"]

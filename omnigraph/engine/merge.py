@@ -276,7 +276,8 @@ class _Planned:
             if not dropped:
                 self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
                 return
-            for violation in dropped:
+            # A row may break several rules; it is left out once.
+            for violation in {(each.type, each.id): each for each in dropped}.values():
                 self._drop(violation)
         raise InputError("leaving rows out leads to ever more conflicts")
 

@@ -12,11 +12,14 @@ from omnigraph.storage import layout
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import normalized
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.ulid import is_ulid
+from omnigraph.versioning.ulid import is_ulid, time_of
 
 PREFIX = "__run__"
 _BEGUN = "begun"
 _ENDED = "ended"
+# The branch of a run is made before its record; so long, in microseconds, it is not taken for one
+# that a crash left.
+_LONGEST_BEGINNING = 3_600_000_000
 
 
 class RunStatus(StrEnum):
@@ -120,8 +123,13 @@ def get_run(repository: Repository, run_id: str) -> RunRecord:
 def clean_up(repository: Repository) -> None:
     """Remove the branches of runs that ended, or that a crash left before they began."""
     for name in _branches(repository):
-        record = _read(repository, name.removeprefix(PREFIX))
-        if record is None or record.status is not RunStatus.RUNNING:
+        run_id = name.removeprefix(PREFIX)
+        record = _read(repository, run_id)
+        if record is None:
+            is_over = repository.clock.time() - time_of(run_id) > _LONGEST_BEGINNING
+        else:
+            is_over = record.status is not RunStatus.RUNNING
+        if is_over:
             _remove(repository, name)
 
 

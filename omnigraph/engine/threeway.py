@@ -12,7 +12,7 @@ from omnigraph.engine.alike import Mask, alike_values
 from omnigraph.engine.columns import with_moments
 from omnigraph.engine.diff import Op, TableDiff
 from omnigraph.engine.draft import Change
-from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.catalog import StoredType, field_name
 
 
 class Side(StrEnum):
@@ -190,12 +190,14 @@ class Threeway:
         takes = {name: differ[name] & there[name] & ~clash[name] for name in names}
         row_ids = mine["id"].to_pylist()
         for name in names:
+            field_ = field_name(self.stored, name)
             for place in np.flatnonzero(clash[name]).tolist():
-                side = self.resolutions.of(self.stored.name, row_ids[place], name)
+                side = self.resolutions.of(self.stored.name, row_ids[place], field_)
                 if side is Side.THEIRS:
                     takes[name][place] = True
                 elif side is None:
-                    self._clash(why, row_ids[place], name, _values(shown, mine, yours, name, place))
+                    values = _values(shown, mine, yours, name, place)
+                    self._clash(why, row_ids[place], field_, values)
         changed = np.flatnonzero(_any(takes, count))
         columns = [
             _chosen(mine, yours, name, takes[name]).take(pa.array(changed)) for name in names
@@ -224,11 +226,16 @@ class Threeway:
             taken[place] = side is Side.THEIRS
             if side is None:
                 images = tuple(
-                    None if side is None else _row(side, place) for side in (base, ours, theirs)
+                    None if side is None else self._image(side, place)
+                    for side in (base, ours, theirs)
                 )
                 why = ConflictKind.DELETE_VS_UPDATE, message
                 self._clash(why, row_id, None, images)
         return taken
+
+    def _image(self, rows: pa.Table, place: int) -> Mapping[str, object]:
+        row = _row(rows, place)
+        return {field_name(self.stored, name): value for name, value in row.items()}
 
     def _clash(
         self,

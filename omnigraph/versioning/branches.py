@@ -27,7 +27,7 @@ def list_branches(repository: Repository) -> list[str]:
 
 
 def create_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
-    """Make a branch that stands where another one does, or at a commit."""
+    """Make a branch that stands where another one or a tag does, or at a commit."""
     return _create(repository, new_branch_name(name), source)
 
 
@@ -95,7 +95,7 @@ def _start(repository: Repository, name: str, source: str, ledger: Table) -> Hea
     if is_ulid(source):
         commit = repository.commit(source)
         return Head(name, commit.id, commit.version, 0)
-    head = repository.manifest.head(source, ledger)
+    head = repository.manifest.head(repository.head_name(source, ledger), ledger)
     return Head(name, head.commit, head.version, head.fragment)
 
 

@@ -23,7 +23,7 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.names import MAIN, fold, normalized
+from omnigraph.versioning.names import MAIN, fold, is_system, normalized
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
@@ -84,7 +84,8 @@ class Manifest:
         found = self.twin(name, at)
         if found is not None and found.name == name:
             return found
-        near = nearest_name(name, [head.name for head in self.heads(at).values()])
+        names = [head.name for head in self.heads(at).values()]
+        near = nearest_name(name, [each for each in names if not is_system(each)])
         hint = f"did you mean '{near}'?" if near else None
         raise BranchNotFoundError(f"no branch '{name}'", hint=hint)
 

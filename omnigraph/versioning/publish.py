@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import (
+    BranchNotFoundError,
     ExpectedVersionMismatchError,
     HeadMovedError,
     OutcomeUnknownError,
@@ -14,7 +15,7 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import TAG, normalized
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Staged
 
@@ -28,6 +29,8 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
     read. A head that moved without touching them is simply tried again on top.
     """
     repository.check_writable()
+    if normalized(branch).startswith(TAG):
+        raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalized(branch), staged, operation)
     for _ in range(RETRY_BUDGET):

@@ -53,11 +53,16 @@ class Repository:
         """Pin a commit by its id or its tag, or the newest commit of a branch by its name."""
         if is_ulid(target):
             return self.pinned(self.commit(target))
-        ledger, name = self.manifest.newest(), normalized(target)
+        ledger = self.manifest.newest()
+        return self.pinned(self.manifest.head_commit(self.head_name(target, ledger), ledger))
+
+    def head_name(self, target: str, ledger: Table) -> str:
+        """Give the name of the head that is meant: that of a branch, or else of a tag."""
+        name = normalized(target)
         is_tag = self.manifest.twin(name, ledger) is None
         if is_tag and self.manifest.twin(TAG + name, ledger) is not None:
-            name = TAG + name
-        return self.pinned(self.manifest.head_commit(name, ledger))
+            return TAG + name
+        return name
 
     def commit(self, commit_id: str) -> Commit:
         """Give the commit of an id, one at which some branch stands or stood."""

@@ -44,5 +44,13 @@ def is_ulid(text: str) -> bool:
     return len(text) == 26 and text[0] in "01234567" and set(text) <= set(_ALPHABET)
 
 
+def time_of(ulid: str) -> int:
+    """Give the time at which an id was made, in microseconds, exact to a millisecond."""
+    number = 0
+    for char in ulid:
+        number = number << 5 | _ALPHABET.index(char)
+    return (number >> _RANDOM_BITS) * 1000
+
+
 def _encoded(number: int) -> str:
     return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
@@ -21,6 +22,10 @@ SCHEMA = """
 node Person { slug: String @key  name: String?  age: I32? }
 edge Knows: Person -> Person { weight: I32?  @key(src, dst) }
 """
+QUERY = """query q() {
+  match { $a: Person  $a knows $b }
+  return { $a.slug as a, $b.slug as b, $b.age as age }
+}"""
 TABLES = {PERSON: "node:Person", KNOWS: "edge:Knows"}
 _CATALOG = compile_schema(SCHEMA)
 _SCHEMAS = {name: arrow_schema(_CATALOG.stored(name)) for name in TABLES}  # type: ignore[arg-type]
@@ -142,16 +147,16 @@ class MergeMachine(RuleBasedStateMachine):
         theirs, ours = self.model.heads.get(source, source), self.model.heads[into]
         base = self.graph.merge_base(ours, theirs).id
         assert base in self.model.bases(ours, theirs)
-        states = [self.model.points[each].state for each in (base, ours, theirs)]
-        merging = Merging(*states, terms)
-        wanted = merging.run() if base not in (ours, theirs) else states[1 if base == theirs else 2]
-        try:
-            done = self.graph.merge(source, into, resolutions=terms.take, strict=terms.strict)
-        except MergeConflictsError as refused:
-            assert _clashes(refused) == merging.clashes != set()
+        was, mine, yours = (self.model.points[each].state for each in (base, ours, theirs))
+        merging = Merging(was, mine, yours, terms)
+        wanted = merging.run() if base not in (ours, theirs) else yours
+        if merging.clashes:
+            with pytest.raises(MergeConflictsError) as refused:
+                self.graph.merge(source, into, resolutions=terms.take, strict=terms.strict)
+            assert _clashes(refused.value) == merging.clashes
             assert self.graph.snapshot(into).commit.id == ours
             return
-        assert merging.clashes == set()
+        done = self.graph.merge(source, into, resolutions=terms.take, strict=terms.strict)
         if base == theirs:
             assert (str(done.outcome), done.commit) == ("already_up_to_date", None)
             return
@@ -159,6 +164,7 @@ class MergeMachine(RuleBasedStateMachine):
         assert done.commit is not None
         assert done.commit.parents == (ours, theirs)
         assert content(self.graph, into) == wanted
+        assert known(self.graph, into) == known_in(wanted)
         self.model.commit(into, done.commit.id, wanted, theirs)
 
     def some_branch(self, data: st.DataObject) -> str:
@@ -227,6 +233,17 @@ def writes(before: State, after: State, touched: set[Key]) -> dict[str, tuple[Ta
         if steps:
             found[table] = tuple(steps)
     return found
+
+
+def known(graph: Graph, target: str) -> set[tuple[object, ...]]:
+    """Give who knows whom, and how old they are, as a query finds it."""
+    return {tuple(row.values()) for row in graph.at(target).query(QUERY)}
+
+
+def known_in(state: State) -> set[tuple[object, ...]]:
+    """Give what the query must find."""
+    edges = [(str(row["src"]), str(row["dst"])) for key, row in state.items() if key[0] == KNOWS]
+    return {(one, other, state[PERSON, other]["age"]) for one, other in edges}
 
 
 def content(graph: Graph, target: str) -> State:

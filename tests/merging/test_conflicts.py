@@ -1,9 +1,11 @@
 """What two sides did that excludes each other is told whole, and changes nothing."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from omnigraph.engine.threeway import Resolutions, Side
 from omnigraph.graph import Graph
 from tests.changes.town import content, do, rows
 from tests.merging.village import (
@@ -263,6 +265,35 @@ def test_an_edge_without_a_key_that_both_sides_weigh_is_a_conflict(graph: Graph)
         2,
         3,
     )
+
+
+def test_the_ends_of_an_edge_are_named_as_the_language_names_them(graph: Graph) -> None:
+    graph.create_branch(THEIRS)
+    for branch, ends in ((OURS, ("ada", "bob")), (THEIRS, ("bob", "cy"))):
+        line = {"edge": "Likes", "from": ends[0], "to": ends[1], "data": {"id": "e"}}
+        graph.load(json.dumps(line), branch=branch, engine="inline")
+
+    found = conflicts(graph)
+
+    assert brief(found) == [
+        ("DivergentInsert", "Likes", "e", "from"),
+        ("DivergentInsert", "Likes", "e", "to"),
+    ]
+    chosen = Resolutions(Side.OURS, properties={("Likes", "e", "to"): Side.THEIRS})
+    graph.merge(THEIRS, resolutions=chosen)
+    assert [(row["src"], row["dst"]) for row in rows(graph, "Likes")] == [("ada", "cy")]
+
+
+@pytest.mark.parametrize("removed_by_us", [True, False])
+def test_the_images_of_an_edge_are_those_of_a_diff(graph: Graph, removed_by_us: bool) -> None:
+    sides = [part_ways("ada", "bob")], [weigh("ada", "bob", 2)]
+    part(graph, *(sides if removed_by_us else sides[::-1]))
+
+    (found,) = conflicts(graph)
+
+    image = {"id": joined("ada", "bob"), "from": "ada", "to": "bob", "weight": 1}
+    assert found["base"] == image
+    assert found["theirs" if removed_by_us else "ours"] == {**image, "weight": 2}
 
 
 def test_a_preview_writes_nothing_at_all(graph: Graph) -> None:

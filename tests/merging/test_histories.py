@@ -15,7 +15,7 @@ def test_a_graph_equals_its_model_after_every_merge() -> None:
         MergeMachine,
         settings=settings(
             max_examples=HISTORIES,
-            stateful_step_count=16,
+            stateful_step_count=12,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from omnigraph.engine.changes import EntityChange
 from omnigraph.engine.columns import with_moments
 from omnigraph.graph import Graph
-from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.schema.catalog import Catalog, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert
 from tests.engine.worlds import World, random_data, random_world
@@ -41,11 +41,15 @@ def test_a_diff_is_a_patch(seed: int) -> None:
         shutil.rmtree(folder)
 
 
+def types_of(catalog: Catalog) -> list[StoredType]:
+    return [*catalog.nodes.values(), *catalog.edges.values()]
+
+
 def edited(graph: Graph, world: World, random: Random) -> list[str]:
     """Change two branches at random, often enough for their fragments to be folded."""
     graph.create_branch("draft")
     points = [graph.snapshot().commit.id]
-    types = [*world.catalog.nodes.values(), *world.catalog.edges.values()]
+    types = types_of(world.catalog)
     others = list(other_worlds(graph, world, random))
     for _ in range(EDITS):
         branch, stored = random.choice(BRANCHES), random.choice(types)
@@ -87,7 +91,7 @@ def check(graph: Graph, old: str, new: str) -> None:
     catalog = graph.snapshot(new).catalog
     found = graph.diff(old, new)
     changes = list(found)
-    for stored in (*catalog.nodes.values(), *catalog.edges.values()):
+    for stored in types_of(catalog):
         mine = [each for each in changes if each.type_name == stored.name]
         before, after = content(graph, old, stored), content(graph, new, stored)
         assert [repr(row) for row in patched(before, mine)] == [

@@ -7,11 +7,9 @@ import pytest
 
 from omnigraph.engine.threeway import Resolutions, Side
 from omnigraph.graph import Graph
-from tests.changes.town import content, do, rows
+from tests.changes.town import Row, content, do, rows
 from tests.merging.village import (
-    OURS,
     THEIRS,
-    Row,
     brief,
     conflicts,
     edge,
@@ -158,6 +156,19 @@ def test_with_ours_their_edges_to_nodes_that_we_removed_stay_out(graph: Graph) -
     }
 
 
+@pytest.mark.parametrize("ends", [("cy", "cy"), ("cy", "bob")])
+def test_with_ours_an_edge_that_lost_both_ends_stays_out(
+    graph: Graph, ends: tuple[str, str]
+) -> None:
+    graph.create_branch(THEIRS)
+    do(graph, remove("cy"), remove("bob"))
+    do(graph.on(THEIRS), edge("Knows", *ends))
+
+    graph.merge(THEIRS, resolutions="ours")
+
+    assert rows(graph, "Knows") == []
+
+
 def test_with_ours_their_row_with_our_unique_value_stays_out_and_its_edges_too(
     graph: Graph,
 ) -> None:
@@ -177,6 +188,26 @@ def test_a_row_brought_back_whose_edge_lost_its_end_is_still_a_conflict(graph: G
     assert brief(conflicts(graph, resolutions="theirs")) == [
         ("OrphanEdge", "Knows", joined("ada", "bob"), "from")
     ]
+
+
+BROKEN_TOGETHER = {
+    "they removed the end of our edge": ([edge("Knows", "bob", "cy")], [remove("cy")]),
+    "they gave our unique value away": ([person("dan", email="x")], [update("cy", email="x")]),
+    "both joined one club too many": (
+        [edge("Joined", "ada", "chess")],
+        [edge("Joined", "ada", "choir")],
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_TOGETHER)
+def test_what_of_ours_breaks_a_rule_with_theirs_is_never_removed_by_a_choice(
+    graph: Graph, broken: str
+) -> None:
+    do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
+    part(graph, *BROKEN_TOGETHER[broken])
+
+    assert len(conflicts(graph, resolutions="theirs")) == 1
 
 
 def test_an_own_message_is_kept(graph: Graph) -> None:

@@ -90,8 +90,10 @@ ACTIONS: dict[str, tuple[Told, Done]] = {
         lambda world, s: world.knows.update({(s.old, s.friend): s.value}),
     ),
     "net-zero": (
-        lambda s: [update(s.old, age=99), weigh(s.old, s.friend, 99)]
-        + [update(s.old, age=30), weigh(s.old, s.friend, 1)],
+        lambda s: [
+            *(update(s.old, age=age) for age in (99, 30)),
+            *(weigh(s.old, s.friend, weight) for weight in (99, 1)),
+        ],
         lambda world, _: None,
     ),
 }

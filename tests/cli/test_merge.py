@@ -1,0 +1,356 @@
+"""`diff`, `branch merge` and `revert` answer as documented, for people and for programs."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from omnigraph.cli.main import omnigraph
+from omnigraph.graph import Graph, init
+from omnigraph.graph import open as open_graph
+
+SCHEMA = """
+node Person { name: String @key  age: I32?  city: String? }
+edge Knows: Person -> Person { @key(src, dst) }
+"""
+ROWS = """
+{"type": "Person", "data": {"name": "ann", "age": 30}}
+{"type": "Person", "data": {"name": "bob"}}
+{"edge": "Knows", "from": "ann", "to": "bob"}
+"""
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """A graph in the folder where commands run, with a branch `draft`."""
+    monkeypatch.chdir(tmp_path)
+    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
+    graph.load(ROWS, engine="inline")
+    graph.create_branch("draft")
+    return graph
+
+
+@pytest.fixture
+def run(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Run:
+    def invoke(*given: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["omnigraph", *given])
+        return CliRunner().invoke(omnigraph, list(given))
+
+    return invoke
+
+
+def change(graph: Graph, branch: str, actor: str, *statements: str) -> None:
+    for each in statements:
+        graph.on(branch, actor=actor).change(f"query q() {{ {each} }}")
+
+
+def set_age(name: str, age: int) -> str:
+    return f'update Person set {{ age: {age} }} where name = "{name}"'
+
+
+def move(name: str, city: str) -> str:
+    return f'update Person set {{ city: "{city}" }} where name = "{name}"'
+
+
+def quarrel(graph: Graph) -> None:
+    """Let both branches change ann's age, and each something else."""
+    change(graph, "main", "eve", set_age("ann", 31), move("bob", "Ulm"))
+    change(graph, "draft", "adam", set_age("ann", 32), 'insert Person { name: "cleo" }')
+
+
+def people(graph: Graph, target: str = "main") -> dict[str, tuple[object, object]]:
+    rows = open_graph(graph.uri).snapshot(target).table("node:Person").scan().to_pylist()
+    return {row["id"]: (row["age"], row["city"]) for row in rows}
+
+
+def answered(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_diff_shows_a_line_for_each_row_that_differs(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31), 'insert Person { name: "cleo" }')
+    change(graph, "draft", "adam", 'delete Knows where from = "ann"')
+
+    done = run("diff", "main", "draft", "g.omni")
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "~ Person ann  age 30 → 31",
+        "+ Person cleo",
+        "- ann -Knows-> bob",
+    ]
+    back = run("diff", "draft", "main", "g.omni", "--type", "Person", "--op", "delete")
+    assert back.stdout == "- Person cleo\n"
+    edges = run("diff", "main", "draft", "g.omni", "--kind", "edge")
+    assert edges.stdout == "- ann -Knows-> bob\n"
+
+
+def test_diff_counts(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31), 'insert Person { name: "cleo" }')
+    change(graph, "draft", "adam", 'delete Knows where from = "ann"')
+
+    done = run("diff", "main", "draft", "g.omni", "--stat")
+    as_json = run("diff", "main", "draft", "g.omni", "--stat", "--json")
+
+    assert done.stdout == "Person: 1 insert, 1 update\nKnows: 1 delete\n3 rows\n"
+    assert answered(as_json) == {
+        "from_version": 1,
+        "to_version": 4,
+        "changes": [],
+        "stats": {
+            "Person": {"insert": 1, "update": 1, "delete": 0},
+            "Knows": {"insert": 0, "update": 0, "delete": 1},
+        },
+    }
+    assert run("diff", "main", "main", "g.omni", "--stat").stdout == "0 rows\n"
+
+
+def test_the_machine_form_of_a_diff(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31), 'delete Person where name = "bob"')
+
+    found = answered(run("diff", "main", "draft", "g.omni", "--json"))
+
+    assert found["changes"] == [
+        {
+            "table_key": "node:Person",
+            "kind": "node",
+            "type_name": "Person",
+            "id": "bob",
+            "op": "delete",
+            "before": {"id": "bob", "name": "bob", "age": None, "city": None},
+        },
+        {
+            "table_key": "node:Person",
+            "kind": "node",
+            "type_name": "Person",
+            "id": "ann",
+            "op": "update",
+            "before": {"id": "ann", "name": "ann", "age": 30, "city": None},
+            "after": {"id": "ann", "name": "ann", "age": 31, "city": None},
+            "changed": ["age"],
+        },
+        {
+            "table_key": "edge:Knows",
+            "kind": "edge",
+            "type_name": "Knows",
+            "id": '["ann","bob"]',
+            "op": "delete",
+            "before": {"id": '["ann","bob"]', "from": "ann", "to": "bob"},
+            "endpoints": {"src": "ann", "dst": "bob"},
+        },
+    ]
+
+
+def test_diff_with_what_is_not_there_exits_with_five(run: Run) -> None:
+    done = run("diff", "main", "nowhere", "g.omni")
+
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert "nowhere" in done.stderr
+
+
+def test_a_merge_tells_its_outcome_and_its_commit(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", move("ann", "Ulm"))
+    change(graph, "draft", "adam", set_age("ann", 31), 'insert Person { name: "cleo" }')
+
+    done = run("branch", "merge", "draft", "g.omni", "--as", "judge", "--message", "hello")
+
+    head = open_graph(graph.uri).snapshot().commit
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"draft into main: merged\n  Person: 1 insert, 1 update\ncommit {head.id}\n"
+    )
+    assert (head.actor, head.message) == ("judge", "hello")
+    assert people(graph)["ann"] == (31, "Ulm")
+    again = run("branch", "merge", "draft", "g.omni")
+    assert again.stdout == "draft into main: already up to date\n"
+
+
+def test_the_machine_form_of_a_merge(graph: Graph, run: Run) -> None:
+    graph.create_branch("next")
+    change(graph, "draft", "adam", set_age("ann", 31))
+    base = graph.snapshot("next").commit.id
+
+    done = run("branch", "merge", "draft", "g.omni", "--into", "next", "--as", "judge", "--json")
+
+    head = open_graph(graph.uri).snapshot("next").commit
+    assert answered(done) == {
+        "source": "draft",
+        "target": "next",
+        "outcome": "fast_forward",
+        "actor_id": "judge",
+        "commit": head.id,
+        "base_commit": base,
+        "stats": {"Person": {"insert": 0, "update": 1, "delete": 0}},
+        "merge_conflicts": [],
+    }
+    again = answered(run("branch", "merge", "draft", "g.omni", "--into", "next", "--json"))
+    assert (again["outcome"], again["commit"]) == ("already_up_to_date", None)
+
+
+def test_a_conflict_exits_with_three_and_changes_nothing(graph: Graph, run: Run) -> None:
+    quarrel(graph)
+    before = people(graph)
+
+    done, as_json = (run("branch", "merge", "draft", "g.omni", *more) for more in ((), ("--json",)))
+
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.startswith("error[merge_conflicts]: Person 'ann' was updated by both sides")
+    assert (as_json.exit_code, as_json.stderr) == (3, "")
+    (conflict,) = answered(as_json)["merge_conflicts"]
+    assert {name: conflict[name] for name in ("kind", "row_id", "property", "ours", "theirs")} == {
+        "kind": "DivergentUpdate",
+        "row_id": "ann",
+        "property": "age",
+        "ours": 31,
+        "theirs": 32,
+    }
+    assert (conflict["ours_actor"], conflict["theirs_actor"]) == ("eve", "adam")
+    assert people(graph) == before
+
+
+def test_a_preview_tells_what_would_happen_and_exits_with_zero(graph: Graph, run: Run) -> None:
+    quarrel(graph)
+    before = people(graph)
+
+    done = run("branch", "merge", "draft", "g.omni", "--preview")
+    as_json = answered(run("branch", "merge", "draft", "g.omni", "--preview", "--json"))
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "draft into main: would be merged",
+        "  Person: 1 insert, 1 update",
+        "  conflict DivergentUpdate: "
+        "Person 'ann' was updated by both sides to different values (age)",
+    ]
+    assert (as_json["commit"], len(as_json["merge_conflicts"])) == (None, 1)
+    assert people(graph) == before
+
+
+@pytest.mark.parametrize(("side", "age"), [("--ours", 31), ("--theirs", 32)])
+def test_one_side_can_be_taken(graph: Graph, run: Run, side: str, age: int) -> None:
+    quarrel(graph)
+
+    done = run("branch", "merge", "draft", "g.omni", side)
+
+    assert done.exit_code == 0
+    assert people(graph) == {"ann": (age, None), "bob": (None, "Ulm"), "cleo": (None, None)}
+    message = open_graph(graph.uri).snapshot().commit.message or ""
+    assert message.endswith(f"resolved: all {side[2:]}")
+
+
+def test_both_sides_cannot_be_taken(run: Run) -> None:
+    done = run("branch", "merge", "draft", "g.omni", "--ours", "--theirs")
+
+    assert done.exit_code == 2
+    assert "exclude each other" in done.stderr
+
+
+def test_conflicts_are_written_by_a_preview_alone(graph: Graph, run: Run) -> None:
+    quarrel(graph)
+
+    done = run("branch", "merge", "draft", "g.omni", "--write-resolutions", "choices.json")
+
+    assert (done.exit_code, Path("choices.json").exists()) == (2, False)
+    assert "--preview" in done.stderr
+
+
+def test_a_strict_merge_refuses_what_else_is_merged(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", move("ann", "Ulm"))
+    change(graph, "draft", "adam", set_age("ann", 31))
+
+    assert run("branch", "merge", "draft", "g.omni", "--strict").exit_code == 3
+    assert run("branch", "merge", "draft", "g.omni").exit_code == 0
+
+
+def test_a_preview_writes_the_conflicts_to_choose_from(graph: Graph, run: Run) -> None:
+    quarrel(graph)
+
+    written = run(
+        "branch", "merge", "draft", "g.omni", "--preview", "--write-resolutions", "choices.json"
+    )
+    choices = json.loads(Path("choices.json").read_text())
+    untouched = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+    assert (written.exit_code, untouched.exit_code) == (0, 3)
+    assert [each["take"] for each in choices["merge_conflicts"]] == [None]
+
+    choices["merge_conflicts"][0]["take"] = "theirs"
+    Path("choices.json").write_text(json.dumps(choices))
+    done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+
+    assert done.exit_code == 0
+    assert people(graph)["ann"] == (32, None)
+    message = open_graph(graph.uri).snapshot().commit.message or ""
+    assert message.endswith("resolved: Person.ann.age theirs")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"merge_conflicts": 1}',
+        '{"merge_conflicts": ["x"]}',
+        '{"merge_conflicts": [{"take": "mine", "type_name": "Person", "row_id": "ann"}]}',
+        '{"merge_conflicts": [{"take": "ours"}]}',
+    ],
+)
+def test_a_file_that_holds_no_resolutions_is_refused(graph: Graph, run: Run, text: str) -> None:
+    quarrel(graph)
+    Path("choices.json").write_text(text)
+
+    done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("error[bad_input]: 'choices.json' is no file of resolutions")
+
+
+def test_files_that_cannot_be_read_or_written_are_told(graph: Graph, run: Run) -> None:
+    quarrel(graph)
+    missing = run("branch", "merge", "draft", "g.omni", "--resolutions", "none.json")
+    unwritable = run(
+        "branch", "merge", "draft", "g.omni", "--preview", "--write-resolutions", "no/where.json"
+    )
+
+    assert (missing.exit_code, unwritable.exit_code) == (1, 1)
+    assert "cannot read 'none.json'" in missing.stderr
+    assert "cannot write 'no/where.json'" in unwritable.stderr
+
+
+def test_a_merge_of_what_is_not_there_exits_with_five(run: Run) -> None:
+    assert run("branch", "merge", "nowhere", "g.omni").exit_code == 5
+    assert run("branch", "merge", "draft", "g.omni", "--into", "nowhere").exit_code == 5
+    assert run("branch", "merge", "draft", "none.omni").exit_code == 5
+
+
+def test_a_commit_is_undone(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", set_age("ann", 31), move("ann", "Ulm"))
+    undone = graph.snapshot().commit.parent or ""
+
+    done = run("revert", undone, "g.omni", "--as", "judge", "--json")
+
+    head = open_graph(graph.uri).snapshot().commit
+    assert answered(done) == {"branch": "main", "reverted": undone, "commit": head.id}
+    assert people(graph)["ann"] == (30, "Ulm")
+    again = run("revert", head.id, "g.omni")
+    assert again.stdout.startswith(f"reverted {head.id} by commit ")
+    assert people(graph)["ann"] == (31, "Ulm")
+
+
+def test_a_commit_that_others_built_upon_is_not_undone_unless_a_side_is_taken(
+    graph: Graph, run: Run
+) -> None:
+    change(graph, "main", "eve", set_age("ann", 31), set_age("ann", 32))
+    undone = graph.snapshot().commit.parent or ""
+
+    assert run("revert", undone, "g.omni").exit_code == 3
+    assert people(graph)["ann"] == (32, None)
+    assert run("revert", undone, "g.omni", "--theirs").exit_code == 0
+    assert people(graph)["ann"] == (30, None)
+    assert run("revert", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "g.omni").exit_code == 5

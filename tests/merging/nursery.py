@@ -1,0 +1,92 @@
+"""Nursery: processes that merge a graph, many at once, or until they are killed.
+
+`python -m tests.merging.nursery` is the nursery of the crashes with these jobs besides.
+"""
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from omnigraph.errors import HeadMovedError, OmniGraphError
+from omnigraph.graph import open as open_graph
+from omnigraph.storage import steps
+from tests.crashes import nursery
+from tests.crashes.workload import Cut
+
+MODULE = "tests.merging.nursery"
+_MOST_ATTEMPTS = 50
+
+Answer = dict[str, Any]  # {"outcome", "commit"}, or {"error": its code}
+
+
+def merge(root: str, source: str, into: str, cut: int | None = None) -> list[str]:
+    """Merge, and give the durable steps; the process dies at one of them if it is given."""
+    steps.observer = observer = Cut(cut)
+    open_graph(root).merge(source, into)
+    steps.observer = None
+    return observer.trace
+
+
+def merge_in_turn(root: str, sources: Sequence[str], into: str, acks: str) -> None:
+    """Merge one after the other, noting each when it was answered."""
+    graph = open_graph(root)
+    for source in sources:
+        graph.merge(source, into)
+        with Path(acks).open("a") as file:
+            file.write(f"{source}\n")
+            file.flush()
+
+
+def crowd(root: str, sources: Sequence[str], into: str, folder: str) -> list[Answer]:
+    """Merge every branch in a process of its own, all of them at the same moment."""
+    start = time.time() + 0.3
+    children = [
+        _forked(root, source, into, start, Path(folder, str(number)))
+        for number, source in enumerate(sources)
+    ]
+    for child in children:
+        os.waitpid(child, 0)
+    return [json.loads(Path(folder, str(number)).read_text()) for number in range(len(sources))]
+
+
+def _forked(root: str, source: str, into: str, start: float, answer: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        while time.time() < start:
+            time.sleep(0.001)
+        answer.write_text(json.dumps(_merged(root, source, into)))
+    except BaseException:
+        answer.write_text(json.dumps({"error": traceback.format_exc()}))
+    finally:
+        os._exit(0)
+
+
+def _merged(root: str, source: str, into: str) -> Answer:
+    """Merge; when the branch moved too often meanwhile, as often as it takes."""
+    graph = open_graph(root, durable=False)
+    for _ in range(_MOST_ATTEMPTS):
+        try:
+            done = graph.merge(source, into, actor=source)
+        except HeadMovedError:
+            continue
+        except OmniGraphError as failed:
+            return {"error": failed.code}
+        return {"outcome": str(done.outcome), "commit": done.commit and done.commit.id}
+    return {"error": "moved too often"}
+
+
+JOBS: dict[str, Callable[..., Any]] = {
+    "merge": merge,
+    "merge in turn": merge_in_turn,
+    "merge in a crowd": crowd,
+}
+
+if __name__ == "__main__":
+    nursery.JOBS.update(JOBS)
+    nursery.main()

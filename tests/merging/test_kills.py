@@ -1,0 +1,129 @@
+"""A merge that is killed happened as a whole or not at all, and can be done again."""
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omnigraph.graph import Graph
+from omnigraph.graph import open as open_graph
+from tests.changes.town import Row, content, do
+from tests.crashes.nursery import Nursery
+from tests.merging.nursery import MODULE
+from tests.merging.village import OURS, THEIRS, edge, part, person, remove, update, village
+
+KILLS = 15
+BRANCHES = 40
+
+Content = dict[str, list[Row]]
+SHAPES = {
+    "merged": [person("dan", age=4), update("ada", age=1), edge("Knows", "cy", "ada")],
+    "adopted": [edge("Likes", "ada", "bob")],
+    "fast_forward": [],
+}
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery(MODULE) as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """An empty folder, in memory where that is possible: a kill loses nothing of a file system."""
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
+def checked(root: Path) -> tuple[Content, list[str]]:
+    """Give what a graph holds as a new process sees it, and its commits; every one is readable."""
+    graph = open_graph(root, read_only=True)
+    commits = list(graph.log())
+    for commit in commits[:3]:
+        content(graph, commit.id)
+    return content(graph), [commit.id for commit in commits]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_merge_killed_at_any_step_is_done_or_not_done(
+    shape: str, nursery: Nursery, place: Path
+) -> None:
+    template = village(place)
+    theirs = [update("bob", age=2), update("ada", name="A"), edge("Knows", "bob", "ada")]
+    part(template, SHAPES[shape], [*theirs, remove("cy")] if shape != "merged" else theirs)
+    before = content(template)
+    whole = place / "whole"
+    shutil.copytree(template.uri, whole)
+    steps = nursery.answer("merge", root=str(whole), source=THEIRS, into=OURS)
+    after, commits = checked(whole)
+    assert after != before
+
+    seen = []
+    for cut in range(1, len(steps) + 1):
+        root = place / f"cut{cut}"
+        shutil.copytree(template.uri, root)
+        ended = nursery.do("merge", root=str(root), source=THEIRS, into=OURS, cut=cut)
+        assert ended.was_killed
+        found, log = checked(root)
+        assert (found, len(log)) in [(before, len(commits) - 1), (after, len(commits))]
+        seen.append(found == after)
+        open_graph(root, durable=False).merge(THEIRS)
+        assert checked(root)[0] == after
+        assert len(checked(root)[1]) == len(commits)
+        shutil.rmtree(root)
+
+    assert seen == sorted(seen), "once it is done it stays done"
+    assert (seen[0], seen[-1]) == (False, True)
+
+
+def made(graph: Graph) -> list[str]:
+    """Make branches that each add a person, a friendship and a weight, and give their names."""
+    names = [f"b{number:02}" for number in range(BRANCHES)]
+    for name in names:
+        graph.create_branch(name)
+        added = person(name, age=1), edge("Knows", name, "ada"), edge("Likes", "ada", name)
+        do(graph.on(name), *added)
+    return names
+
+
+def test_merges_killed_at_any_moment_are_done_or_not_done(nursery: Nursery, place: Path) -> None:
+    graph = village(place)
+    names = made(graph)
+    chance, merged = random.Random(7), 0
+    acks = place / "acks"
+
+    for _ in range(KILLS):
+        left = names[merged:]
+        if not left:
+            break
+        pid = nursery.start(
+            "merge in turn", root=graph.uri, sources=left, into=OURS, acks=str(acks)
+        )
+        nursery.end(pid, kill_after=chance.uniform(0.02, 0.25))
+        told = acks.read_text().splitlines() if acks.exists() else []
+        merged = check_merged(Path(graph.uri), names, len(told))
+
+    assert merged > 0
+    for name in names[merged:]:
+        open_graph(graph.uri, durable=False).merge(name)
+    check_merged(Path(graph.uri), names, len(names))
+
+
+def check_merged(root: Path, names: list[str], least: int) -> int:
+    """Fail unless the first so many branches, or one more, are merged as wholes."""
+    found, log = checked(root)
+    people = {row["id"] for row in found["Person"]} - {"ada", "bob", "cy"}
+    count = len(people)
+    assert least <= count <= len(names)
+    assert people == {*names[:count]}
+    knows = {(row["src"], row["dst"]) for row in found["Knows"]}
+    assert knows == {("ada", "bob"), *((name, "ada") for name in names[:count])}
+    assert {row["dst"] for row in found["Likes"]} == {*names[:count]}
+    assert len(log) == count + 2
+    return count
