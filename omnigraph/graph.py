@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 import pyarrow.compute as pc
 
@@ -69,6 +70,7 @@ from omnigraph.versioning.repository import Repository, create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
 
 _DERIVED_BYTES = 1 << 30
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class View:
@@ -550,8 +552,19 @@ def open(  # noqa: A001 - read as omnigraph.open
 
 def _filter(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> ChangeFilter:
     return ChangeFilter(
-        frozenset(map(EntityKind, kinds)), frozenset(types), frozenset(map(Op, ops))
+        frozenset(_choice(EntityKind, each) for each in kinds),
+        frozenset(types),
+        frozenset(_choice(Op, each) for each in ops),
     )
+
+
+def _choice(kinds: type[_Choice], given: str) -> _Choice:
+    """Give what a word stands for, or raise InputError with the words that there are."""
+    try:
+        return kinds(given)
+    except ValueError:
+        known = ", ".join(kinds)
+        raise InputError(f"there is no '{given}'", hint=f"it is one of: {known}") from None
 
 
 def _merge_how(
@@ -561,7 +574,7 @@ def _merge_how(
     strict: bool,
 ) -> MergeHow:
     if not isinstance(resolutions, Resolutions):
-        resolutions = Resolutions(None if resolutions is None else Side(resolutions))
+        resolutions = Resolutions(None if resolutions is None else _choice(Side, resolutions))
     return MergeHow(actor=actor, message=message, resolutions=resolutions, strict=strict)
 
 

@@ -1,12 +1,13 @@
 """Merge: what one branch did since two parted is done to the other as well, or nothing is."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.bases import Agreement, told_once
 from omnigraph.engine.dense import Dense
 from omnigraph.engine.diff import Op, TableDiff, diff, table_diff
 from omnigraph.engine.draft import Change
@@ -168,10 +169,10 @@ def revert(
 
 def _planned(repository: Repository, source: str, target: str, how: MergeHow) -> "_Planned":
     ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
-    base = history.merge_base(repository, ours.commit.id, theirs.commit.id)
-    planned = _Planned(repository.pinned(base), ours, theirs)
+    bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
+    planned, *others = (_Planned(repository.pinned(base), ours, theirs) for base in bases)
     if planned.outcome is Outcome.MERGED:
-        planned.plan(how)
+        planned.plan(how, others)
     return planned
 
 
@@ -196,15 +197,32 @@ class _Planned:
             return Outcome.FAST_FORWARD
         return Outcome.MERGED
 
-    def plan(self, how: MergeHow) -> None:
-        """Find out what their changes mean for us."""
+    def plan(self, how: MergeHow, others: Sequence["_Planned"] = ()) -> None:
+        """Find out what their changes mean for us; from other bases it has to be the same."""
         if self.ours.commit.schema != self.theirs.commit.schema:
             raise InputError(
                 "the two sides have different schemas", hint="apply the schema to both first"
             )
-        for found in diff(self.base, self.theirs):
-            self._merge_type(found, how)
+        for each in (self, *others):
+            for found in diff(each.base, each.theirs):
+                each._merge_type(found, how)
+        if others:
+            self._agree(others, how.resolutions)
         self._validate(how.resolutions)
+
+    def _agree(self, others: Sequence["_Planned"], resolutions: Resolutions) -> None:
+        """Keep of each change what all bases lead to."""
+        plans = (self, *others)
+        self.conflicts = told_once([each for plan in plans for each in plan.conflicts])
+        for name in dict.fromkeys(name for plan in plans for name in plan.changes):
+            stored = self._stored(name)
+            agreement = Agreement(stored, self.ours.table(stored.identity), resolutions)
+            change = agreement.of([plan.changes.get(name) for plan in plans])
+            self.changes.pop(name, None)
+            self._put(change)
+            if agreement.differs or not all(name in plan.adopted for plan in plans):
+                self.adopted.discard(name)
+            self.conflicts = told_once([*self.conflicts, *agreement.conflicts])
 
     def published(
         self,

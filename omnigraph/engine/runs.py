@@ -7,7 +7,13 @@ from enum import StrEnum
 
 from omnigraph.engine.merge import Merge, MergeHow, merge
 from omnigraph.engine.topology import Topology
-from omnigraph.errors import BranchNotFoundError, InputError, Json, RunNotFoundError
+from omnigraph.errors import (
+    BranchNotFoundError,
+    InputError,
+    Json,
+    OmniGraphError,
+    RunNotFoundError,
+)
 from omnigraph.storage import layout
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import normalized
@@ -16,6 +22,7 @@ from omnigraph.versioning.ulid import is_ulid, time_of
 
 PREFIX = "__run__"
 _BEGUN = "begun"
+_CLAIMED = "claimed"
 _ENDED = "ended"
 # The branch of a run is made before its record; so long, in microseconds, it is not taken for one
 # that a crash left.
@@ -94,7 +101,12 @@ def publish_run(
 ) -> tuple[RunRecord, Merge]:
     """Merge what a run wrote into its target; its branch is removed."""
     record = _live(repository, run_id)
-    done = merge(repository, topology, record.run_branch, record.target_branch, how)
+    _claim(repository, record, RunStatus.PUBLISHED)
+    try:
+        done = merge(repository, topology, record.run_branch, record.target_branch, how)
+    except OmniGraphError:
+        repository.store.objects.delete(_path(run_id, _CLAIMED))
+        raise
     published = done.ours.id if done.commit is None else done.commit.id
     record = _ended(repository, record, RunStatus.PUBLISHED, published)
     return record, done
@@ -102,7 +114,9 @@ def publish_run(
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
     """Give a run up, as aborted or failed; what it wrote is never published."""
-    return _ended(repository, _live(repository, run_id), status, None)
+    record = _live(repository, run_id)
+    _claim(repository, record, status)
+    return _ended(repository, record, status, None)
 
 
 def list_runs(repository: Repository) -> list[RunRecord]:
@@ -149,6 +163,21 @@ def _live(repository: Repository, run_id: str) -> RunRecord:
     if record.status is not RunStatus.RUNNING:
         raise InputError(f"run '{run_id}' is {record.status} already")
     return record
+
+
+def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> None:
+    """Note how a run is about to end, so that it cannot end in two ways.
+
+    Who ends it in the same way goes on: the other one may have died, and to publish twice is to
+    publish once.
+    """
+    path = _path(record.run_id, _CLAIMED)
+    objects = repository.store.objects
+    if not objects.create(path, json.dumps(status).encode()):
+        found = json.loads(objects.read(path) or b"null")
+        if found not in (None, status):
+            raise InputError(f"run '{record.run_id}' is about to be {found}")
+    repository.tables.sync([path])
 
 
 def _ended(

@@ -1,9 +1,12 @@
 """A run is written aside and published at once, given up, or left behind by a crash."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from omnigraph.engine import runs
+from omnigraph.engine.merge import merge
 from omnigraph.engine.runs import RunRecord
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -16,7 +19,7 @@ from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
 from omnigraph.versioning.ulid import Clock
-from tests.changes.town import content
+from tests.changes.town import content, do
 from tests.merging.village import OURS, THEIRS, each, of, update
 
 
@@ -286,4 +289,29 @@ def test_records_of_runs_are_plain_files(graph: Graph) -> None:
     graph.abort_run(run.run_id)
 
     names = sorted(path.name for path in Path(graph.uri, "_runs", run.run_id).iterdir())
-    assert names == ["begun.json", "ended.json"]
+    assert names == ["begun.json", "claimed.json", "ended.json"]
+
+
+def test_a_run_that_is_being_published_cannot_be_aborted_meanwhile(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+
+    def overtaken(*given: Any, **more: Any) -> Any:
+        with pytest.raises(InputError, match="is about to be published"):
+            graph.abort_run(run.run_id)
+        return merge(*given, **more)
+
+    monkeypatch.setattr(runs, "merge", overtaken)
+
+    assert graph.publish_run(run.run_id).status == "published"
+    assert age(graph, "ada") == 1
+
+
+def test_a_run_that_could_not_be_published_can_be_aborted(graph: Graph) -> None:
+    run = begun(graph, update("ada", age=1))
+    do(graph, update("ada", age=2))
+    with pytest.raises(MergeConflictsError):
+        graph.publish_run(run.run_id)
+
+    assert graph.abort_run(run.run_id).status == "aborted"

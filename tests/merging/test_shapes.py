@@ -161,10 +161,7 @@ def test_branches_that_were_merged_into_each_other_merge_again(graph: Graph) -> 
     assert set(ages(graph)) == {"ada", "bob", "cy", "dan", "eli"}
 
 
-ONE_BASE = pytest.mark.xfail(strict=True, reason="of several bases only the newest is looked at")
-
-
-@pytest.mark.parametrize(("slug", "back"), [("ada", 30), pytest.param("bob", 20, marks=ONE_BASE)])
+@pytest.mark.parametrize(("slug", "back"), [("ada", 30), ("bob", 20)])
 @pytest.mark.parametrize("branch", [OURS, THEIRS])
 def test_what_was_set_back_after_a_criss_cross_is_not_set_again(
     graph: Graph, slug: str, back: int, branch: str
