@@ -78,7 +78,11 @@ say "Every branch has its tables and its history."
 show omnigraph snapshot people.omni --branch review/hires
 show omnigraph commit list people.omni --branch review/hires
 
+say "What a branch changed is shown row by row, and merged as one commit."
+show omnigraph diff main review/hires people.omni
+show omnigraph branch merge review/hires people.omni
+
 say "What was loaded can be written out again, as lines that load back to the same graph."
-show omnigraph export people.omni --branch review/hires --type WorksAt
+show omnigraph export people.omni --type WorksAt
 
 say "Next: docs/README.md, or change people.pg and people.gq and run again."
