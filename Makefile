@@ -27,8 +27,8 @@ $(PEERS): $(STAMP) requirements-bench.lock
 demo: $(STAMP) ## Run the main job on the bundled example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh
 
-test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest
+test: $(STAMP) ## Run the tests, in two processes
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/ruff check .
