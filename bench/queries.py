@@ -147,7 +147,7 @@ class _Social:
         for question in questions:
             _check(question, {name: each.ask(question) for name, each in self.systems.items()})
             works = {name: partial(each.ask, question) for name, each in self.systems.items()}
-            times = measure_in_turn(works, runs=self.runs, warm_up=2)
+            times = measure_in_turn(works, runs=self.runs, warm_up=20)
             found |= {f"{question.name}_{name}": each for name, each in times.items()}
             best = min(times[name].median_ms for name in PEERS)
             found[f"{question.name}_peer_over_ours"] = best / times[OURS].median_ms

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow.compute as pc
 
@@ -32,25 +32,6 @@ from omnigraph.engine.shelf import Shelf
 from omnigraph.engine.threeway import Resolutions, Side
 from omnigraph.engine.topology import Topology
 from omnigraph.errors import Code, InputError, QueryError, SchemaError, UnreadableError
-from omnigraph.pipeline.choice import runner_for
-from omnigraph.pipeline.export import (
-    Exported,
-    ExportHow,
-    Selection,
-    export_folder,
-    export_lines,
-    export_options,
-    plan_export,
-)
-from omnigraph.pipeline.ingest import Ingested, target_of
-from omnigraph.pipeline.ingest import ingest as run_ingest
-from omnigraph.pipeline.inputs import Data, sources_of
-from omnigraph.pipeline.load import Loaded, Target
-from omnigraph.pipeline.load import load as run_load
-from omnigraph.pipeline.options import LoadHow, LoadMode, LoadOptions, options_of
-from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import Source as SourceFile
-from omnigraph.pipeline.spool import spool
 from omnigraph.profile import Explanation, Profile, profile_of
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.expr import EntityKind
@@ -68,6 +49,17 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository, create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from omnigraph.pipeline.export import Exported, ExportHow
+    from omnigraph.pipeline.ingest import Ingested
+    from omnigraph.pipeline.inputs import Data
+    from omnigraph.pipeline.load import Loaded, Target
+    from omnigraph.pipeline.options import LoadHow, LoadOptions
+    from omnigraph.pipeline.runner import Runner
+    from omnigraph.pipeline.sources import Source as SourceFile
 
 _DERIVED_BYTES = 1 << 30
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -307,18 +299,22 @@ class Graph:
 
     def load(
         self,
-        data: Data,
+        data: "Data",
         *,
         branch: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: Unpack[LoadHow],
-    ) -> Loaded:
+        **how: "Unpack[LoadHow]",
+    ) -> "Loaded":
         """Load rows into a branch as one commit, or raise ViolationsError and change nothing.
 
         `data` is a path or several, JSON lines as text or a stream of them, a frame of one
         `type`, or frames by the names of their types. The mode is `append` (the default),
         `merge` or `overwrite`.
         """
+        from omnigraph.pipeline.load import Target
+        from omnigraph.pipeline.load import load as run_load
+        from omnigraph.pipeline.options import LoadMode, options_of
+
         options = options_of(how, LoadMode.APPEND)
         target = Target(branch, self.repository.snapshot(branch))
         with self._job(data, type, target, options) as (sources, runner):
@@ -328,17 +324,21 @@ class Graph:
 
     def ingest(
         self,
-        data: Data,
+        data: "Data",
         *,
         branch: str,
         base: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: Unpack[LoadHow],
-    ) -> Ingested:
+        **how: "Unpack[LoadHow]",
+    ) -> "Ingested":
         """Load rows into a branch, which is made from `base` by the same commit if need be.
 
         The mode is `merge` unless given otherwise.
         """
+        from omnigraph.pipeline.ingest import ingest as run_ingest
+        from omnigraph.pipeline.ingest import target_of
+        from omnigraph.pipeline.options import LoadMode, options_of
+
         options = options_of(how, LoadMode.MERGE)
         target = target_of(self.repository, branch, base)
         with self._job(data, type, target, options) as (sources, runner):
@@ -353,16 +353,22 @@ class Graph:
 
         Nodes come first, then edges, by type and by id, so equal graphs give equal bytes.
         """
+        from omnigraph.pipeline.export import Selection, export_lines
+
         selection = Selection(tuple(types), tuple(tables))
         return export_lines(self.snapshot(target), selection)
 
     def export_to(
-        self, folder: str | os.PathLike[str], target: str = MAIN, **how: Unpack[ExportHow]
-    ) -> Exported:
+        self, folder: str | os.PathLike[str], target: str = MAIN, **how: "Unpack[ExportHow]"
+    ) -> "Exported":
         """Write the rows of a branch or commit as files of a new or empty folder.
 
         The format is `jsonl` (the default) or `parquet`.
         """
+        from omnigraph.pipeline.choice import runner_for
+        from omnigraph.pipeline.export import export_folder, export_options, plan_export
+        from omnigraph.pipeline.load import Target
+
         options = export_options(how)
         pinned = Target(target, self.snapshot(target))
         plan = plan_export(pinned, folder, options.selection, options.format)
@@ -371,9 +377,13 @@ class Graph:
 
     @contextmanager
     def _job(
-        self, data: Data, type_name: str | None, target: Target, options: LoadOptions
-    ) -> Iterator[tuple[list[SourceFile], Runner]]:
+        self, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
+    ) -> "Iterator[tuple[list[SourceFile], Runner]]":
         """Give the sources of a load and who runs it; what was laid down for it is removed."""
+        from omnigraph.pipeline.choice import runner_for
+        from omnigraph.pipeline.inputs import sources_of
+        from omnigraph.pipeline.spool import spool
+
         self.repository.check_writable()
         with spool(self.repository.store) as laid:
             sources = sources_of(data, type_name, target.snapshot.catalog, laid)

@@ -110,11 +110,17 @@ class Adjacency:
 
     def indegrees(self, count: int) -> Numbers:
         """Give in how many entries each of `count` targets stands."""
-        return _padded(self._indegrees, count)
+        if count not in self._padded_indegrees:
+            self._padded_indegrees[count] = _padded(self._indegrees, count)
+        return self._padded_indegrees[count]
 
     @cached_property
     def _indegrees(self) -> Numbers:
         return np.bincount(self.targets)
+
+    @cached_property
+    def _padded_indegrees(self) -> dict[int, Numbers]:
+        return {}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from omnigraph.versioning.snapshot import Snapshot
 _FEW_OF = 50
 _LEAST_WHOLE = 20_000
 # Reading rows one by one takes at least as long as reading so many of a column.
-_READ_ROWS = 10_000
+_READ_ROWS = 40_000
 
 
 @dataclass(frozen=True)

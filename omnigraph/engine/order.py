@@ -17,6 +17,7 @@ from omnigraph.query.plan import Limit, Order
 
 # Fewer rows than that are sorted whole, whatever the limit.
 _LEAST_CUT = 10_000
+_BLOCK = 512
 _NULLS_FIRST = [("", "ascending", "at_start")]
 
 
@@ -118,8 +119,22 @@ def _among_first(key: "np.ndarray", wanted: int, rows: Rows) -> Rows:
     """Give rows among which the wanted first ones are."""
     if len(key) <= max(_LEAST_CUT, 4 * wanted) or not wanted:
         return rows
-    bound = np.partition(key, wanted - 1)[wanted - 1]
+    bound = _bound(key, wanted)
     return rows.take(np.flatnonzero(key <= bound))
+
+
+def _bound(key: "np.ndarray", wanted: int) -> object:
+    """Give the last of the wanted first keys.
+
+    So many first ones are in as many blocks of the least keys, so that only these are sorted.
+    """
+    count = len(key) // _BLOCK
+    if wanted * 4 > count:
+        return np.partition(key, wanted - 1)[wanted - 1]
+    blocks, rest = key[: count * _BLOCK].reshape(count, _BLOCK), key[count * _BLOCK :]
+    best = np.argpartition(blocks.min(axis=1), wanted - 1)[:wanted]
+    candidates = np.concatenate([blocks[best].reshape(-1), rest])
+    return np.partition(candidates, wanted - 1)[wanted - 1]
 
 
 def _last(run: Run, limit: Limit) -> int | None:

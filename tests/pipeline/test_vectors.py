@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.embedding import Task, embedder_for
+from omnigraph.engine.filling import Vectors
 from omnigraph.errors import EmbeddingError
 from omnigraph.graph import Graph, init
 from omnigraph.pipeline.embed import embed_file
 from omnigraph.pipeline.load import Loaded
 from omnigraph.pipeline.options import LoadHow
-from omnigraph.engine.filling import Vectors
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
 from tests.embedding.providers import raw_vector
