@@ -15,7 +15,7 @@ from bench.hybrid import hybrid_search
 from bench.lookup import count_pictures, point_reads
 from bench.peers import fill_duckdb, fill_ladybug, write_parquet
 from bench.questions import HOPS, NINE, PATHS, SEED, TWO_HOPS, Question
-from bench.record import Timing, measure, measure_in_turn, seconds, store, timing
+from bench.record import Timing, measure, seconds, store, timing
 from bench.social import SCHEMA, social_tables
 from bench.systems import SYSTEMS, Answer, DuckDb, OmniGraph, System
 from omnigraph import init
@@ -147,7 +147,9 @@ class _Social:
         for question in questions:
             _check(question, {name: each.ask(question) for name, each in self.systems.items()})
             works = {name: partial(each.ask, question) for name, each in self.systems.items()}
-            times = measure_in_turn(works, runs=self.runs, warm_up=20)
+            times = {
+                name: measure(work, runs=self.runs, warm_up=20) for name, work in works.items()
+            }
             found |= {f"{question.name}_{name}": each for name, each in times.items()}
             best = min(times[name].median_ms for name in PEERS)
             found[f"{question.name}_peer_over_ours"] = best / times[OURS].median_ms
