@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -82,10 +83,14 @@ def _merged(graph: Graph, names: list[str], delta: int, runs: int) -> tuple[Timi
         graph.create_branch(branch)
         for target, shift in ((branch, 0), ("main", 50_000)):
             _change(graph, target, names, delta, shift, float(next(marks)))
-        compared.append(seconds(lambda at=branch: sum(1 for _ in graph.diff("main", at))))  # type: ignore[misc]
-        merged.append(seconds(lambda at=branch: graph.merge(at)))  # type: ignore[misc]
+        compared.append(seconds(partial(_read_all, graph, branch)))
+        merged.append(seconds(partial(graph.merge, branch)))
         graph.delete_branch(branch)
     return timing(compared[1:]), timing(merged[1:])
+
+
+def _read_all(graph: Graph, branch: str) -> int:
+    return sum(1 for _ in graph.diff("main", branch))
 
 
 def _change(

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.columns import one_array
+
 Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 _BITS = {
@@ -19,7 +21,7 @@ def alike(one: pa.Table, other: pa.Table) -> Mask:
     """Tell for each row whether all columns of two tables of one schema and length are the same."""
     found = np.ones(one.num_rows, bool)
     for name in one.column_names:
-        found &= alike_values(_combined(one[name]), _combined(other[name]))
+        found &= alike_values(one_array(one[name]), one_array(other[name]))
     return found
 
 
@@ -62,7 +64,3 @@ def _equal_lists(one: pa.Array, other: pa.Array) -> Mask:
     owners = np.repeat(places, lengths[0][places])
     found[owners[~alike_values(*items)]] = False
     return np.asarray(found)
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

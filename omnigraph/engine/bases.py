@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.engine.alike import alike, alike_values
 from omnigraph.engine.draft import Change
 from omnigraph.engine.lookup import rows_with
-from omnigraph.engine.threeway import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.engine.threeway import Conflict, ConflictKind, Resolutions, Side, conflict_of
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
 
@@ -86,18 +86,8 @@ class Agreement:
     def _clash(
         self, kind: ConflictKind, row_id: str, name: str | None, ours: object, theirs: object
     ) -> None:
-        self.conflicts.append(
-            Conflict(
-                kind=kind,
-                type=self.stored.name,
-                table_key=self.stored.identity,
-                row_id=row_id,
-                message=f"{self.stored.name} '{row_id}' {_MESSAGE}",
-                property=name,
-                ours=ours,
-                theirs=theirs,
-            )
-        )
+        why, values = (kind, _MESSAGE), (None, ours, theirs)
+        self.conflicts.append(conflict_of(self.stored, why, row_id, name, values))
 
 
 def _fates(change: Change | None) -> Mapping[str, _Fate]:

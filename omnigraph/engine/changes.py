@@ -6,6 +6,7 @@ from functools import cached_property
 
 from omnigraph.engine.columns import with_moments
 from omnigraph.engine.diff import Op, RowChanges, TableDiff, diff
+from omnigraph.engine.rules import shortened
 from omnigraph.errors import Json
 from omnigraph.query.expr import EntityKind
 from omnigraph.result import json_value
@@ -200,5 +201,4 @@ def _kind(stored: StoredType) -> EntityKind:
 
 
 def _short(value: object) -> str:
-    text = "null" if value is None else str(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    return shortened("null" if value is None else str(value), _LONGEST_SHOWN)

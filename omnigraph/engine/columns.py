@@ -130,6 +130,11 @@ def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """Give a column as one array, not copied if it is one already."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def moments(column: pa.Array) -> pa.Array:
     """Give a column of times, which are days to Arrow and Python, as timestamps that they keep."""
     return column.view(pa.int64()).cast(pa.timestamp("ms", "UTC"))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.alike import Mask, alike, alike_values
+from omnigraph.engine.columns import one_array
 from omnigraph.engine.entities import Addresses
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.delta import addresses_of, delta_between
@@ -45,7 +46,7 @@ class RowChanges:
     def ids(self) -> pa.Array:
         """The ids of the rows."""
         rows = self.before if self.op is Op.DELETE else self.after
-        return _combined(rows["id"])
+        return one_array(rows["id"])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -54,7 +55,7 @@ class RowChanges:
     def changed(self) -> dict[str, Mask]:
         """Tell for each column of updated rows which of them have another value."""
         return {
-            name: ~alike_values(_combined(self.before[name]), _combined(self.after[name]))
+            name: ~alike_values(one_array(self.before[name]), one_array(self.after[name]))
             for name in self.after.column_names
         }
 
@@ -156,12 +157,8 @@ def _slices(columns: Sequence[Addresses], size: int) -> Iterator[tuple[Addresses
 def _ids(table: Table, addresses: Addresses) -> pa.Array:
     if not len(addresses):
         return pa.array([], pa.utf8())
-    return _combined(rows_at(table, addresses, ["id"])["id"])
+    return one_array(rows_at(table, addresses, ["id"])["id"])
 
 
 def _rows(table: Table, addresses: Addresses) -> pa.Table:
     return rows_at(table, addresses, table.schema.names)
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

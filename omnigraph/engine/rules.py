@@ -92,6 +92,11 @@ def keys(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
 RULES: tuple[_Rule, ...] = (required, members, ranges, checks, keys)
 
 
+def shortened(text: str, longest: int = _LONGEST_SHOWN) -> str:
+    """Give a text that is short enough to be part of a message."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def has_text(column: pa.Array) -> pa.Array:
     """Tell for each row whether it holds a text that a vector can be made from."""
     return pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), fill_value=False)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.adjacency import Followed
 from omnigraph.engine.cache import Cache
+from omnigraph.engine.columns import one_array
 from omnigraph.engine.entities import NONE, Addresses, Numbers, numbers, taken, text_ranks
 from omnigraph.engine.reader import Domain, Reader, Way, ways
 from omnigraph.query.checked import Step
@@ -74,7 +75,7 @@ class Met:
 
     def keep(self, rows: pa.Table) -> Numbers:
         """Note rows with all their columns; gives their ordinals."""
-        ordinals = self.meet(_combined(rows["id"]))
+        ordinals = self.meet(one_array(rows["id"]))
         before = 0 if self.fetched is None else self.fetched.num_rows
         self.places[ordinals] = before + np.arange(len(ordinals))
         wanted = rows.select(self._selected)
@@ -94,7 +95,7 @@ class Met:
         if self.fetched is None:
             return pa.nulls(len(ordinals), self.table.schema.field(column).type)
         places = np.where(ordinals < 0, NONE, self.places[ordinals] if len(self.places) else NONE)
-        return taken(_combined(self.fetched[column]), places)
+        return taken(one_array(self.fetched[column]), places)
 
     def ranks(self, ordinals: Numbers) -> Numbers:
         """Give numbers that sort rows by id, and NONE before all others."""
@@ -205,12 +206,8 @@ class Sparse(Reader):
         own = self.entities(way.edge.name)
         columns = ["src", "dst"] if edges is None else ["src", "dst", *own._selected]
         rows = looked_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
-        starts = places[numbers(pc.index_in(_combined(rows[start]), value_set=ids))]
-        ends = self.entities(way.end).meet(_combined(rows[end])) + target.base(way.end)
+        starts = places[numbers(pc.index_in(one_array(rows[start]), value_set=ids))]
+        ends = self.entities(way.end).meet(one_array(rows[end])) + target.base(way.end)
         if edges is None:
             return np.stack([starts, ends, np.zeros(len(starts), np.int64)])
         return np.stack([starts, ends, own.keep(rows) + edges.base(way.edge.name)])
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -244,21 +244,30 @@ class Threeway:
         name: str | None,
         values: Sequence[object],
     ) -> None:
-        kind, message = why
-        base, ours, theirs = values
-        self.conflicts.append(
-            Conflict(
-                kind=kind,
-                type=self.stored.name,
-                table_key=self.stored.identity,
-                row_id=row_id,
-                message=f"{self.stored.name} '{row_id}' {message}",
-                property=name,
-                base=base,
-                ours=ours,
-                theirs=theirs,
-            )
-        )
+        self.conflicts.append(conflict_of(self.stored, why, row_id, name, values))
+
+
+def conflict_of(
+    stored: StoredType,
+    why: tuple[ConflictKind, str],
+    row_id: str,
+    name: str | None,
+    values: Sequence[object],
+) -> Conflict:
+    """Give the conflict of a row, or of one of its properties, with its values on all sides."""
+    kind, message = why
+    base, ours, theirs = values
+    return Conflict(
+        kind=kind,
+        type=stored.name,
+        table_key=stored.identity,
+        row_id=row_id,
+        message=f"{stored.name} '{row_id}' {message}",
+        property=name,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+    )
 
 
 def ids_of(rows: pa.Table) -> pa.Array:

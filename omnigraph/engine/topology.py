@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.adjacency import Adjacency, Entries, Patched, Woven, patched, without, woven
 from omnigraph.engine.cache import Cache
 from omnigraph.engine.column import Column
+from omnigraph.engine.columns import one_array
 from omnigraph.engine.entities import (
     NONE,
     Addresses,
@@ -298,7 +299,7 @@ def _adjacency(table: Table, backwards: bool, *, named: bool) -> Family:
 def _base(table: Table) -> Base:
     """Number the rows of a table by their ids."""
     found = read_with_addresses(table, ["id"])
-    ids = _combined(found["id"])
+    ids = one_array(found["id"])
     order = numbers(pc.sort_indices(ids))
     return Base(ids.take(pa.array(order)), found[ADDRESS].to_numpy()[order], order)
 
@@ -306,18 +307,18 @@ def _base(table: Table) -> Base:
 def _whole_column(table: Table, entities: Entities, name: str) -> pa.Array:
     """Give a column by the ordinals of the rows; null for ordinals that are not used."""
     if entities.is_base:
-        values = _combined(read_columns(table, [name])[name])
+        values = one_array(read_columns(table, [name])[name])
         return values.take(pa.array(entities.base.positions))
     found = read_with_addresses(table, [name])
     places = np.full(len(entities), NONE)
     places[entities.at(found[ADDRESS].to_numpy())] = np.arange(found.num_rows)
-    return taken(_combined(found[name]), places)
+    return taken(one_array(found[name]), places)
 
 
 def _ends(edges: Edges) -> Ends:
     found = read_with_addresses(edges.table, ["src", "dst"])
-    sources = edges.sources.find(_combined(found["src"]))
-    targets = edges.targets.find(_combined(found["dst"]))
+    sources = edges.sources.find(one_array(found["src"]))
+    targets = edges.targets.find(one_array(found["dst"]))
     return Ends(found[ADDRESS].to_numpy(), sources, targets)
 
 
@@ -328,9 +329,9 @@ def _entries_at(table: Table, edges: Edges, addresses: Addresses) -> Entries:
     if found is None:
         nothing = np.empty(0, np.int64)
         return Entries(nothing, nothing, None if edges.own is None else nothing)
-    own = None if edges.own is None else edges.own.known(_combined(found["id"]))
-    sources = edges.sources.known(_combined(found["src"]))
-    return Entries(sources, edges.targets.known(_combined(found["dst"])), own)
+    own = None if edges.own is None else edges.own.known(one_array(found["id"]))
+    sources = edges.sources.known(one_array(found["src"]))
+    return Entries(sources, edges.targets.known(one_array(found["dst"])), own)
 
 
 def _really_gone(edges: Edges, removed: Entries, new: Entries) -> Entries | None:
@@ -347,8 +348,8 @@ def _really_gone(edges: Edges, removed: Entries, new: Entries) -> Entries | None
     if found.num_rows == _MOST_PARALLEL:
         return None
     width = len(edges.targets)
-    known = edges.sources.find(_combined(found["src"])) * width
-    known += edges.targets.find(_combined(found["dst"]))
+    known = edges.sources.find(one_array(found["src"])) * width
+    known += edges.targets.find(one_array(found["dst"]))
     gone = ~np.isin(removed.sources * width + removed.targets, known)
     return Entries(removed.sources[gone], removed.targets[gone])
 
@@ -367,11 +368,7 @@ def _first(edges: Edges, backwards: bool) -> int:
 def _taken(table: Table, addresses: Addresses, column: str) -> pa.Array:
     if not len(addresses):
         return table.schema.empty_table()[column].combine_chunks()
-    return _combined(rows_at(table, addresses, [column])[column])
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return one_array(rows_at(table, addresses, [column])[column])
 
 
 def _continues(numbering: Numbering, earlier: Numbering) -> bool:

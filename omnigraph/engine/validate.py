@@ -11,13 +11,11 @@ from omnigraph.engine.columns import moments
 from omnigraph.engine.compare import unsigned
 from omnigraph.engine.draft import Change, same
 from omnigraph.engine.lookup import rows_with
-from omnigraph.engine.rules import breaches
+from omnigraph.engine.rules import breaches, shortened
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
-
-_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,8 @@ class _Check:
         for key, row_id in _pairs(own):
             holder = seen.setdefault(key, row_id)
             if holder != row_id:
-                shown = ", ".join(_short(str(value)) for value in key)
-                reason = f"'{shown}' is that of '{_short(holder)}' already"
+                shown = ", ".join(shortened(str(value)) for value in key)
+                reason = f"'{shown}' is that of '{shortened(holder)}' already"
                 yield Violation(
                     code=Code.UNIQUE_VALUE, reason=reason, type=stored.name, field=fields, id=row_id
                 )
@@ -105,7 +103,7 @@ class _Check:
         missing = np.asarray(pc.invert(pc.is_in(wanted, value_set=present)), bool)
         missing &= np.asarray(wanted.is_valid(), bool)
         for place in np.flatnonzero(missing):
-            reason = f"there is no {node} '{_short(wanted[place].as_py())}'"
+            reason = f"there is no {node} '{shortened(wanted[place].as_py())}'"
             yield Violation(
                 code=Code.MISSING_ENDPOINT,
                 reason=reason,
@@ -120,7 +118,7 @@ class _Check:
             return
         left = self._committed(edge, column, nodes.gone, ("id", column))
         for row in left.to_pylist():
-            reason = f"there is no {node} '{_short(row[column])}' any more"
+            reason = f"there is no {node} '{shortened(row[column])}' any more"
             yield Violation(
                 code=Code.MISSING_ENDPOINT,
                 reason=reason,
@@ -157,7 +155,7 @@ class _Check:
                 bound = f"at least {bounds.minimum}" if few else f"at most {most}"
                 reason = f"{count} {edge.name} leave the {edge.source}; there must be {bound}"
                 yield Violation(
-                    code=Code.CARDINALITY, reason=reason, type=edge.name, id=_short(row_id)
+                    code=Code.CARDINALITY, reason=reason, type=edge.name, id=shortened(row_id)
                 )
 
     def _touched_sources(self, edge: EdgeType) -> pa.Array:
@@ -217,7 +215,3 @@ def _pairs(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str]]:
         values = moments(values) if pa.types.is_date64(values.type) else unsigned(values)
         columns.append(values.to_pylist())
     return zip(zip(*columns, strict=True), rows["id"].to_pylist(), strict=True)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.ids import row_ids
+from omnigraph.engine.rules import shortened
 from omnigraph.errors import Code, Violation
 from omnigraph.pipeline import keys
 from omnigraph.pipeline.checks import Exists, Hit, Reading, Rule, Unique, Within
@@ -219,4 +220,4 @@ def _in(place: tuple[str, int]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    return shortened(text, _LONGEST_SHOWN)
