@@ -158,6 +158,12 @@ class Catalog:
             for interface in self.interfaces
         }
 
+    @cached_property
+    def by_identity(self) -> Mapping[str, StoredType]:
+        """Node and edge types, nodes first, by the identity that is the key of their table."""
+        types: list[StoredType] = [*self.nodes.values(), *self.edges.values()]
+        return {each.identity: each for each in types}
+
     def stored(self, name: str) -> StoredType | None:
         """Give the node or edge type of this name."""
         return self.nodes.get(name) or self.edges.get(name)

@@ -54,8 +54,11 @@ def decode_catalog(text: str) -> Catalog:
 
 
 def content_hash(catalog: Catalog) -> str:
-    """Give the SHA-256 of what a schema says; comments, white space and identities do not count."""
-    content = _without_identities(catalog_json(catalog))
+    """Give the SHA-256 of what a schema says.
+
+    Comments, white space, identities and the order of properties do not count.
+    """
+    content = _said(catalog_json(catalog))
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -166,16 +169,15 @@ def value_json(value: Value | None) -> Json:
             return value
 
 
-def _without_identities(value: Json) -> Json:
+def _said(value: Json) -> Json:
     match value:
         case dict():
-            return {
-                key: _without_identities(each)
-                for key, each in value.items()
-                if key not in _IDENTITIES
-            }
+            said = {key: _said(each) for key, each in value.items() if key not in _IDENTITIES}
+            if isinstance(properties := said.get("properties"), list):
+                said["properties"] = sorted(properties, key=json.dumps)
+            return said
         case list():
-            return [_without_identities(each) for each in value]
+            return [_said(each) for each in value]
         case _:
             return value
 

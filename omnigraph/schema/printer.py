@@ -17,12 +17,16 @@ from omnigraph.syntax.literal import literal_text, quote
 
 def print_schema(catalog: Catalog) -> str:
     """Give the schema as text, one declaration after the other."""
-    blocks = [
-        *map(_interface, catalog.interfaces.values()),
-        *map(_node, catalog.nodes.values()),
-        *map(_edge, catalog.edges.values()),
-    ]
-    return "\n".join(blocks)
+    return "\n".join(declarations(catalog).values())
+
+
+def declarations(catalog: Catalog) -> dict[str, str]:
+    """Give the text of each declaration, by its name."""
+    return {
+        **{name: _interface(item) for name, item in catalog.interfaces.items()},
+        **{name: _node(item) for name, item in catalog.nodes.items()},
+        **{name: _edge(item) for name, item in catalog.edges.items()},
+    }
 
 
 def _interface(item: Interface) -> str:

@@ -1,0 +1,168 @@
+"""Combine: one schema with what two sides did to a common one, or all that excludes each other."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from omnigraph.errors import SchemaConflictError, SchemaError
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.migration import in_stored_order
+from omnigraph.schema.printer import print_schema
+
+# A type or property of the IR, in which identities stand for names.
+_Entry: TypeAlias = dict[str, Any]
+
+_KINDS = ("interfaces", "nodes", "edges")
+# Both sides may add to these.
+_GROWING = ("unique", "indexes", "ranges", "checks", "implements", "annotations")
+_PROPERTIES = "properties"
+# How something came by its name matters only while it is renamed.
+_PASSING = "renamed_from"
+
+
+def combined(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
+    """Give our schema with what they did to the common one; raises SchemaConflictError."""
+    merger = _Merger()
+    sides = [_neutral(each) for each in (base, ours, theirs)]
+    found = merger.merged(*sides)
+    names = {identity: entry["name"] for identity, entry in found.items()}
+    merger.refuse_twins("", found)
+    if merger.conflicts:
+        raise SchemaConflictError(merger.conflicts)
+    return in_stored_order(ours, _checked(_catalog(found, names)))
+
+
+def _checked(catalog: Catalog) -> Catalog:
+    """Give a schema that compiles; what two sides added may break a rule only together."""
+    try:
+        return compile_schema(print_schema(catalog), accepted=catalog)
+    except SchemaError as broken:
+        raise SchemaConflictError([each.message for each in broken.problems]) from None
+
+
+@dataclass(slots=True)
+class _Merger:
+    """Puts two sides together, and notes where they exclude each other."""
+
+    conflicts: list[str] = field(default_factory=list)
+
+    def merged(
+        self, base: Mapping[str, _Entry], ours: Mapping[str, _Entry], theirs: Mapping[str, _Entry]
+    ) -> dict[str, _Entry]:
+        """Give all types by identity; ours come first."""
+        found: dict[str, _Entry] = {}
+        for identity in dict.fromkeys([*ours, *theirs]):
+            mine, yours = ours.get(identity), theirs.get(identity)
+            if mine is None or yours is None:
+                found[identity] = mine or yours or {}
+            elif identity not in base and mine != yours:
+                self.conflicts.append(f"both sides added {mine['name']} differently")
+            else:
+                found[identity] = self._type(base.get(identity, mine), mine, yours)
+        return found
+
+    def _type(self, base: _Entry, mine: _Entry, yours: _Entry) -> _Entry:
+        name = mine["name"]
+        found = self._entry(name, base, mine, yours)
+        properties: dict[str, _Entry] = dict(mine[_PROPERTIES])
+        for identity, theirs in yours[_PROPERTIES].items():
+            ours = properties.get(identity)
+            if ours is None:
+                properties[identity] = theirs
+                continue
+            old = base[_PROPERTIES].get(identity, {})
+            properties[identity] = self._entry(f"{name}.{ours['name']}", old, ours, theirs)
+        self.refuse_twins(f"{name}.", properties)
+        return {**found, _PROPERTIES: properties}
+
+    def _entry(self, where: str, base: _Entry, mine: _Entry, yours: _Entry) -> _Entry:
+        """Give each field as the side has it that changed it."""
+        found: _Entry = {}
+        for name in mine:
+            old, our, their = base.get(name), mine[name], yours[name]
+            found[name] = our
+            if name in _GROWING:
+                found[name] = [*our, *(each for each in their if each not in our)]
+            elif name in (_PROPERTIES, _PASSING) or their in (our, old):
+                continue
+            elif our == old:
+                found[name] = their
+            elif name == "type" and (both := _joined_enum(old, our, their)) is not None:
+                found[name] = both
+            else:
+                said = f"{json.dumps(our)} on our side and {json.dumps(their)} on theirs"
+                self.conflicts.append(f"{where}: its {name} is {said}")
+        return found
+
+    def refuse_twins(self, scope: str, entries: Mapping[str, _Entry]) -> None:
+        """Note things of one name that are not the same thing."""
+        seen: dict[str, str] = {}
+        for identity, entry in entries.items():
+            if seen.setdefault(entry["name"], identity) != identity:
+                self.conflicts.append(f"two different things are called {scope}{entry['name']}")
+
+
+def _joined_enum(old: object, our: str, their: str) -> str | None:
+    """Give an enum with the values of both sides, if all that they did was to add some."""
+    values = [_enum_values(each) for each in (old, our, their)]
+    if any(each is None for each in values):
+        return None
+    before, mine, yours = (set(each or ()) for each in values)
+    if not before <= mine & yours:
+        return None
+    return f"enum({', '.join(sorted(mine | yours))})"
+
+
+def _enum_values(text: object) -> list[str] | None:
+    if not isinstance(text, str) or not text.startswith("enum("):
+        return None
+    return [each.strip() for each in text.removeprefix("enum(").removesuffix(")").split(",")]
+
+
+def _neutral(catalog: Catalog) -> dict[str, _Entry]:
+    """Give the types of a schema by identity, with identities in the place of names."""
+    stored: _Entry = catalog_json(catalog)
+    types = {each["name"]: each["stable_type_id"] for kind in _KINDS for each in stored[kind]}
+    found: dict[str, _Entry] = {}
+    for kind in _KINDS:
+        for item in stored[kind]:
+            own = {each["name"]: each["stable_property_id"] for each in item[_PROPERTIES]}
+            entry = _translated(item, own, types)
+            properties = {each["stable_property_id"]: each for each in entry[_PROPERTIES]}
+            found[item["stable_type_id"]] = {**entry, "kind": kind, _PROPERTIES: properties}
+    return found
+
+
+def _catalog(entries: Mapping[str, _Entry], types: Mapping[str, str]) -> Catalog:
+    stored: _Entry = {"ir_version": IR_VERSION, **{kind: [] for kind in _KINDS}}
+    for entry in entries.values():
+        own = {identity: each["name"] for identity, each in entry[_PROPERTIES].items()}
+        plain = {**entry, _PROPERTIES: list(entry[_PROPERTIES].values())}
+        kind = plain.pop("kind")
+        stored[kind].append(_translated(plain, own, types))
+    return decode_catalog(json.dumps(stored))
+
+
+def _translated(item: _Entry, own: Mapping[str, str], types: Mapping[str, str]) -> _Entry:
+    """Give an entry with all that it refers to under other names."""
+    found = dict(item)
+    found["key"] = [own.get(each, each) for each in item["key"]]
+    for name in ("unique", "indexes"):
+        found[name] = [[own.get(each, each) for each in columns] for columns in item[name]]
+    for name in ("ranges", "checks"):
+        if name in item:
+            found[name] = [{**each, "property": own[each["property"]]} for each in item[name]]
+    for name in ("source", "target"):
+        if name in item:
+            found[name] = types.get(item[name], item[name])
+    found[_PROPERTIES] = [
+        {
+            **each,
+            "embed": each["embed"] and {**each["embed"], "source": own[each["embed"]["source"]]},
+        }
+        for each in item[_PROPERTIES]
+    ]
+    return found

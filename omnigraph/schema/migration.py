@@ -1,0 +1,267 @@
+"""Migration: the steps from an accepted schema to a desired one, told by identities."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from omnigraph.schema.catalog import (
+    Annotation,
+    Catalog,
+    EdgeType,
+    Interface,
+    NodeType,
+    Property,
+    Range,
+)
+from omnigraph.schema.steps import (
+    AddConstraint,
+    AddProperty,
+    AddType,
+    Constraint,
+    ExtendEnum,
+    Indexed,
+    RenameProperty,
+    RenameType,
+    SchemaMigrationPlan,
+    Step,
+    Unique,
+    UnsupportedChange,
+    UpdatePropertyMetadata,
+    UpdateTypeMetadata,
+    constraint_text,
+)
+from omnigraph.schema.types import EnumType
+
+AnyType: TypeAlias = Interface | NodeType | EdgeType
+_Type = TypeVar("_Type", Interface, NodeType, EdgeType)
+
+
+def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigrationPlan:
+    """Give the steps from an accepted schema to one that was compiled against it."""
+    steps: list[Step] = []
+    known = {item.identity: item for _, item in types_of(accepted)}
+    wanted = {item.identity: item for _, item in types_of(desired)}
+    for kind, item in types_of(desired):
+        before = known.get(item.identity)
+        if before is None:
+            steps.append(AddType(type_kind=kind, name=item.name))
+        else:
+            new_names = {
+                each.name: wanted[each.identity].name
+                for each in known.values()
+                if each.identity in wanted
+            }
+            steps += _Comparison(kind, before, item, new_names).steps()
+    for kind, item in types_of(accepted):
+        if item.identity not in wanted:
+            reason = f"{_article(kind)} cannot be removed"
+            steps.append(UnsupportedChange(entity=f"{kind} {item.name}", reason=reason))
+    return SchemaMigrationPlan(tuple(steps))
+
+
+def in_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
+    """Give the desired schema with the properties in the order in which tables hold them.
+
+    Those that are there already come first, as before; new ones are added behind them.
+    """
+    before = {item.identity: item for _, item in types_of(accepted)}
+    return Catalog(
+        {
+            name: _ordered(before.get(each.identity), each)
+            for name, each in desired.interfaces.items()
+        },
+        {name: _ordered(before.get(each.identity), each) for name, each in desired.nodes.items()},
+        {name: _ordered(before.get(each.identity), each) for name, each in desired.edges.items()},
+    )
+
+
+def types_of(catalog: Catalog) -> Iterator[tuple[str, AnyType]]:
+    """Give all types of a schema with their kinds, in declared order."""
+    yield from (("interface", item) for item in catalog.interfaces.values())
+    yield from (("node", item) for item in catalog.nodes.values())
+    yield from (("edge", item) for item in catalog.edges.values())
+
+
+def _ordered(before: AnyType | None, item: _Type) -> _Type:
+    if before is None:
+        return item
+    places = {each.identity: place for place, each in enumerate(before.properties.values())}
+    ordered = sorted(
+        item.properties.values(), key=lambda each: places.get(each.identity, len(places))
+    )
+    return replace(item, properties={each.name: each for each in ordered})
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """One type before and after; `new_names` are the names that the old types have now."""
+
+    kind: str
+    before: AnyType
+    after: AnyType
+    new_names: Mapping[str, str]
+
+    def steps(self) -> Iterator[Step]:
+        """Give the steps of the type, in the order in which they are taken."""
+        yield from self._renamed()
+        yield from self._ends()
+        yield from self._properties()
+        yield from self._constraints()
+        yield from self._metadata()
+
+    def _renamed(self) -> Iterator[Step]:
+        if self.before.name != self.after.name:
+            yield RenameType(type_kind=self.kind, from_=self.before.name, to=self.after.name)
+
+    def _ends(self) -> Iterator[Step]:
+        if not (isinstance(self.before, EdgeType) and isinstance(self.after, EdgeType)):
+            return
+        ends = [self.new_names.get(each) for each in (self.before.source, self.before.target)]
+        if ends != [self.after.source, self.after.target]:
+            yield self._unsupported("an edge cannot join other types than before")
+        if self.before.cardinality != self.after.cardinality:
+            yield self._unsupported("the cardinality of an edge cannot change")
+
+    def _properties(self) -> Iterator[Step]:
+        wanted = {each.identity: each for each in self.after.properties.values()}
+        known = {each.identity: each for each in self.before.properties.values()}
+        for identity, item in known.items():
+            if identity not in wanted:
+                yield self._unsupported("a property cannot be removed", item.name)
+            elif wanted[identity].name != item.name:
+                yield RenameProperty(
+                    type_kind=self.kind,
+                    type_name=self.after.name,
+                    from_=item.name,
+                    to=wanted[identity].name,
+                )
+        for identity, item in wanted.items():
+            if identity in known:
+                yield from self._property(known[identity], item)
+            else:
+                yield self._added(item)
+
+    def _added(self, item: Property) -> Step:
+        if not item.nullable and item.default is None:
+            reason = "a required property needs a @default for the rows that are there"
+            return self._unsupported(reason, item.name)
+        return AddProperty(
+            type_kind=self.kind,
+            type_name=self.after.name,
+            property_name=item.name,
+            property_type=f"{item.type}{'?' if item.nullable else ''}",
+        )
+
+    def _property(self, before: Property, after: Property) -> Iterator[Step]:
+        if before.type != after.type:
+            yield self._retyped(before, after)
+        if before.nullable != after.nullable:
+            how = "required" if before.nullable else "nullable"
+            yield self._unsupported(f"a property cannot become {how}", after.name)
+        if before.default != after.default:
+            yield self._unsupported("the default of a property cannot change", after.name)
+        if self._embed(before) != (after.embed and (after.embed.source, after.embed.model)):
+            reason = "what a vector is made from cannot change"
+            yield self._unsupported(reason, after.name)
+        if _notes(before) != _notes(after):
+            yield UpdatePropertyMetadata(
+                type_kind=self.kind,
+                type_name=self.after.name,
+                property_name=after.name,
+                annotations=_shown(after),
+            )
+
+    def _retyped(self, before: Property, after: Property) -> Step:
+        old, new = before.type, after.type
+        if isinstance(old, EnumType) and isinstance(new, EnumType):
+            if set(old.values) <= set(new.values):
+                return ExtendEnum(
+                    type_kind=self.kind,
+                    type_name=self.after.name,
+                    property_name=after.name,
+                    values=tuple(each for each in new.values if each not in old.values),
+                )
+            gone = ", ".join(each for each in old.values if each not in new.values)
+            return self._unsupported(f"an enum cannot lose values: {gone}", after.name)
+        return self._unsupported(f"its type cannot change from {old} to {new}", after.name)
+
+    def _embed(self, before: Property) -> tuple[str, str | None] | None:
+        """Give what a vector was made from, under the name that this property has now."""
+        if before.embed is None:
+            return None
+        return self._now(before.embed.source), before.embed.model
+
+    def _now(self, name: str) -> str:
+        """Give the name that a property of the old type has now."""
+        old = self.before.properties.get(name)
+        found = (
+            each.name
+            for each in self.after.properties.values()
+            if old is not None and each.identity == old.identity
+        )
+        return next(found, name)
+
+    def _constraints(self) -> Iterator[Step]:
+        if tuple(map(self._now, self.before.key)) != self.after.key:
+            yield self._unsupported("the key of a type cannot change")
+        old, new = self._rules(self.before, self._now), self._rules(self.after, str)
+        for rule in old:
+            if rule not in new:
+                yield self._unsupported(f"{constraint_text(rule)} cannot be removed or changed")
+        for rule in new:
+            if rule not in old and not self._changes(rule, old):
+                yield AddConstraint(type_kind=self.kind, type_name=self.after.name, constraint=rule)
+
+    @staticmethod
+    def _changes(rule: Constraint, old: list[Constraint]) -> bool:
+        """Tell whether a rule stands in the place of another one, which is told of already."""
+        if not isinstance(rule, Range):
+            return False
+        return any(isinstance(each, Range) and each.property == rule.property for each in old)
+
+    @staticmethod
+    def _rules(item: AnyType, name: Callable[[str], str]) -> list[Constraint]:
+        rules: list[Constraint] = [
+            *(Unique(properties=tuple(map(name, each))) for each in item.unique),
+            *(Indexed(properties=tuple(map(name, each))) for each in item.indexes),
+        ]
+        if isinstance(item, NodeType):
+            rules += [replace(each, property=name(each.property)) for each in item.ranges]
+            rules += [replace(each, property=name(each.property)) for each in item.checks]
+        return rules
+
+    def _metadata(self) -> Iterator[Step]:
+        before, after = self.before, self.after
+        if isinstance(before, Interface) or isinstance(after, Interface):
+            return
+        had, has = (
+            each.implements if isinstance(each, NodeType) else () for each in (before, after)
+        )
+        if not set(had) <= set(has):
+            gone = ", ".join(each for each in had if each not in has)
+            yield self._unsupported(f"a type cannot leave an interface: {gone}")
+        if had != has or _notes(before) != _notes(after):
+            yield UpdateTypeMetadata(
+                type_kind=self.kind, name=after.name, annotations=_shown(after)
+            )
+
+    def _unsupported(self, reason: str, name: str | None = None) -> UnsupportedChange:
+        entity = f"{self.kind} {self.after.name}" if name is None else f"{self.after.name}.{name}"
+        return UnsupportedChange(entity=entity, reason=reason)
+
+
+def _notes(item: Property | NodeType | EdgeType) -> tuple[object, ...]:
+    instruction = None if isinstance(item, Property) else item.instruction
+    return item.description, instruction, item.annotations
+
+
+def _shown(item: Property | NodeType | EdgeType) -> tuple[Annotation, ...]:
+    """Give all notes of a type or property as annotations."""
+    instruction = None if isinstance(item, Property) else item.instruction
+    named = (("description", item.description), ("instruction", instruction))
+    notes = [Annotation(name=name, value=value) for name, value in named if value is not None]
+    return (*notes, *item.annotations)
+
+
+def _article(kind: str) -> str:
+    return "a node type" if kind == "node" else f"an {kind}"

@@ -1,0 +1,218 @@
+"""Steps: what can be done to a schema that has data, as data, for people and for programs."""
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from omnigraph.errors import Json
+from omnigraph.schema.catalog import Annotation, Check, Range
+from omnigraph.syntax.literal import quote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unique:
+    """No two rows have the same values of these properties."""
+
+    properties: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """Rows are found quickly by these properties."""
+
+    properties: tuple[str, ...]
+
+
+Constraint: TypeAlias = Unique | Indexed | Range | Check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddType:
+    """A new interface, node type or edge type."""
+
+    kind: ClassVar[str] = "add_type"
+    type_kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"add {self.type_kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameType:
+    """A type under another name; it keeps its identity, its rows and its indexes."""
+
+    kind: ClassVar[str] = "rename_type"
+    type_kind: str
+    from_: str
+    to: str
+
+    def __str__(self) -> str:
+        return f"rename {self.type_kind} {self.from_} to {self.to}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddProperty:
+    """A new property: null in every row there is, or its default when it is required."""
+
+    kind: ClassVar[str] = "add_property"
+    type_kind: str
+    type_name: str
+    property_name: str
+    property_type: str
+
+    def __str__(self) -> str:
+        return f"add property {self.type_name}.{self.property_name}: {self.property_type}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameProperty:
+    """A property under another name; it keeps its identity, its values and its indexes."""
+
+    kind: ClassVar[str] = "rename_property"
+    type_kind: str
+    type_name: str
+    from_: str
+    to: str
+
+    def __str__(self) -> str:
+        return f"rename property {self.type_name}.{self.from_} to {self.to}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendEnum:
+    """More values for an enum; those that it had stay."""
+
+    kind: ClassVar[str] = "extend_enum"
+    type_kind: str
+    type_name: str
+    property_name: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"add {', '.join(self.values)} to the values of {self.type_name}.{self.property_name}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddConstraint:
+    """A rule that the rows there are must pass too, or an index."""
+
+    kind: ClassVar[str] = "add_constraint"
+    type_kind: str
+    type_name: str
+    constraint: Constraint
+
+    def __str__(self) -> str:
+        return f"add {constraint_text(self.constraint)} to {self.type_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateTypeMetadata:
+    """Other descriptions, annotations or interfaces of a type."""
+
+    kind: ClassVar[str] = "update_type_metadata"
+    type_kind: str
+    name: str
+    annotations: tuple[Annotation, ...]
+
+    def __str__(self) -> str:
+        return f"update the metadata of {self.type_kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatePropertyMetadata:
+    """Another description or other annotations of a property."""
+
+    kind: ClassVar[str] = "update_property_metadata"
+    type_kind: str
+    type_name: str
+    property_name: str
+    annotations: tuple[Annotation, ...]
+
+    def __str__(self) -> str:
+        return f"update the metadata of {self.type_name}.{self.property_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsupportedChange:
+    """Something that cannot be done to a graph that has data; it makes the whole plan void."""
+
+    kind: ClassVar[str] = "unsupported_change"
+    entity: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"cannot change {self.entity}: {self.reason}"
+
+
+Step: TypeAlias = (
+    AddType
+    | RenameType
+    | AddProperty
+    | RenameProperty
+    | ExtendEnum
+    | AddConstraint
+    | UpdateTypeMetadata
+    | UpdatePropertyMetadata
+    | UnsupportedChange
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaMigrationPlan:
+    """The steps from one schema to another, in the order in which they are taken."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def supported(self) -> bool:
+        return not any(isinstance(step, UnsupportedChange) for step in self.steps)
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the plan in the stable machine form."""
+        return {"supported": self.supported, "steps": [step_json(step) for step in self.steps]}
+
+
+def step_json(step: Step) -> dict[str, Json]:
+    """Give a step in the stable machine form."""
+    found: dict[str, Json] = {"kind": step.kind}
+    for name in step.__dataclass_fields__:
+        found[name.rstrip("_")] = _field_json(getattr(step, name))
+    return found
+
+
+def _field_json(value: object) -> Json:
+    match value:
+        case Unique(properties=names):
+            return {"kind": "unique", "properties": list(names)}
+        case Indexed(properties=names):
+            return {"kind": "index", "properties": list(names)}
+        case Range():
+            found: dict[str, Json] = {"kind": "range", "property": value.property}
+            return {**found, "minimum": value.minimum, "maximum": value.maximum}
+        case Check():
+            return {"kind": "check", "property": value.property, "pattern": value.pattern}
+        case Annotation():
+            return {"name": value.name, "value": value.value, "options": dict(value.options)}
+        case tuple():
+            return [_field_json(each) for each in value]
+        case str():
+            return value
+        case _:
+            raise TypeError(f"{value!r} is no part of a step")
+
+
+def constraint_text(constraint: Constraint) -> str:
+    """Give a constraint as it is written in a schema."""
+    match constraint:
+        case Unique(properties=names):
+            return f"@unique({', '.join(names)})"
+        case Indexed(properties=names):
+            return f"@index({', '.join(names)})"
+        case Range():
+            low = "" if constraint.minimum is None else constraint.minimum
+            high = "" if constraint.maximum is None else constraint.maximum
+            return f"@range({constraint.property}, {low}..{high})"
+        case Check():
+            return f"@check({constraint.property}, {quote(constraint.pattern)})"

@@ -1,0 +1,70 @@
+"""Evolve: versions of a table whose columns have other names, or which has more columns."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from lance import LanceOperation
+from lance.schema import LanceSchema
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.failures import reported
+from omnigraph.storage.steps import reached
+from omnigraph.storage.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column that a table gets: null in every row, or one value when it is required."""
+
+    field: pa.Field
+    value: pa.Scalar | None = None
+
+
+def renamed(table: Table, names: Mapping[str, str]) -> Table:
+    """Give the table with columns under other names; no row is read or written."""
+    schema = pa.schema(
+        [field.with_name(names.get(field.name, field.name)) for field in table.schema]
+    )
+    with reported(f"cannot rename columns of {table.path}"):
+        return table._detached(LanceOperation.Project(_numbered(table, schema)))
+
+
+def widened(table: Table, fields: Iterable[pa.Field]) -> Table:
+    """Give the table with more columns, null in every row; no row is read or written."""
+    schema = pa.schema([*table.schema, *fields])
+    with reported(f"cannot add columns to {table.path}"):
+        fragments = [each.metadata for each in table.dataset.get_fragments()]
+        return table._detached(LanceOperation.Merge(fragments, _numbered(table, schema)))
+
+
+def filled(table: Table, column: NewColumn) -> Table:
+    """Give the table with one more column that holds a value; only this column is written."""
+    schema = pa.schema([column.field])
+    value = column.value
+
+    def made(batch: pa.RecordBatch) -> pa.RecordBatch:
+        values = pa.repeat(value, batch.num_rows)
+        return pa.RecordBatch.from_arrays([values], schema=schema)
+
+    with reported(f"cannot add columns to {table.path}"):
+        fragments = [
+            each.merge_columns(made, columns=["id"])[0] for each in table.dataset.get_fragments()
+        ]
+        reached("column written")
+        wide = pa.schema([*table.schema, column.field])
+        return table._detached(LanceOperation.Merge(fragments, _numbered(table, wide)))
+
+
+def _numbered(table: Table, schema: pa.Schema) -> LanceSchema:
+    """Give a schema whose columns have the numbers that they have in the files of the table.
+
+    Lance numbers columns in their order, which is that in which they were added: none was ever
+    removed or moved.
+    """
+    numbered = LanceSchema.from_pyarrow(schema)
+    before = [each.id() for each in table.dataset.lance_schema.fields()]
+    after = [each.id() for each in numbered.fields()]
+    if after[: len(before)] != before:
+        raise StorageError(f"{table.path}: the columns are not in the order of their files")
+    return numbered

@@ -1,0 +1,52 @@
+"""Schema lock: one change of a graph's schema at a time, told by a branch of the system's own.
+
+That nothing goes wrong does not depend on it: a commit is published only where the schema still is
+the one that was read. It spares two changes the work of which one would be lost. So a lock that a
+crash left behind is simply taken over.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from omnigraph.errors import BranchExistsError, BranchNotFoundError, OmniGraphError
+from omnigraph.storage.steps import reached
+from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.names import SCHEMA_LOCK
+from omnigraph.versioning.repository import Repository
+
+LEASE_SECONDS = 20.0
+_PAUSE_SECONDS = 0.02
+
+
+@contextmanager
+def schema_lock(repository: Repository, lease: float = LEASE_SECONDS) -> Iterator[None]:
+    """Keep others from changing the schema within the block; waits for those who are at it."""
+    repository.check_writable()
+    _acquire(repository, lease)
+    reached("schema locked")
+    try:
+        yield
+    finally:
+        # Somebody who waited for longer than the lease may have taken it over. Whatever else is in
+        # the way must not hide what was done; the lock is then taken over as after a crash.
+        with suppress(OmniGraphError):
+            delete_system_branch(repository, SCHEMA_LOCK)
+
+
+def _acquire(repository: Repository, lease: float) -> None:
+    seen: Head | None = None
+    since = time.monotonic()
+    while True:
+        try:
+            create_system_branch(repository, SCHEMA_LOCK)
+            return
+        except BranchExistsError:
+            held = repository.manifest.twin(SCHEMA_LOCK, repository.manifest.newest())
+        if held != seen:
+            seen, since = held, time.monotonic()
+        elif time.monotonic() - since > lease:
+            with suppress(BranchNotFoundError):
+                delete_system_branch(repository, SCHEMA_LOCK)
+        time.sleep(_PAUSE_SECONDS)

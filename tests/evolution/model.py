@@ -1,0 +1,336 @@
+"""Model: a schema and its rows as plain values, random edits, and what each of them promises."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TypeAlias
+
+Value: TypeAlias = str | int | bool | None
+Row: TypeAlias = dict[int, Value]
+
+KINDS = ("I32", "String", "Bool", "enum")
+WORDS = ("ann", "bob", "cleo")
+_RETYPED = {"I32": "I64", "String": "U64"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """A property; its number stays when its name does not. `origin` is the accepted name."""
+
+    number: int
+    name: str
+    kind: str
+    origin: str | None = None
+    nullable: bool = True
+    default: Value = None
+    values: tuple[str, ...] = ("a", "b")
+    flags: frozenset[str] = frozenset()
+
+    def text(self) -> str:
+        kind = f"enum({', '.join(self.values)})" if self.kind == "enum" else self.kind
+        parts = [f"{self.name}: {kind}{'?' if self.nullable else ''}"]
+        if self.default is not None:
+            parts.append(f"@default({_literal(self.default)})")
+        if self.origin not in (None, self.name):
+            parts.append(f'@rename_from("{self.origin}")')
+        parts += [f"@{each}" for each in sorted(self.flags) if each != "range"]
+        body = [" ".join(parts)]
+        if "range" in self.flags:
+            body.append(f"@range({self.name}, 0..50)")
+        return "\n  ".join(body)
+
+    def value(self, random: Random) -> Value:
+        """Give a value that the property can hold."""
+        if self.nullable and random.random() < 0.3:
+            return None
+        match self.kind:
+            case "I32":
+                return random.randrange(0, 60 if "range" not in self.flags else 51)
+            case "String":
+                return random.choice(WORDS)
+            case "Bool":
+                return random.random() < 0.5
+            case _:
+                return random.choice(self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Type:
+    """A node type, or an edge type from one node type to another."""
+
+    number: int
+    name: str
+    properties: tuple[Property, ...]
+    origin: str | None = None
+    ends: tuple[int, int] | None = None
+
+
+@dataclass(slots=True)
+class Model:
+    """Types and rows by the numbers of types; rows have the numbers of properties."""
+
+    types: dict[int, Type] = field(default_factory=dict)
+    rows: dict[int, dict[str, Row]] = field(default_factory=dict)
+    count: int = 0
+
+    def copy(self) -> "Model":
+        rows = {n: {key: dict(row) for key, row in each.items()} for n, each in self.rows.items()}
+        return Model(dict(self.types), rows, self.count)
+
+    def next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def text(self) -> str:
+        """Give the schema as it is written."""
+        return "".join(self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        for each in self.types.values():
+            was = "" if each.origin in (None, each.name) else f' @rename_from("{each.origin}")'
+            body = "".join(f"\n  {item.text()}" for item in each.properties)
+            if each.ends is None:
+                yield f"node {each.name}{was} {{\n  key: String @key{body}\n}}\n"
+            else:
+                source, target = (self.types[end].name for end in each.ends)
+                ends = f"{source} -> {target}{was}"
+                yield f"edge {each.name}: {ends} {{\n  @key(src, dst){body}\n}}\n"
+
+    def accepted(self) -> "Model":
+        """Give the model with every name as that of the accepted schema."""
+        made = self.copy()
+        for number, each in self.types.items():
+            items = tuple(replace(item, origin=item.name) for item in each.properties)
+            made.types[number] = replace(each, origin=each.name, properties=items)
+        return made
+
+    def stored(self, number: int) -> list[dict[str, Value]]:
+        """Give the rows of a type as its table holds them, by id."""
+        names = {item.number: item.name for item in self.types[number].properties}
+        return [
+            {"id": key, **{names[each]: value for each, value in row.items()}}
+            for key, row in sorted(self.rows[number].items())
+        ]
+
+
+def first_model(random: Random) -> Model:
+    """Give two node types and an edge type with a few properties, and rows."""
+    model = Model()
+    for _ in range(2):
+        add_node(model, random)
+    add_edge(model, random)
+    return grown(model, random)
+
+
+def grown(model: Model, random: Random) -> Model:
+    """Give the model with a few more rows in every type."""
+    made = model.copy()
+    for number, each in made.types.items():
+        rows = made.rows[number]
+        for _ in range(random.randrange(0, 4)):
+            key = _new_key(made, each, random)
+            if key is None or key in rows:
+                continue
+            row: Row = {item.number: item.value(random) for item in each.properties}
+            if all(not _repeats(rows, item, row[item.number]) for item in each.properties):
+                rows[key] = row
+    return made
+
+
+def lines(before: Model, after: Model) -> Iterator[str]:
+    """Give records of the rows that only the second has."""
+    for number, each in after.types.items():
+        names = {item.number: item.name for item in each.properties}
+        for key, row in after.rows[number].items():
+            if key in before.rows.get(number, {}):
+                continue
+            data = {names[item]: value for item, value in row.items() if value is not None}
+            if each.ends is None:
+                yield json.dumps({"type": each.name, "data": {"key": key, **data}})
+            else:
+                ends = json.loads(key)
+                yield json.dumps({"edge": each.name, "from": ends[0], "to": ends[1], "data": data})
+
+
+def can_become(before: Model, after: Model) -> bool:
+    """Tell whether an accepted schema can become another one, with the rows that are there."""
+    return all(
+        _type_can_become(before.types.get(number), each, list(after.rows[number].values()))
+        for number, each in after.types.items()
+    )
+
+
+def _type_can_become(before: Type | None, after: Type, rows: list[Row]) -> bool:
+    if before is None:
+        return True
+    known = {item.number: item for item in before.properties}
+    wanted = {item.number: item for item in after.properties}
+    if not known.keys() <= wanted.keys():
+        return False
+    for number, item in wanted.items():
+        old = known.get(number)
+        if old is None and not item.nullable and item.default is None:
+            return False
+        if old is not None and old.kind != item.kind:
+            return False
+        new = item.flags - (frozenset() if old is None else old.flags)
+        held = [row[number] for row in rows if row[number] is not None]
+        if "unique" in new and len(held) != len(set(held)):
+            return False
+        if "range" in new and not all(0 <= int(value or 0) <= 50 for value in held):
+            return False
+    return True
+
+
+def add_node(model: Model, random: Random) -> None:
+    number = model.next()
+    properties = tuple(_property(model, random) for _ in range(random.randrange(1, 4)))
+    model.types[number] = Type(number=number, name=f"T{number}", properties=properties)
+    model.rows[number] = {}
+
+
+def add_edge(model: Model, random: Random) -> None:
+    nodes = [each.number for each in model.types.values() if each.ends is None]
+    number, ends = model.next(), (random.choice(nodes), random.choice(nodes))
+    properties = (_property(model, random),)
+    model.types[number] = Type(number=number, name=f"E{number}", properties=properties, ends=ends)
+    model.rows[number] = {}
+
+
+def rename_type(model: Model, random: Random) -> None:
+    each = random.choice(list(model.types.values()))
+    model.types[each.number] = replace(each, name=f"R{model.next()}")
+
+
+def rename_property(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    _put(model, each, replace(item, name=f"r{model.next()}"))
+
+
+def add_nullable(model: Model, random: Random) -> None:
+    _add(model, random, replace(_property(model, random), nullable=True))
+
+
+def add_required(model: Model, random: Random) -> None:
+    item = replace(_property(model, random), nullable=False)
+    _add(model, random, replace(item, default=item.value(random)))
+
+
+def add_bare(model: Model, random: Random) -> None:
+    _add(model, random, replace(_property(model, random), nullable=False))
+
+
+def extend_enum(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    values = (*item.values, f"v{model.next()}") if item.kind == "enum" else item.values
+    _put(model, each, replace(item, values=values))
+
+
+def add_index(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    _put(model, each, replace(item, flags=item.flags | {"index"}))
+
+
+def add_unique(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    if item.kind != "Bool":
+        _put(model, each, replace(item, flags=item.flags | {"unique"}))
+
+
+def add_range(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    fits = item.default is None or (item.kind == "I32" and int(item.default) <= 50)
+    if item.kind == "I32" and each.ends is None and fits:
+        _put(model, each, replace(item, flags=item.flags | {"range"}))
+
+
+def turn(model: Model, random: Random) -> None:
+    each = random.choice(list(model.types.values()))
+    items = random.sample(each.properties, len(each.properties))
+    model.types[each.number] = replace(each, properties=tuple(items))
+
+
+def remove_property(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    kept = tuple(other for other in each.properties if other is not item)
+    model.types[each.number] = replace(each, properties=kept)
+    for row in model.rows[each.number].values():
+        del row[item.number]
+
+
+def retype(model: Model, random: Random) -> None:
+    each, item = _any(model, random)
+    is_plain = item.default is None and "range" not in item.flags
+    if item.origin is not None and item.kind in _RETYPED and is_plain:
+        _put(model, each, replace(item, kind=_RETYPED[item.kind]))
+
+
+Edit: TypeAlias = Callable[[Model, Random], None]
+EDITS: tuple[Edit, ...] = (
+    add_node,
+    add_edge,
+    rename_type,
+    rename_property,
+    rename_property,
+    add_nullable,
+    add_nullable,
+    add_required,
+    add_required,
+    extend_enum,
+    add_index,
+    add_unique,
+    add_range,
+    turn,
+    add_bare,
+    remove_property,
+    retype,
+)
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _property(model: Model, random: Random) -> Property:
+    number = model.next()
+    kind = random.choice(KINDS)
+    return Property(number=number, name=f"p{number}", kind=kind, nullable=random.random() < 0.7)
+
+
+def _any(model: Model, random: Random) -> tuple[Type, Property]:
+    types = [each for each in model.types.values() if each.properties]
+    each = random.choice(types)
+    return each, random.choice(each.properties)
+
+
+def _put(model: Model, each: Type, item: Property) -> None:
+    items = tuple(item if other.number == item.number else other for other in each.properties)
+    model.types[each.number] = replace(each, properties=items)
+
+
+def _add(model: Model, random: Random, item: Property) -> None:
+    """Put a property somewhere into some type; the rows there are hold what it gives them."""
+    each = random.choice(list(model.types.values()))
+    at = random.randrange(len(each.properties) + 1)
+    items = (*each.properties[:at], item, *each.properties[at:])
+    model.types[each.number] = replace(each, properties=items)
+    for row in model.rows[each.number].values():
+        row[item.number] = None if item.nullable else item.default
+
+
+def _new_key(model: Model, each: Type, random: Random) -> str | None:
+    if each.ends is None:
+        return f"k{model.next()}"
+    choices = [list(model.rows[end]) for end in each.ends]
+    if not all(choices):
+        return None
+    return json.dumps([random.choice(keys) for keys in choices], separators=(",", ":"))
+
+
+def _repeats(rows: dict[str, Row], item: Property, value: Value) -> bool:
+    if "unique" not in item.flags or value is None:
+        return False
+    return any(row[item.number] == value for row in rows.values())
