@@ -18,17 +18,21 @@ from omnigraph import open as open_graph
 
 TYPES, ROWS, LARGE, CHANGES = 8, 100_000, 1_000_000, 600
 DIMENSION, VECTORS = 1024, 100_000
+MANY = (100_000, 300_000)
 _PLAIN = "node {name} {{ number: I64 @key  name: String  value: F64 }}"
 _WIDE = f"node Wide {{ number: I64 @key  vector: Vector({DIMENSION}) }}"
 MEASURED = """
 import re, sys
 from pathlib import Path
 import omnigraph
+import time
 graph = omnigraph.open(sys.argv[1], durable=False)
 before = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-graph.merge("side")
+start = time.perf_counter()
+graph.merge("side", engine="inline")
+took = time.perf_counter() - start
 after = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-print(after - before >> 10)
+print(after - before >> 10, took)
 """
 
 
@@ -36,6 +40,7 @@ def main() -> None:
     """Measure, print and store."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--runs", type=int, default=9)
+    options.add_argument("--large", action="store_true", help="also a merge of many changed rows")
     chosen = options.parse_args()
     findings: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -46,6 +51,8 @@ def main() -> None:
                 for what, found in _one_type(Path(folder, name), rows, chosen.runs)
             }
         findings["vector_merge_extra_mib"] = _vectors(Path(folder, "vectors"))
+        if chosen.large:
+            findings |= dict(_large(Path(folder, "large")))
     for what in ("diff", "merge"):
         large, small = (findings[f"{size}_{what}_{CHANGES}"] for size in ("1m", "100k"))
         assert isinstance(large, Timing)
@@ -121,10 +128,33 @@ def _vectors(root: Path) -> int:
     for branch, first in (("side", 0), ("main", 50_000)):
         rows = _wide(chance, np.arange(first, first + 10))
         graph.load(rows, type="Wide", mode="merge", engine="inline", branch=branch)
+    return _measured(root)[0]
+
+
+def _large(root: Path) -> Iterator[tuple[str, object]]:
+    """Merge rows of which both sides changed many, and most of these both; memory stays bounded."""
+    for many in MANY:
+        graph = init(root / str(many), _PLAIN.format(name="T0"), durable=False)
+        graph.load(_rows(many * 4 // 3), type="T0", engine="inline")
+        graph.create_branch("side")
+        first, second = np.arange(many), np.arange(many // 3, many * 4 // 3)
+        values = _rows(0, first, 0.7)
+        graph.load(values, type="T0", mode="merge", engine="inline", branch="side")
+        names = pa.array([f"New {number}" for number in second])
+        renamed = _rows(0, second).set_column(1, "name", names)
+        graph.load(renamed, type="T0", mode="merge", engine="inline")
+        extra, took = _measured(root / str(many))
+        yield f"merge_{many}_extra_mib", extra
+        yield f"merge_{many}_s", took
+
+
+def _measured(root: Path) -> tuple[int, float]:
+    """Merge in another process; give how many MiB more it takes for that, and how long."""
     open_graph(root, durable=False)
     command = [sys.executable, "-c", MEASURED, str(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(done.stdout)
+    extra, took = done.stdout.split()
+    return int(extra), float(took)
 
 
 def _wide(chance: np.random.Generator, numbers: "np.ndarray") -> pa.Table:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from omnigraph.engine.alike import alike_values
 from omnigraph.engine.columns import with_moments
+from omnigraph.engine.lens import lens
 from omnigraph.engine.lookup import rows_with
 from omnigraph.errors import Json, RowNotFoundError, TableNotFoundError
 from omnigraph.result import json_value
@@ -80,12 +81,16 @@ class _Search:
         return found
 
     def row(self, commit: Commit) -> pa.Table | None:
-        """Give the row as it was at a commit, if it was there."""
-        if self.stored.identity not in commit.tables:
+        """Give the row as it was at a commit, if it was there, under the names of today.
+
+        A property that there was not is not in it.
+        """
+        seen = lens(self.repository.pinned(commit), self.stored)
+        if seen.table is None:
             return None
-        table = self.repository.pinned(commit).table(self.stored.identity)
-        rows = rows_with(table, "id", pa.array([self.row_id]), table.schema.names)
-        return rows if rows.num_rows else None
+        names = seen.sources or {name: name for name in seen.schema.names}
+        rows = rows_with(seen.table, "id", pa.array([self.row_id]), list(names.values()))
+        return rows.rename_columns(list(names)) if rows.num_rows else None
 
     def _before(self, commit: Commit, row: pa.Table, parent: Commit) -> pa.Table | None:
         """Give the row at a parent; the same one when its table did not change."""

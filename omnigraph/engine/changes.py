@@ -1,26 +1,32 @@
 """Changes: what is different between two snapshots, row by row, for people and for programs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from omnigraph.engine.columns import with_moments
 from omnigraph.engine.diff import Op, RowChanges, TableDiff, diff
 from omnigraph.engine.rules import shortened
-from omnigraph.errors import Json
+from omnigraph.errors import Json, TableNotFoundError
+from omnigraph.html import html_table
 from omnigraph.query.expr import EntityKind
 from omnigraph.result import json_value
-from omnigraph.schema.catalog import EdgeType, StoredType, field_name
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, field_name
+from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.steps import Step, step_json
 from omnigraph.schema.types import BLOB, VectorType
+from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
 _MARKS = {Op.INSERT: "+", Op.UPDATE: "~", Op.DELETE: "-"}
 _LONGEST_SHOWN = 40
+_SHOWN_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityChange:
+class Change:
     """One node or edge that came, went or changed: its properties before and after.
 
     `changed` names the properties of an updated one that have other values.
@@ -83,6 +89,14 @@ class ChangeFilter:
     types: frozenset[str] = frozenset()
     ops: frozenset[Op] = frozenset()
 
+    def check(self, *catalogs: Catalog) -> None:
+        """Raise TableNotFoundError when none of the catalogs has a type that is asked for."""
+        known = {name for each in catalogs for name in (*each.nodes, *each.edges)}
+        for name in sorted(self.types - known):
+            near = nearest_name(name, sorted(known))
+            hint = None if near is None else f"did you mean '{near}'?"
+            raise TableNotFoundError(f"no type '{name}'", hint=hint)
+
     def admits(self, stored: StoredType) -> bool:
         """Tell whether changes of a type are of interest."""
         is_kind = not self.kinds or _kind(stored) in self.kinds
@@ -93,13 +107,26 @@ class ChangeFilter:
         return not self.ops or op in self.ops
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChangeSet:
     """The net changes from one snapshot to another; iterating reads them a few at a time."""
 
     old: Snapshot = field(repr=False)
     new: Snapshot = field(repr=False)
     filter: ChangeFilter = field(default_factory=ChangeFilter)
+
+    def __repr__(self) -> str:
+        return f"ChangeSet({self.from_version} → {self.to_version})"
+
+    def _repr_html_(self) -> str:
+        return changes_html(self, self.stats)
+
+    @cached_property
+    def schema_steps(self) -> tuple[Step, ...]:
+        """What the schema of the new snapshot has that the old one had not, as steps."""
+        if self.old.commit.schema == self.new.commit.schema:
+            return ()
+        return plan_schema_migration(self.old.catalog, self.new.catalog).steps
 
     @property
     def from_version(self) -> int:
@@ -109,7 +136,7 @@ class ChangeSet:
     def to_version(self) -> int:
         return self.new.version
 
-    def __iter__(self) -> Iterator[EntityChange]:
+    def __iter__(self) -> Iterator[Change]:
         for found in self._tables:
             for rows in found.changes():
                 if self.filter.admits_op(rows.op):
@@ -136,6 +163,7 @@ class ChangeSet:
             "to_version": self.to_version,
             "changes": [change.to_json() for change in self],
             "stats": stats,
+            "schema_steps": [step_json(step) for step in self.schema_steps],
         }
 
     @cached_property
@@ -155,16 +183,27 @@ class CommitChanges:
         return self.commit.id
 
 
-def _entities(rows: RowChanges) -> Iterator[EntityChange]:
+def changes_html(changes: Iterable[Change], stats: Mapping[str, Mapping[Op, int]]) -> str:
+    """Give changes as a table for notebooks: the first ones, and how many there are."""
+    rows = [
+        (str(each.op), each.type_name, each.id, ", ".join(each.changed))
+        for each in islice(changes, _SHOWN_CHANGES)
+    ]
+    more = sum(sum(counts.values()) for counts in stats.values()) - len(rows)
+    foot = f"… and {more:,} more changes" if more > 0 else ""
+    return html_table(("change", "type", "id", "properties"), rows, foot)
+
+
+def _entities(rows: RowChanges) -> Iterator[Change]:
     stored = rows.stored
-    names = {column: field_name(stored, column) for column in _shown(stored)}
+    names = {column: field_name(stored, column) for column in shown_columns(stored)}
     before, after = (
         with_moments(each.select(list(names))).to_pylist() or [None] * len(rows)
         for each in (rows.before, rows.after)
     )
     changed = rows.changed if rows.op is Op.UPDATE else {}
     for place, row_id in enumerate(rows.ids.to_pylist()):
-        yield EntityChange(
+        yield Change(
             table_key=stored.identity,
             kind=_kind(stored),
             type_name=stored.name,
@@ -178,7 +217,7 @@ def _entities(rows: RowChanges) -> Iterator[EntityChange]:
         )
 
 
-def _shown(stored: StoredType) -> list[str]:
+def shown_columns(stored: StoredType) -> list[str]:
     """Give the columns that a change shows: no blobs and no vectors, which are only named."""
     ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
     large = (

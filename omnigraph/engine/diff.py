@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from omnigraph.engine.alike import Mask, alike, alike_values
 from omnigraph.engine.columns import one_array
 from omnigraph.engine.entities import Addresses
+from omnigraph.engine.lens import Lens, lens
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.delta import addresses_of, delta_between
-from omnigraph.storage.reading import rows_at
+from omnigraph.storage.delta import delta_between
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -68,8 +68,8 @@ class TableDiff:
     """
 
     stored: StoredType
-    old: Table
-    new: Table
+    old: Lens
+    new: Lens
     inserted: Addresses
     deleted: Addresses
     kept: tuple[Addresses, Addresses]
@@ -87,14 +87,14 @@ class TableDiff:
         """Give all changes, a bounded number of rows at a time: deleted, updated, inserted."""
         nothing = self.new.schema.empty_table()
         for (some,) in _slices([self.deleted], size):
-            yield RowChanges(self.stored, Op.DELETE, _rows(self.old, some), nothing)
+            yield RowChanges(self.stored, Op.DELETE, self.old.rows(some), nothing)
         yield from self._updates(size)
         for (some,) in _slices([self.inserted], size):
-            yield RowChanges(self.stored, Op.INSERT, nothing, _rows(self.new, some))
+            yield RowChanges(self.stored, Op.INSERT, nothing, self.new.rows(some))
 
     def _updates(self, size: int) -> Iterator[RowChanges]:
         for were, are in _slices(self.kept, size):
-            before, after = _rows(self.old, were), _rows(self.new, are)
+            before, after = self.old.rows(were), self.new.rows(are)
             differ = pa.array(~alike(before, after))
             if pc.any(differ).as_py():
                 kept = before.filter(differ), after.filter(differ)
@@ -102,9 +102,14 @@ class TableDiff:
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
-    """Give the types whose rows may differ between two snapshots, nodes first."""
-    types: list[StoredType] = [*new.catalog.nodes.values(), *new.catalog.edges.values()]
-    for stored in types:
+    """Give the types whose rows may differ between two snapshots, nodes first.
+
+    Where the snapshots have different schemas, rows are seen as those of the new one; types that
+    only the old one has come last.
+    """
+    lost = old.catalog.by_identity.keys() - new.catalog.by_identity.keys()
+    gone = [stored for key, stored in old.catalog.by_identity.items() if key in lost]
+    for stored in (*new.catalog.by_identity.values(), *gone):
         found = table_diff(old, new, stored)
         if found is not None and len(found):
             yield found
@@ -112,53 +117,53 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
 
 def table_diff(old: Snapshot, new: Snapshot, stored: StoredType) -> TableDiff | None:
     """Give the rows of a type that may differ; None when its table is the same."""
-    key = stored.identity
-    before, after = old.commit.tables.get(key), new.commit.tables.get(key)
-    if (
-        before is None
-        or after is None
-        or (before.path, before.version)
-        == (
-            after.path,
-            after.version,
-        )
-    ):
+    return _between(lens(old, stored), lens(new, stored))
+
+
+def diff_of(stored: StoredType, old: Table, new: Table) -> TableDiff | None:
+    """Give the rows that may differ between two versions; None when they are the same one."""
+    return _between(Lens(stored, old), Lens(stored, new))
+
+
+def _between(old: Lens, new: Lens) -> TableDiff | None:
+    if old.table is None and new.table is None:
         return None
-    was, now = old.table(key), new.table(key)
-    if before.path == after.path:
-        delta = delta_between(was, now, sys.maxsize)
+    if old.table is None or new.table is None:
+        removed, added = old.addresses(), new.addresses()
+    elif (old.table.path, old.table.version) == (new.table.path, new.table.version):
+        return None
+    else:
+        delta = delta_between(old.table, new.table, sys.maxsize)
         assert delta is not None
         removed, added = delta.removed, delta.added
-    else:
-        removed, added = addresses_of(was), addresses_of(now)
-    return _matched(stored, was, now, removed, added)
+    return _matched(old, new, (removed, old.ids(removed)), (added, new.ids(added)))
+
+
+def matched(
+    stored: StoredType,
+    old: Table,
+    new: Table,
+    gone: tuple[Addresses, pa.Array],
+    come: tuple[Addresses, pa.Array],
+) -> TableDiff:
+    """Tell rows that came or went from those that are on both sides, by their ids."""
+    return _matched(Lens(stored, old), Lens(stored, new), gone, come)
 
 
 def _matched(
-    stored: StoredType, old: Table, new: Table, removed: Addresses, added: Addresses
+    old: Lens, new: Lens, gone: tuple[Addresses, pa.Array], come: tuple[Addresses, pa.Array]
 ) -> TableDiff:
-    """Tell rows that came or went from those that are on both sides, by their ids."""
-    gone, come = _ids(old, removed), _ids(new, added)
-    places = pc.index_in(come, value_set=gone)
+    (removed, old_ids), (added, new_ids) = gone, come
+    places = pc.index_in(new_ids, value_set=old_ids)
     known = np.asarray(places.is_valid(), bool)
     at = places.drop_null().to_numpy(zero_copy_only=False)
     left = np.ones(len(removed), bool)
     left[at] = False
-    ids = pa.concat_arrays([come, gone.filter(pa.array(left))])
+    ids = pa.concat_arrays([new_ids, old_ids.filter(pa.array(left))])
     kept = removed[at], added[known]
-    return TableDiff(stored, old, new, added[~known], removed[left], kept, ids)
+    return TableDiff(new.stored, old, new, added[~known], removed[left], kept, ids)
 
 
 def _slices(columns: Sequence[Addresses], size: int) -> Iterator[tuple[Addresses, ...]]:
     for first in range(0, len(columns[0]), size):
         yield tuple(each[first : first + size] for each in columns)
-
-
-def _ids(table: Table, addresses: Addresses) -> pa.Array:
-    if not len(addresses):
-        return pa.array([], pa.utf8())
-    return one_array(rows_at(table, addresses, ["id"])["id"])
-
-
-def _rows(table: Table, addresses: Addresses) -> pa.Table:
-    return rows_at(table, addresses, table.schema.names)

@@ -1,19 +1,20 @@
 """Merge: what one branch did since two parted is done to the other as well, or nothing is."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.engine.bases import Agreement, told_once
+from omnigraph.engine.align import Sides, aligned
 from omnigraph.engine.dense import Dense
-from omnigraph.engine.diff import Op, TableDiff, diff, table_diff
+from omnigraph.engine.diff import Op, diff
 from omnigraph.engine.draft import Change
-from omnigraph.engine.threeway import Conflict, ConflictKind, Resolutions, Side, Side3, Threeway
+from omnigraph.engine.rowmerge import Contest, Merged, in_order, merged_rows
+from omnigraph.engine.settle import Settling, stored_type
+from omnigraph.engine.threeway import Conflict, ConflictKind, Resolutions, Terms
 from omnigraph.engine.topology import Topology
-from omnigraph.engine.validate import validate
 from omnigraph.errors import (
     Code,
     ExpectedVersionMismatchError,
@@ -25,13 +26,14 @@ from omnigraph.errors import (
 )
 from omnigraph.result import json_value
 from omnigraph.schema.catalog import StoredType
+from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Adopt, TableWrite, Upsert, WriteSet, stage
+from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, stage, written
 from omnigraph.versioning.writes import Delete as DeleteRows
 
 _KINDS = {
@@ -39,8 +41,19 @@ _KINDS = {
     Code.MISSING_ENDPOINT: ConflictKind.ORPHAN_EDGE,
     Code.CARDINALITY: ConflictKind.CARDINALITY,
 }
-# Leaving rows out may leave others without what they need, so that these are left out as well.
-_MOST_ROUNDS = 8
+
+
+class Bulk(Protocol):
+    """Merges tables in which more rows changed than are held in memory at once."""
+
+    def takes(self, contest: Contest) -> bool:
+        """Tell whether a type is merged in this way."""
+
+    def merged(self, contest: Contest, terms: Terms) -> Merged:
+        """Merge a type, writing nothing; only what rules between rows read comes back."""
+
+    def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
+        """Write what `merged` gave; rows that were settled since are as `change` has them."""
 
 
 class Outcome(StrEnum):
@@ -53,12 +66,21 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeHow:
-    """Who merges, and whose version is taken where both sides changed the same."""
+    """Who merges, and whose version is taken where both sides changed the same.
+
+    Without `bulk` every table is merged in this process' memory.
+    """
 
     actor: str | None = None
     message: str | None = None
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
+    bulk: Bulk | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """On what terms rows are merged."""
+        return Terms(self.resolutions, self.strict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +155,7 @@ def merge(
             commit = planned.published(repository, target, found, how, merged=merged)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.ours)
+        Dense(repository.pinned(commit), topology).extend(planned.pinned or planned.ours)
         return planned.result(source, target, commit)
     raise HeadMovedError(
         f"'{target}' moved again and again while merging into it", hint="merge again"
@@ -154,15 +176,24 @@ def revert(
     if undone.parent is None:
         raise InputError(f"commit {commit_id} is the first; there is nothing before it")
     before = repository.pinned(repository.commit(undone.parent))
+    if before.commit.schema != undone.schema:
+        raise InputError(
+            f"commit {commit_id} changed the schema, which cannot be undone",
+            hint="apply another schema instead",
+        )
     for _ in attempts():
-        planned = _Planned(repository.pinned(undone), repository.snapshot(target), before)
+        ours = repository.snapshot(target)
+        planned = _Planned((repository.pinned(undone),), ours, before)
+        planned.align(repository)
         planned.plan(how)
         found = planned.result(commit_id, target)
+        if not (planned.changes or found.conflicts):
+            return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
         try:
             commit = planned.published(repository, target, found, how, merged=None)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.ours)
+        Dense(repository.pinned(commit), topology).extend(planned.pinned or planned.ours)
         return planned.result(commit_id, target, commit)
     raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 
@@ -170,9 +201,10 @@ def revert(
 def _planned(repository: Repository, source: str, target: str, how: MergeHow) -> "_Planned":
     ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
     bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
-    planned, *others = (_Planned(repository.pinned(base), ours, theirs) for base in bases)
+    planned = _Planned(tuple(repository.pinned(base) for base in bases), ours, theirs)
     if planned.outcome is Outcome.MERGED:
-        planned.plan(how, others)
+        planned.align(repository)
+        planned.plan(how)
     return planned
 
 
@@ -180,7 +212,7 @@ def _planned(repository: Repository, source: str, target: str, how: MergeHow) ->
 class _Planned:
     """A merge that was thought through: what changes for us, and what clashes."""
 
-    base: Snapshot
+    bases: tuple[Snapshot, ...]
     ours: Snapshot
     theirs: Snapshot
     changes: dict[str, Change] = field(default_factory=dict)
@@ -188,6 +220,15 @@ class _Planned:
     conflicts: list[Conflict] = field(default_factory=list)
     looked_at: frozenset[str] = frozenset()
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
+    bulky: dict[str, Contest] = field(default_factory=dict)
+    settled: Mapping[str, set[str]] = field(default_factory=dict)
+    pinned: Snapshot | None = None
+    sides: Sides | None = None
+
+    @property
+    def base(self) -> Snapshot:
+        """The first of the bases, since which what they did is counted."""
+        return self.bases[0]
 
     @property
     def outcome(self) -> Outcome:
@@ -197,32 +238,43 @@ class _Planned:
             return Outcome.FAST_FORWARD
         return Outcome.MERGED
 
-    def plan(self, how: MergeHow, others: Sequence["_Planned"] = ()) -> None:
-        """Find out what their changes mean for us; from other bases it has to be the same."""
-        if self.ours.commit.schema != self.theirs.commit.schema:
-            raise InputError(
-                "the two sides have different schemas", hint="apply the schema to both first"
-            )
-        for each in (self, *others):
-            for found in diff(each.base, each.theirs):
-                each._merge_type(found, how)
-        if others:
-            self._agree(others, how.resolutions)
-        self._validate(how.resolutions)
+    def align(self, repository: Repository) -> None:
+        """Bring all sides to one schema; `pinned` keeps ours as it is."""
+        self.pinned = self.ours
+        self.sides = aligned(repository, self.bases, self.ours, self.theirs)
+        self.bases, self.ours, self.theirs = self.sides.bases, self.sides.ours, self.sides.theirs
 
-    def _agree(self, others: Sequence["_Planned"], resolutions: Resolutions) -> None:
-        """Keep of each change what all bases lead to."""
-        plans = (self, *others)
-        self.conflicts = told_once([each for plan in plans for each in plan.conflicts])
-        for name in dict.fromkeys(name for plan in plans for name in plan.changes):
-            stored = self._stored(name)
-            agreement = Agreement(stored, self.ours.table(stored.identity), resolutions)
-            change = agreement.of([plan.changes.get(name) for plan in plans])
-            self.changes.pop(name, None)
-            self._put(change)
-            if agreement.differs or not all(name in plan.adopted for plan in plans):
-                self.adopted.discard(name)
-            self.conflicts = told_once([*self.conflicts, *agreement.conflicts])
+    def plan(self, how: MergeHow) -> None:
+        """Find out what their changes mean for us."""
+        known: dict[str, tuple[Violation, ...]] = {}
+        for contest in self._contests():
+            merged = self._merged(contest, how)
+            name = contest.stored.name
+            self.counts[name] = merged.counts
+            self.conflicts += merged.conflicts
+            if not merged.change.is_empty:
+                self.changes[name] = in_order(merged.change)
+                self.adopted |= {name} if merged.adopts else set()
+            if merged.violations is not None:
+                known[name] = merged.violations
+        self._settle(how.resolutions, known)
+
+    def _contests(self) -> Iterator[Contest]:
+        """Give the types whose tables are others on their side than at a base."""
+        catalog = self.theirs.catalog
+        types: list[StoredType] = [*catalog.nodes.values(), *catalog.edges.values()]
+        snapshots = (*self.bases, self.ours, self.theirs)
+        for stored in types:
+            if all(stored.identity in each.commit.tables for each in snapshots):
+                *bases, ours, theirs = (each.table(stored.identity) for each in snapshots)
+                if any(base.key != theirs.key for base in bases):
+                    yield Contest(stored, tuple(bases), ours, theirs)
+
+    def _merged(self, contest: Contest, how: MergeHow) -> Merged:
+        if how.bulk is not None and how.bulk.takes(contest):
+            self.bulky[contest.stored.name] = contest
+            return how.bulk.merged(contest, how.terms)
+        return merged_rows(contest, contest.parted(), how.terms)
 
     def published(
         self,
@@ -236,14 +288,18 @@ class _Planned:
         """Publish the merge; raises MergeConflictsError when there are conflicts."""
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
-        writes = self._writes()
-        # A fast forward is checked against nothing: it is right only where we still stand.
+        writes = self._writes(how)
+        # A fast forward is checked against nothing, and another schema against all rows: they are
+        # right only where we still stand.
         is_unchecked = self.outcome is Outcome.FAST_FORWARD
-        seen = frozenset(self.ours.commit.tables) if is_unchecked else self.looked_at
+        is_whole = is_unchecked or self._schema is not None
+        pinned = self.pinned or self.ours
+        seen = frozenset(pinned.commit.tables) if is_whole else self.looked_at
         write_set = WriteSet(
-            base=self.ours,
+            base=pinned,
             writes=writes,
             validated=seen - frozenset(writes),
+            schema=self.theirs.commit.schema if is_unchecked else self._schema,
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             actor=how.actor,
@@ -261,73 +317,31 @@ class _Planned:
             ours=self.ours.commit,
             theirs=self.theirs.commit,
             stats=self._stats(),
-            conflicts=tuple(self.conflicts),
+            conflicts=tuple(sorted(self.conflicts, key=_place)),
             commit=commit,
         )
 
-    def _merge_type(self, theirs: TableDiff, how: MergeHow) -> None:
-        stored = theirs.stored
-        their_side = Side3.of(theirs)
-        self.counts[stored.name] = their_side.counts
-        ours = table_diff(self.base, self.ours, stored)
-        if ours is None or not pc.any(pc.is_in(theirs.ids, value_set=ours.ids)).as_py():
-            if ours is None or not len(ours):
-                self.adopted.add(stored.name)
-            self._put(Change(stored, *their_side.change))
-            return
-        threeway = Threeway(stored, how.resolutions, how.strict)
-        self._put(threeway.merged(Side3.of(ours), their_side))
-        self.conflicts += threeway.conflicts
-
-    def _put(self, change: Change) -> None:
-        if change.is_empty:
-            self.adopted.discard(change.stored.name)
-        else:
-            self.changes[change.stored.name] = change
-
-    def _validate(self, resolutions: Resolutions) -> None:
-        """Check the graph that the merge would leave; rows for which ours is chosen stay out."""
-        for _ in range(_MOST_ROUNDS):
-            verdict = validate(self.ours, self.changes)
-            self.looked_at = verdict.looked_at
-            dropped = [each for each in verdict.violations if self._drops(each, resolutions)]
-            if not dropped:
-                self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
-                return
-            # A row may break several rules; it is left out once.
-            for violation in {(each.type, each.id): each for each in dropped}.values():
-                self._drop(violation)
-        raise InputError("leaving rows out leads to ever more conflicts")
+    def _settle(self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]) -> None:
+        """Check the graph that the merge would leave, and settle what a choice settles."""
+        unfit = () if self.sides is None else self.sides.violations
+        settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
+        verdict = settling.run()
+        self.looked_at = verdict.looked_at
+        self.settled = settling.settled
+        self.adopted -= {*settling.settled}
+        self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
 
     def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """Give the violations, but for edges without an end whose removal is undecided already."""
-        undecided = {
-            (each.type, each.row_id)
-            for each in self.conflicts
-            if each.kind is ConflictKind.DELETE_VS_UPDATE
-        }
+        """Give the violations, but for those that depend on what is undecided already."""
+        undecided = {(each.type, each.row_id, each.property) for each in self.conflicts}
         for each in violations:
-            is_orphan = each.code is Code.MISSING_ENDPOINT
-            if not is_orphan or (each.type, each.id) not in undecided:
+            names = (None, *(each.field or "").split(","))
+            rows = {(each.type, row_id, name) for row_id in (each.id, each.other) for name in names}
+            if not rows & undecided:
                 yield each
 
-    def _drops(self, violation: Violation, resolutions: Resolutions) -> bool:
-        """Tell whether a row of theirs breaks a rule, and ours is chosen for it."""
-        if violation.type not in self.changes or violation.id is None:
-            return False
-        change = self.changes[violation.type]
-        is_theirs = pc.is_in(pa.scalar(violation.id), value_set=change.ids).as_py()
-        return is_theirs and resolutions.of(violation.type, violation.id) is Side.OURS
-
-    def _drop(self, violation: Violation) -> None:
-        assert violation.type is not None
-        change = self.changes.pop(violation.type)
-        rows = change.rows.filter(pc.not_equal(change.rows["id"], violation.id))
-        self.adopted.discard(violation.type)
-        self._put(Change(change.stored, rows, change.gone))
-
     def _violated(self, violation: Violation) -> Conflict:
-        stored = self._stored(violation.type or "")
+        stored = stored_type(self.ours, violation.type or "")
         return Conflict(
             kind=_KINDS.get(violation.code, ConflictKind.VALUE),
             type=stored.name,
@@ -337,19 +351,37 @@ class _Planned:
             property=violation.field,
         )
 
-    def _writes(self) -> dict[str, tuple[TableWrite, ...]]:
+    def _writes(self, how: MergeHow) -> dict[str, tuple[TableWrite, ...]]:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
-        return {each.stored.identity: self._steps(each) for each in self.changes.values()}
+        # The schema may make other tables of ours, also of those that no row changes in.
+        evolved = {} if self.sides is None else self.sides.tables
+        writes: dict[str, tuple[TableWrite, ...]] = {
+            key: (Adopt(state),) for key, state in evolved.items()
+        }
+        for change in self.changes.values():
+            key, steps = change.stored.identity, self._steps(change, how)
+            is_row_wise = key in evolved and not isinstance(steps[0], Adopt | Made)
+            writes[key] = (Made(written(self.ours, key, steps)),) if is_row_wise else steps
+        return writes
 
-    def _steps(self, change: Change) -> tuple[TableWrite, ...]:
-        key = change.stored.identity
-        if change.stored.name in self.adopted:
+    @property
+    def _schema(self) -> str | None:
+        return None if self.sides is None else self.sides.schema
+
+    def _steps(self, change: Change, how: MergeHow) -> tuple[TableWrite, ...]:
+        key, name = change.stored.identity, change.stored.name
+        columns = self.ours.table(key).schema
+        if name in self.adopted and self.theirs.table(key).schema.equals(columns):
             return (Adopt(self.theirs.state(key)),)
+        if name in self.bulky:
+            assert how.bulk is not None
+            settled = pa.array(sorted(self.settled.get(name, ())), pa.utf8())
+            return (Made(how.bulk.written(self.bulky[name], how.terms, change, settled)),)
         steps: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
-            steps.append(Upsert(change.rows.cast(self.ours.table(key).schema)))
+            steps.append(Upsert(change.rows.cast(columns)))
         return tuple(steps)
 
     def _stats(self) -> Mapping[str, Mapping[Op, int]]:
@@ -359,10 +391,11 @@ class _Planned:
             self.counts.update((each.stored.name, each.counts()) for each in found)
         return {name: each for name, each in self.counts.items() if any(each.values())}
 
-    def _stored(self, name: str) -> StoredType:
-        found = self.ours.catalog.stored(name)
-        assert found is not None
-        return found
+
+def _place(conflict: Conflict) -> tuple[str, ...]:
+    """Give what conflicts are sorted by."""
+    row = conflict.type, conflict.row_id or "", conflict.property or ""
+    return (*row, conflict.kind, conflict.message)
 
 
 def _message(found: Merge, how: MergeHow, *, reverts: bool) -> str:

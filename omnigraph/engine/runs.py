@@ -1,20 +1,26 @@
 """Runs: changes made aside on a hidden branch, and then published at once or given up."""
 
+import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from omnigraph.engine.merge import Merge, MergeHow, merge
 from omnigraph.engine.topology import Topology
 from omnigraph.errors import (
+    BranchExistsError,
     BranchNotFoundError,
+    HeadMovedError,
     InputError,
     Json,
     OmniGraphError,
     RunNotFoundError,
 )
 from omnigraph.storage import layout
+from omnigraph.storage.steps import reached
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import normalized
 from omnigraph.versioning.repository import Repository
@@ -24,6 +30,7 @@ PREFIX = "__run__"
 _BEGUN = "begun"
 _CLAIMED = "claimed"
 _ENDED = "ended"
+_OPERATIONS = "operations"
 # The branch of a run is made before its record; so long, in microseconds, it is not taken for one
 # that a crash left.
 _LONGEST_BEGINNING = 3_600_000_000
@@ -69,17 +76,31 @@ def begin_run(
 ) -> RunRecord:
     """Begin a run on a branch; with an operation hash that a live run has, give that run."""
     repository.check_writable()
-    branch = normalized(target)
-    for each in list_runs(repository):
-        is_same = operation_hash is not None and each.operation_hash == operation_hash
-        if is_same and each.target_branch == branch and each.status is RunStatus.RUNNING:
-            return each
     clean_up(repository)
+    branch = normalized(target)
+    if operation_hash is None:
+        return _completed(repository, _new(repository, branch, None, actor))
+    folder = _operation(branch, operation_hash)
+    for _ in attempts():
+        taken = repository.store.objects.names(folder)
+        last = _decoded(repository.store.objects.read(f"{folder}/{taken[-1]}")) if taken else None
+        if last is not None and not _is_over(repository, last.run_id):
+            return _completed(repository, last)
+        record = _new(repository, branch, operation_hash, actor)
+        path = f"{folder}/{len(taken) + 1:08}.json"
+        if repository.store.objects.create(path, _encoded(record)):
+            repository.tables.sync([path])
+            reached("run claimed")
+            return _completed(repository, record)
+    raise HeadMovedError(f"others begin '{operation_hash}' again and again", hint="begin again")
+
+
+def _new(
+    repository: Repository, branch: str, operation_hash: str | None, actor: str | None
+) -> RunRecord:
     base = repository.snapshot(branch).commit
-    run_id = repository.clock.ulid()
-    create_system_branch(repository, PREFIX + run_id, base.id)
-    now = repository.clock.time()
-    record = RunRecord(
+    run_id, now = repository.clock.ulid(), repository.clock.time()
+    return RunRecord(
         run_id=run_id,
         target_branch=branch,
         run_branch=PREFIX + run_id,
@@ -92,7 +113,14 @@ def begin_run(
         created_at=now,
         updated_at=now,
     )
-    _write(repository, record, _BEGUN)
+
+
+def _completed(repository: Repository, record: RunRecord) -> RunRecord:
+    """Make the branch and the record of a run; whoever began it may have come half the way."""
+    if find_run(repository, record.run_id) is None:
+        with suppress(BranchExistsError):
+            create_system_branch(repository, record.run_branch, record.base_snapshot_id)
+        _write(repository, record, _BEGUN)
     return record
 
 
@@ -128,23 +156,40 @@ def list_runs(repository: Repository) -> list[RunRecord]:
 
 def get_run(repository: Repository, run_id: str) -> RunRecord:
     """Give a run by its id."""
-    found = _read(repository, run_id) if is_ulid(run_id) else None
+    found = find_run(repository, run_id)
     if found is None:
         raise RunNotFoundError(f"no run '{run_id}'")
     return found
 
 
+def find_run(repository: Repository, run_id: str) -> RunRecord | None:
+    """Give a run by its id, or None when there is none."""
+    return _read(repository, run_id) if is_ulid(run_id) else None
+
+
 def clean_up(repository: Repository) -> None:
     """Remove the branches of runs that ended, or that a crash left before they began."""
     for name in _branches(repository):
-        run_id = name.removeprefix(PREFIX)
-        record = _read(repository, run_id)
-        if record is None:
-            is_over = repository.clock.time() - time_of(run_id) > _LONGEST_BEGINNING
-        else:
-            is_over = record.status is not RunStatus.RUNNING
-        if is_over:
+        if _is_over(repository, name.removeprefix(PREFIX)):
             _remove(repository, name)
+
+
+def _is_over(repository: Repository, run_id: str) -> bool:
+    """Tell whether a run ended, or did not begin in so long a time that it never will."""
+    record = _read(repository, run_id)
+    if record is None:
+        return repository.clock.time() - time_of(run_id) > _LONGEST_BEGINNING
+    return record.status is not RunStatus.RUNNING
+
+
+def refuse_live(repository: Repository, branch: str) -> None:
+    """Raise InputError when a run is to be published to a branch, which then has to stay."""
+    live = live_runs(repository, branch)
+    if live:
+        raise InputError(
+            f"run '{live[0].run_id}' is to be published to '{branch}'",
+            hint="publish or abort it first",
+        )
 
 
 def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
@@ -208,7 +253,7 @@ def _branches(repository: Repository) -> Iterator[str]:
 def _write(repository: Repository, record: RunRecord, name: str) -> bool:
     """Write the record of a run's begin or end, which is never changed; False if there is one."""
     path = _path(record.run_id, name)
-    created = repository.store.objects.create(path, json.dumps(record.to_json()).encode())
+    created = repository.store.objects.create(path, _encoded(record))
     repository.tables.sync([path])
     return created
 
@@ -220,6 +265,20 @@ def _path(run_id: str, name: str) -> str:
 def _read(repository: Repository, run_id: str) -> RunRecord | None:
     objects = repository.store.objects
     data = objects.read(_path(run_id, _ENDED)) or objects.read(_path(run_id, _BEGUN))
+    return _decoded(data)
+
+
+def _operation(branch: str, operation_hash: str) -> str:
+    """Give the folder of the runs that were begun for an operation on a branch, by number."""
+    digest = hashlib.sha256(json.dumps([branch, operation_hash]).encode()).hexdigest()
+    return f"{layout.RUNS}/{_OPERATIONS}/{digest}"
+
+
+def _encoded(record: RunRecord) -> bytes:
+    return json.dumps(record.to_json()).encode()
+
+
+def _decoded(data: bytes | None) -> RunRecord | None:
     if data is None:
         return None
     found = json.loads(data)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.alike import Mask, alike_values
+from omnigraph.engine.changes import shown_columns
 from omnigraph.engine.columns import with_moments
 from omnigraph.engine.diff import Op, TableDiff
 from omnigraph.engine.draft import Change
@@ -91,6 +92,14 @@ class Resolutions:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms rows are merged; `strict` lets no row pass that both sides changed."""
+
+    resolutions: Resolutions = field(default_factory=Resolutions)
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Side3:
     """All that one side did to a type since the base."""
 
@@ -134,8 +143,7 @@ class Threeway:
     """Merges what two sides did to one type."""
 
     stored: StoredType
-    resolutions: Resolutions
-    strict: bool
+    terms: Terms
     conflicts: list[Conflict] = field(default_factory=list)
 
     def merged(self, ours: Side3, theirs: Side3) -> Change:
@@ -184,7 +192,7 @@ class Threeway:
             {name: _changed(side, base, name, count) for name in names} for side in (mine, yours)
         )
         clash = {name: differ[name] & here[name] & there[name] for name in names}
-        if self.strict:
+        if self.terms.strict:
             touched = _any(here, count) & _any(there, count) & _any(differ, count)
             clash = {name: clash[name] | (differ[name] & touched) for name in names}
         takes = {name: differ[name] & there[name] & ~clash[name] for name in names}
@@ -192,7 +200,7 @@ class Threeway:
         for name in names:
             field_ = field_name(self.stored, name)
             for place in np.flatnonzero(clash[name]).tolist():
-                side = self.resolutions.of(self.stored.name, row_ids[place], field_)
+                side = self.terms.resolutions.of(self.stored.name, row_ids[place], field_)
                 if side is Side.THEIRS:
                     takes[name][place] = True
                 elif side is None:
@@ -207,34 +215,35 @@ class Threeway:
     def _deleted_by_us(self, ours: Side3, theirs: Side3) -> pa.Table:
         """Give the rows that we removed and they updated, as far as theirs are to be taken."""
         gone, kept = _aligned(ours.deleted, theirs.after)
-        message = "was removed by us and updated by them"
-        return kept.filter(pa.array(self._taken(gone, None, kept, message)))
+        sides = self._sides(gone, (gone, None, kept), "was removed by us and updated by them")
+        return kept.filter(pa.array([side is Side.THEIRS for side in sides], pa.bool_()))
 
     def _deleted_by_them(self, ours: Side3, theirs: Side3) -> pa.Array:
-        """Give the rows that they removed and we updated, as far as theirs is to be taken."""
-        kept, gone = _aligned(ours.after, theirs.deleted)
-        message = "was updated by us and removed by them"
-        return ids_of(gone.filter(pa.array(self._taken(gone, kept, None, message))))
+        """Give the rows that they removed and we updated, but where ours is to be taken.
 
-    def _taken(
-        self, base: pa.Table, ours: pa.Table | None, theirs: pa.Table | None, message: str
-    ) -> Mask:
-        """Tell for which rows their side is chosen; a row without a choice is a conflict."""
-        taken = np.zeros(base.num_rows, bool)
-        for place, row_id in enumerate(base["id"].to_pylist()):
-            side = self.resolutions.of(self.stored.name, row_id)
-            taken[place] = side is Side.THEIRS
+        As long as nobody chose they are gone, whoever removed them: so what else is found to be
+        wrong does not depend on whose side is whose.
+        """
+        kept, gone = _aligned(ours.after, theirs.deleted)
+        sides = self._sides(gone, (gone, kept, None), "was updated by us and removed by them")
+        return ids_of(gone.filter(pa.array([side is not Side.OURS for side in sides], pa.bool_())))
+
+    def _sides(
+        self, rows: pa.Table, images: Sequence[pa.Table | None], message: str
+    ) -> list[Side | None]:
+        """Give the side that was chosen for each row; a row without a choice is a conflict."""
+        why, found = (ConflictKind.DELETE_VS_UPDATE, message), []
+        for place, row_id in enumerate(rows["id"].to_pylist()):
+            side = self.terms.resolutions.of(self.stored.name, row_id)
+            found.append(side)
             if side is None:
-                images = tuple(
-                    None if side is None else self._image(side, place)
-                    for side in (base, ours, theirs)
-                )
-                why = ConflictKind.DELETE_VS_UPDATE, message
-                self._clash(why, row_id, None, images)
-        return taken
+                shown = [None if each is None else self._image(each, place) for each in images]
+                self._clash(why, row_id, None, shown)
+        return found
 
     def _image(self, rows: pa.Table, place: int) -> Mapping[str, object]:
-        row = _row(rows, place)
+        """Give a row as a diff shows it, without blobs and vectors."""
+        row = _row(rows.select(shown_columns(self.stored)), place)
         return {field_name(self.stored, name): value for name, value in row.items()}
 
     def _clash(

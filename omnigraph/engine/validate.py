@@ -1,7 +1,8 @@
 """Validate: whether a graph still holds to its schema after a change, at the cost of the change."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -26,12 +27,24 @@ class Verdict:
     looked_at: frozenset[str]
 
 
-def validate(snapshot: Snapshot, changes: Mapping[str, Change]) -> Verdict:
-    """Check the rows of a change by themselves, and the graph that they would leave."""
+def validate(
+    snapshot: Snapshot,
+    changes: Mapping[str, Change],
+    known: Mapping[str, Sequence[Violation]] = MappingProxyType({}),
+) -> Verdict:
+    """Check the rows of a change by themselves, and the graph that they would leave.
+
+    Of the types in `known` the violations of single rows are known; their rows need no more
+    columns than those that rules between rows read.
+    """
     check = _Check(snapshot, changes)
     found: list[Violation] = []
-    for change in changes.values():
-        found += check.values(change)
+    for name, change in changes.items():
+        if name in known:
+            ids = set(change.ids.to_pylist()) if known[name] else set()
+            found += [each for each in known[name] if each.id in ids]
+        else:
+            found += broken_rows(change)
         found += check.unique(change)
     for edge in snapshot.catalog.edges.values():
         found += check.ends(edge)
@@ -39,24 +52,31 @@ def validate(snapshot: Snapshot, changes: Mapping[str, Change]) -> Verdict:
     return Verdict(tuple(found), frozenset(check.looked_at))
 
 
+def broken_rows(change: Change) -> Iterator[Violation]:
+    """Give the rows that break a rule of their type by themselves."""
+    for batch in change.rows.combine_chunks().to_batches():
+        ids = batch["id"]
+        for breach in breaches(change.stored, batch):
+            yield Violation(
+                code=breach.code,
+                reason=breach.reason,
+                type=change.stored.name,
+                field=field_name(change.stored, breach.field),
+                id=ids[breach.row].as_py(),
+            )
+
+
+def compared_columns(stored: StoredType) -> list[str]:
+    """Give the columns that the rules between rows read."""
+    ends = ("src", "dst") if isinstance(stored, EdgeType) else ()
+    return list(dict.fromkeys(["id", *ends, *(name for each in stored.unique for name in each)]))
+
+
 @dataclass(slots=True)
 class _Check:
     snapshot: Snapshot
     changes: Mapping[str, Change]
     looked_at: set[str] = field(default_factory=set)
-
-    def values(self, change: Change) -> Iterator[Violation]:
-        """Check each row by itself."""
-        for batch in change.rows.combine_chunks().to_batches():
-            ids = batch["id"]
-            for breach in breaches(change.stored, batch):
-                yield Violation(
-                    code=breach.code,
-                    reason=breach.reason,
-                    type=change.stored.name,
-                    field=field_name(change.stored, breach.field),
-                    id=ids[breach.row].as_py(),
-                )
 
     def unique(self, change: Change) -> Iterator[Violation]:
         """Check that no two rows have the same values where they must not."""
@@ -78,7 +98,12 @@ class _Check:
                 shown = ", ".join(shortened(str(value)) for value in key)
                 reason = f"'{shown}' is that of '{shortened(holder)}' already"
                 yield Violation(
-                    code=Code.UNIQUE_VALUE, reason=reason, type=stored.name, field=fields, id=row_id
+                    code=Code.UNIQUE_VALUE,
+                    reason=reason,
+                    type=stored.name,
+                    field=fields,
+                    id=row_id,
+                    other=holder,
                 )
 
     def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
@@ -110,6 +135,7 @@ class _Check:
                 type=edge.name,
                 field=field_name(edge, column),
                 id=change.rows["id"][place].as_py(),
+                other=wanted[place].as_py(),
             )
 
     def _lost_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
@@ -125,6 +151,7 @@ class _Check:
                 type=edge.name,
                 field=field_name(edge, column),
                 id=row["id"],
+                other=row[column],
             )
 
     def cardinality(self, edge: EdgeType) -> Iterator[Violation]:
@@ -154,9 +181,7 @@ class _Check:
                 few = count < bounds.minimum
                 bound = f"at least {bounds.minimum}" if few else f"at most {most}"
                 reason = f"{count} {edge.name} leave the {edge.source}; there must be {bound}"
-                yield Violation(
-                    code=Code.CARDINALITY, reason=reason, type=edge.name, id=shortened(row_id)
-                )
+                yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
     def _touched_sources(self, edge: EdgeType) -> pa.Array:
         """Give the nodes that are there after the change and may have too few or too many edges."""

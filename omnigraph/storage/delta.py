@@ -1,6 +1,6 @@
 """Delta: which rows differ between two versions of a table, told by their fragments."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -10,6 +10,7 @@ from lance import LanceFragment
 
 from omnigraph.storage.failures import reported
 from omnigraph.storage.reading import ADDRESS
+from omnigraph.storage.staging import Place, place_of
 from omnigraph.storage.table import Table
 
 Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
@@ -38,21 +39,12 @@ class Delta:
 def delta_between(old: Table, new: Table, most: int) -> Delta | None:
     """Give the rows that differ, at a cost that grows with them; None when more than `most` do."""
     with reported(f"cannot compare versions of {new.path}"):
-        before, after = _fragments(old), _fragments(new)
-        alone = [before[key] for key in sorted(before.keys() - after.keys())]
-        fresh = [after[key] for key in sorted(after.keys() - before.keys())]
-        both = [(before[key], after[key]) for key in sorted(before.keys() & after.keys())]
-        touched = [pair for pair in both if _deletions(pair[0]) != _deletions(pair[1])]
-        bound = sum(_count(each) for each in (*alone, *fresh))
-        bound += sum(abs(_count(one) - _count(other)) for one, other in touched)
+        differing = _differing(old, new)
+        bound = sum(_count(each) for each in (*differing.alone, *differing.fresh))
+        bound += sum(abs(_count(one) - _count(other)) for one, other in differing.touched)
         if bound > most:
             return None
-        removed, added = [_live(alone)], [_live(fresh)]
-        for one, other in touched:
-            was, now = _deleted(old, one), _deleted(new, other)
-            removed.append(np.setdiff1d(now, was, assume_unique=True))
-            added.append(np.setdiff1d(was, now, assume_unique=True))
-    delta = Delta(np.concatenate(removed), np.concatenate(added))
+        delta = _delta(old, new, differing)
     return delta if len(delta) <= most else None
 
 
@@ -62,12 +54,109 @@ def addresses_of(table: Table) -> Addresses:
         return _live(table.dataset.get_fragments())
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """About how many rows differ between versions, and how many bytes they are."""
+
+    rows: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Extent") -> "Extent":
+        return Extent(self.rows + other.rows, self.bytes + other.bytes)
+
+
+def extent_between(old: Table, new: Table) -> Extent:
+    """Give about how much differs, at a cost that grows with the fragments alone."""
+    with reported(f"cannot compare versions of {new.path}"):
+        differing = _differing(old, new)
+        found = Extent()
+        for each in (*differing.alone, *differing.fresh):
+            found += _extent(each, _count(each))
+        for one, other in differing.touched:
+            found += _extent(other, abs(_count(one) - _count(other)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaPart:
+    """Some fragments in which two versions of a table differ, for one process to compare."""
+
+    old: Place
+    new: Place
+    alone: tuple[int, ...] = ()
+    fresh: tuple[int, ...] = ()
+    touched: tuple[int, ...] = ()
+
+    def delta(self) -> Delta:
+        """Give the rows that differ in these fragments."""
+        old, new = self.old.open(), self.new.open()
+        with reported(f"cannot compare versions of {new.path}"):
+            before, after = _numbered(old), _numbered(new)
+            alone, fresh = (
+                [before[each] for each in self.alone],
+                [after[each] for each in self.fresh],
+            )
+            touched = [(before[each], after[each]) for each in self.touched]
+            return _delta(old, new, _Differing(alone, fresh, touched))
+
+
+def delta_parts(old: Table, new: Table) -> list[DeltaPart]:
+    """Cut what differs between two versions of a table into parts of one fragment each."""
+    places = place_of(old), place_of(new)
+    with reported(f"cannot compare versions of {new.path}"):
+        found = _differing(old, new)
+        return [
+            *(DeltaPart(*places, alone=(each.fragment_id,)) for each in found.alone),
+            *(DeltaPart(*places, fresh=(each.fragment_id,)) for each in found.fresh),
+            *(DeltaPart(*places, touched=(each.fragment_id,)) for each, _ in found.touched),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """The fragments that only one version has, and those of which other rows are deleted."""
+
+    alone: Sequence[LanceFragment]
+    fresh: Sequence[LanceFragment]
+    touched: Sequence[tuple[LanceFragment, LanceFragment]]
+
+
+def _differing(old: Table, new: Table) -> _Differing:
+    if old.path != new.path:
+        return _Differing(old.dataset.get_fragments(), new.dataset.get_fragments(), [])
+    before, after = _fragments(old), _fragments(new)
+    both = [(before[key], after[key]) for key in sorted(before.keys() & after.keys())]
+    return _Differing(
+        [before[key] for key in sorted(before.keys() - after.keys())],
+        [after[key] for key in sorted(after.keys() - before.keys())],
+        [pair for pair in both if _deletions(pair[0]) != _deletions(pair[1])],
+    )
+
+
+def _delta(old: Table, new: Table, differing: _Differing) -> Delta:
+    removed, added = [_live(differing.alone)], [_live(differing.fresh)]
+    for one, other in differing.touched:
+        was, now = _deleted(old, one), _deleted(new, other)
+        removed.append(np.setdiff1d(now, was, assume_unique=True))
+        added.append(np.setdiff1d(was, now, assume_unique=True))
+    return Delta(np.concatenate(removed), np.concatenate(added))
+
+
 def _fragments(table: Table) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:
     """Give the fragments of a version by number and files; those of two branches may share one."""
     return {
         (each.fragment_id, tuple(file.path for file in each.metadata.files)): each
         for each in table.dataset.get_fragments()
     }
+
+
+def _numbered(table: Table) -> Mapping[int, LanceFragment]:
+    return {each.fragment_id: each for each in table.dataset.get_fragments()}
+
+
+def _extent(fragment: LanceFragment, rows: int) -> Extent:
+    size = sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
+    return Extent(rows, size * rows // max(1, fragment.physical_rows))
 
 
 def _deletions(fragment: LanceFragment) -> str | None:

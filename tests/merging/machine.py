@@ -1,20 +1,19 @@
 """Machine: Hypothesis branches, changes and merges a graph and its model, and compares them."""
 
-import shutil
+import os
 import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from omnigraph.errors import MergeConflictsError
 from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.compile import compile_schema
-from omnigraph.versioning.writes import Delete, TableWrite, Upsert
+from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert
 from tests.merging.model import KNOWS, PERSON, Key, Merging, Model, State, Terms, changed
 from tests.sample import write
 
@@ -31,6 +30,7 @@ _CATALOG = compile_schema(SCHEMA)
 _SCHEMAS = {name: arrow_schema(_CATALOG.stored(name)) for name in TABLES}  # type: ignore[arg-type]
 
 BRANCHES = ["main", "draft", "next", "review/one"]
+HISTORIES_OF_A_FIELD = 40
 SLUGS = ["a", "b", "c"]
 PAIRS = [(one, other) for one in SLUGS for other in SLUGS[:2]]
 numbers = st.none() | st.integers(0, 2)
@@ -51,29 +51,64 @@ FIRST: State = {
 }
 
 
+class Field:
+    """A graph on which many histories take place, each on branches of its own."""
+
+    def __init__(self) -> None:
+        memory = "/dev/shm"
+        place = memory if os.access(memory, os.W_OK) else None
+        self.folder = tempfile.TemporaryDirectory(prefix="omnigraph-merges-", dir=place)
+        self.graph = init(Path(self.folder.name, "g"), SCHEMA, durable=False)
+        self.empty = self.graph.snapshot().commit.id
+        self.first = write(self.graph, writes({}, FIRST, {*FIRST})).id
+        self.histories = 0
+
+    @staticmethod
+    def newest() -> "Field":
+        """Give the field for the next history; after some of them a new one."""
+        if not _FIELDS or _FIELDS[-1].histories >= HISTORIES_OF_A_FIELD:
+            while _FIELDS:
+                _FIELDS.pop().folder.cleanup()
+            _FIELDS.append(Field())
+        _FIELDS[-1].histories += 1
+        return _FIELDS[-1]
+
+
+_FIELDS: list[Field] = []
+
+
 class MergeMachine(RuleBasedStateMachine):
-    """A real graph in a folder, beside its model."""
+    """A real graph beside its model; the branch `x` of the model is `history/x` of the graph."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="omnigraph-merges-"))
-        self.graph = init(self.folder / "g", SCHEMA, durable=False)
-        self.model = Model(self.graph.snapshot().commit.id)
-        self.write("main", FIRST, {*FIRST})
-        for name in BRANCHES[1:3]:
-            self.graph.create_branch(name)
+        ground = Field.newest()
+        self.graph, self.history = ground.graph, f"h{ground.histories}"
+        self.model = Model(ground.empty)
+        self.model.commit("main", ground.first, FIRST)
+        for name in BRANCHES[:2]:
+            self.graph.create_branch(self.real(name))
             self.model.heads[name] = self.model.heads["main"]
 
+    def real(self, place: str) -> str:
+        """Give the name of a branch in the graph; a commit has one id in both worlds."""
+        return f"{self.history}/{place}" if place in BRANCHES else place
+
     def teardown(self) -> None:
-        try:
-            self.graph = open_graph(self.graph.uri, read_only=True)
-            for point in self.model.points.values():
-                assert content(self.graph, point.id) == point.state
-            assert self.graph.branches() == ["main", *sorted({*self.model.heads} - {"main"})]
-        finally:
-            shutil.rmtree(self.folder)
+        for name, head in self.model.heads.items():
+            assert self.graph.snapshot(self.real(name)).commit.id == head
+            assert content(self.graph, head) == self.model.state(name)
+        mine = [name for name in self.graph.branches() if name.startswith(f"{self.history}/")]
+        assert mine == sorted(self.real(name) for name in self.model.heads)
 
     # What is done.
+
+    @initialize(data=st.data(), terms=all_terms)
+    def part_and_merge(self, data: st.DataObject, terms: Terms) -> None:
+        for branch in ("main", "draft"):
+            self.change(data, branch)
+        one, other = data.draw(st.permutations(["main", "draft"]))
+        self.merge(one, other, terms)
 
     @rule(data=st.data())
     def change_a_branch(self, data: st.DataObject) -> None:
@@ -94,7 +129,7 @@ class MergeMachine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(free))
         source = data.draw(st.sampled_from([*sorted(self.model.heads), *self.model.points]))
 
-        self.graph.create_branch(name, source)
+        self.graph.create_branch(self.real(name), self.real(source))
 
         self.model.heads[name] = self.model.heads.get(source, source)
 
@@ -103,7 +138,7 @@ class MergeMachine(RuleBasedStateMachine):
     def delete_a_branch(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted({*self.model.heads} - {"main"})))
 
-        self.graph.delete_branch(name)
+        self.graph.delete_branch(self.real(name))
 
         del self.model.heads[name]
 
@@ -137,7 +172,9 @@ class MergeMachine(RuleBasedStateMachine):
 
     def write(self, branch: str, after: State, touched: set[Key]) -> None:
         """Make a commit that leaves a state."""
-        commit = write(self.graph, writes(self.model.state(branch), after, touched), branch)
+        replaces = len(self.model.points) % 2 == 0
+        done = writes(self.model.state(branch), after, touched, replaces=replaces)
+        commit = write(self.graph, done, self.real(branch))
         self.model.commit(branch, commit.id, after)
 
     # What must be true.
@@ -150,21 +187,22 @@ class MergeMachine(RuleBasedStateMachine):
         was, mine, yours = (self.model.points[each].state for each in (base, ours, theirs))
         merging = Merging(was, mine, yours, terms)
         wanted = merging.run() if base not in (ours, theirs) else yours
+        here, there = self.real(into), self.real(source)
         if merging.clashes:
             with pytest.raises(MergeConflictsError) as refused:
-                self.graph.merge(source, into, resolutions=terms.take, strict=terms.strict)
+                self.graph.merge(there, here, resolutions=terms.take, strict=terms.strict)
             assert _clashes(refused.value) == merging.clashes
-            assert self.graph.snapshot(into).commit.id == ours
+            assert self.graph.snapshot(here).commit.id == ours
             return
-        done = self.graph.merge(source, into, resolutions=terms.take, strict=terms.strict)
+        done = self.graph.merge(there, here, resolutions=terms.take, strict=terms.strict)
         if base == theirs:
             assert (str(done.outcome), done.commit) == ("already_up_to_date", None)
             return
         assert str(done.outcome) == ("fast_forward" if base == ours else "merged")
         assert done.commit is not None
         assert done.commit.parents == (ours, theirs)
-        assert content(self.graph, into) == wanted
-        assert known(self.graph, into) == known_in(wanted)
+        assert content(self.graph, here) == wanted
+        assert known(self.graph, here) == known_in(wanted)
         self.model.commit(into, done.commit.id, wanted, theirs)
 
     def some_branch(self, data: st.DataObject) -> str:
@@ -216,10 +254,20 @@ def drawn_edit(data: st.DataObject, state: State) -> set[Key]:
     return {key}
 
 
-def writes(before: State, after: State, touched: set[Key]) -> dict[str, tuple[TableWrite, ...]]:
-    """Give the writes that make one state of another, also of rows that stay as they are."""
+def writes(
+    before: State, after: State, touched: set[Key], *, replaces: bool = False
+) -> dict[str, tuple[TableWrite, ...]]:
+    """Give the writes that make one state of another, also of rows that stay as they are.
+
+    Whoever replaces writes whole tables.
+    """
     found: dict[str, tuple[TableWrite, ...]] = {}
     for name, table in TABLES.items():
+        changes = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+        if replaces and any(key[0] == name for key in changes | touched):
+            rows = [{"id": key[1], **row} for key, row in after.items() if key[0] == name]
+            found[table] = (Overwrite(pa.Table.from_pylist(rows, schema=_SCHEMAS[name])),)
+            continue
         gone = [key[1] for key in before if key not in after and key[0] == name]
         put = {
             key[1]: row

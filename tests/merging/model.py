@@ -40,12 +40,28 @@ class Merging:
             row = self._row(key)
             if row is not None:
                 self.merged[key] = row
-        if self.terms.take == "ours":
-            while dropped := {each[1:3] for each in self._orphans() if self._is_theirs(each[1:3])}:
-                for key in dropped:
-                    self.merged.pop(key)
+        if self.terms.take is not None:
+            self._settle(self.ours if self.terms.take == "ours" else self.theirs)
         self.clashes |= set(self._orphans())
         return self.merged
+
+    def _settle(self, side: State) -> None:
+        """Let edges without an end, and the nodes that they lack, be as a side has them."""
+        settled: set[Key] = set()
+        while due := {key for each in self._orphans() for key in self._due(each, side)} - settled:
+            for key in due:
+                if key in side:
+                    self.merged[key] = side[key]
+                else:
+                    self.merged.pop(key, None)
+            settled |= due
+
+    def _due(self, orphan: Clash, side: State) -> Iterator[Key]:
+        edge, column = (KNOWS, orphan[2]), dict(ENDS)[str(orphan[3])]
+        node = self.merged[edge][column]
+        if side.get(edge, {}).get(column) != node:
+            yield edge
+        yield PERSON, str(node)
 
     def _row(self, key: Key) -> Row | None:
         base, ours, theirs = (each.get(key) for each in (self.base, self.ours, self.theirs))
@@ -54,7 +70,9 @@ class Merging:
         if ours == base:
             return theirs
         if ours is None or theirs is None:
-            return self._taken(("DeleteVsUpdate", *key, None), ours, theirs)
+            # As long as nobody chose, the row is gone.
+            left = self._taken(("DeleteVsUpdate", *key, None), ours, theirs)
+            return None if self.terms.take is None else left
         return self._cells(key, ours, theirs, base)
 
     def _cells(self, key: Key, ours: Row, theirs: Row, base: Row | None) -> Row:
@@ -79,14 +97,9 @@ class Merging:
 
     def _orphans(self) -> Iterator[Clash]:
         for type_name, row_id in self.merged:
-            if type_name != KNOWS or ("DeleteVsUpdate", KNOWS, row_id, None) in self.clashes:
-                continue
-            for name, end in ENDS:
+            for name, end in ENDS if type_name == KNOWS else ():
                 if (PERSON, str(self.merged[KNOWS, row_id][end])) not in self.merged:
                     yield "OrphanEdge", KNOWS, row_id, name
-
-    def _is_theirs(self, key: Key) -> bool:
-        return self.merged[key] != self.ours.get(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,25 +8,39 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from omnigraph.engine.merge import MergeHow
+from omnigraph.engine.merge import merge as run_merge
+from omnigraph.engine.topology import Topology
 from omnigraph.errors import HeadMovedError, OmniGraphError
 from omnigraph.graph import open as open_graph
+from omnigraph.pipeline.merge import bulk_of
 from omnigraph.storage import steps
+from omnigraph.storage.delta import Extent
 from tests.crashes import nursery
 from tests.crashes.workload import Cut
 
 MODULE = "tests.merging.nursery"
+# Merges even the fewest rows as if they were too many to be held in memory.
+IN_PARTS = replace(
+    bulk_of({"engine": "inline"}), most_held=Extent(-1, -1), bucket=Extent(4, 1 << 20)
+)
 _MOST_ATTEMPTS = 50
 
 Answer = dict[str, Any]  # {"outcome", "commit"}, or {"error": its code}
 
 
-def merge(root: str, source: str, into: str, cut: int | None = None) -> list[str]:
+def merge(
+    root: str, source: str, into: str, cut: int | None = None, in_parts: bool = False
+) -> list[str]:
     """Merge, and give the durable steps; the process dies at one of them if it is given."""
     steps.observer = observer = Cut(cut)
-    open_graph(root).merge(source, into)
+    graph = open_graph(root)
+    how = MergeHow(bulk=IN_PARTS if in_parts else None)
+    run_merge(graph.repository, Topology(1 << 20), source, into, how)
     steps.observer = None
     return observer.trace
 

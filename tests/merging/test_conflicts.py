@@ -10,6 +10,7 @@ from omnigraph.graph import Graph
 from tests.changes.town import content, do, rows
 from tests.merging.village import (
     OURS,
+    SCHEMA,
     THEIRS,
     brief,
     conflicts,
@@ -147,12 +148,35 @@ def test_two_sides_together_may_leave_a_node_too_few_edges(graph: Graph) -> None
     assert "0 Hosts leave the Club; there must be at least 1" in found["message"]
 
 
+STRICTER = SCHEMA.replace("  @range(age", '  @check(name, "^[A-Z]")\n  @range(age')
+
+
+@pytest.mark.parametrize(("into", "fitting"), [(OURS, "ours"), (THEIRS, "theirs")])
+def test_a_row_that_breaks_a_rule_of_the_other_schema_is_a_conflict(
+    graph: Graph, into: str, fitting: str
+) -> None:
+    graph.create_branch(THEIRS)
+    graph.apply_schema(STRICTER)
+    do(graph.on(THEIRS), update("cy", name="cyrus", age=7))
+    do(graph, update("bob", age=3))
+    source = THEIRS if into == OURS else OURS
+    other = "theirs" if fitting == "ours" else "ours"
+
+    for side in (None, other):
+        assert brief(conflicts(graph, source, into, resolutions=side)) == [
+            ("ValueConstraintViolation", "Person", "cy", "name")
+        ]
+    graph.merge(source, into, resolutions=fitting)
+    assert of(graph, "Person", "cy", into) == of(graph, "Person", "cy", OURS)
+
+
 def test_all_conflicts_are_told_together(graph: Graph) -> None:
     do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
     ours = [
         update("ada", age=1),
         remove("cy"),
-        person("dan", age=1, email="x@x"),
+        person("dan", age=1, email="d@x"),
+        person("eve", email="x@x"),
         weigh("ada", "bob", 5),
         edge("Joined", "bob", "chess"),
     ]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.changes import EntityChange
-from omnigraph.errors import BranchNotFoundError
+from omnigraph.engine.changes import Change
+from omnigraph.errors import BranchNotFoundError, TableNotFoundError
 from omnigraph.graph import Graph
 from omnigraph.storage.reading import metered
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
@@ -31,7 +31,7 @@ def lines(graph: Graph, old: str, new: str = OURS, **filters: list[str]) -> list
     return sorted(str(change) for change in graph.diff(old, new, **filters))
 
 
-def brief(changes: list[EntityChange]) -> list[tuple[str, str]]:
+def brief(changes: list[Change]) -> list[tuple[str, str]]:
     return sorted((str(change.op), change.id) for change in changes)
 
 
@@ -114,6 +114,14 @@ def test_a_diff_is_narrowed_by_type_by_kind_and_by_what_happened(graph: Graph) -
         "Person": {"insert": 1},
         "Knows": {"insert": 1},
     }
+
+
+def test_a_type_that_is_not_there_is_refused_with_the_nearest_name(graph: Graph) -> None:
+    with pytest.raises(TableNotFoundError, match="no type 'Persn'") as refused:
+        graph.diff(OURS, OURS, types=["Persn"])
+    assert refused.value.hint == "did you mean 'Person'?"
+    with pytest.raises(TableNotFoundError, match="no type 'knows'"):
+        graph.changes(types=["Person", "knows"])
 
 
 def test_what_was_changed_back_is_no_change(graph: Graph) -> None:

@@ -1,8 +1,11 @@
 """Blame, revert and tags: who did it, how it is undone, and what it is called."""
 
+from typing import Any
+
 import pytest
 
 from omnigraph.errors import (
+    BranchExistsError,
     BranchNameError,
     BranchNotFoundError,
     CommitNotFoundError,
@@ -192,6 +195,18 @@ def test_a_revert_can_be_settled_and_reverted(graph: Graph) -> None:
     assert content(graph) == last
 
 
+def test_what_was_undone_is_not_undone_again(graph: Graph) -> None:
+    each(graph, update("ada", age=31), update("bob", age=2))
+    undone = graph.snapshot().commit.parent or ""
+    graph.revert(undone)
+    before = head(graph)
+
+    again = graph.revert(undone)
+
+    assert (str(again.outcome), again.commit, again.conflicts) == ("already_up_to_date", None, ())
+    assert head(graph) == before
+
+
 def test_a_merge_is_undone_as_a_whole(graph: Graph) -> None:
     part(graph, [update("bob", age=2)], [update("ada", age=1), person("dan")])
     before = content(graph)
@@ -281,13 +296,38 @@ def test_a_tag_is_made_once_and_taken_away_once(graph: Graph) -> None:
         graph.snapshot("v1")
 
 
-def test_a_name_that_is_both_is_read_as_the_branch(graph: Graph) -> None:
-    first = graph.create_tag("draft")
-    part(graph, [], [update("ada", age=99)])
+def test_a_name_stands_for_a_branch_or_for_a_tag(graph: Graph) -> None:
+    graph.create_tag("v1")
+    graph.create_branch(THEIRS)
 
-    assert head(graph, THEIRS) != first
-    graph.delete_branch(THEIRS)
-    assert head(graph, THEIRS) == first
+    with pytest.raises(BranchExistsError, match="there is a tag 'v1' already"):
+        graph.create_branch("v1")
+    with pytest.raises(BranchExistsError, match="there is a tag 'v1' already"):
+        graph.rename_branch(THEIRS, "V1")
+    with pytest.raises(BranchExistsError, match="there is a tag 'v1' already"):
+        graph.ingest('{"type": "Person", "data": {"slug": "eve"}}', branch="v1", engine="inline")
+    for name in (THEIRS, "main"):
+        with pytest.raises(TagExistsError, match=f"there is a branch '{name}' already"):
+            graph.create_tag(name)
+    assert (graph.branches(), list(graph.tags())) == (["main", THEIRS], ["v1"])
+
+
+def test_a_branch_and_a_tag_of_one_name_made_at_the_same_moment_are_one_of_them(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = graph.repository.manifest
+    flip = manifest.flip
+
+    def late(*args: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        graph.create_branch("v1")
+        return flip(*args, **named)
+
+    monkeypatch.setattr(type(manifest), "flip", lambda _, *args, **named: late(*args, **named))
+
+    with pytest.raises(TagExistsError):
+        graph.create_tag("v1")
+    assert (graph.branches(), graph.tags()) == (["main", "v1"], {})
 
 
 def test_a_tag_needs_a_name_and_a_commit_that_is_there(graph: Graph) -> None:

@@ -22,6 +22,7 @@ BRANCHES = 40
 Content = dict[str, list[Row]]
 SHAPES = {
     "merged": [person("dan", age=4), update("ada", age=1), edge("Knows", "cy", "ada")],
+    "merged in parts": [person("dan", age=4), update("ada", age=1), edge("Knows", "cy", "ada")],
     "adopted": [edge("Likes", "ada", "bob")],
     "fast_forward": [],
 }
@@ -56,11 +57,13 @@ def test_a_merge_killed_at_any_step_is_done_or_not_done(
 ) -> None:
     template = village(place)
     theirs = [update("bob", age=2), update("ada", name="A"), edge("Knows", "bob", "ada")]
-    part(template, SHAPES[shape], [*theirs, remove("cy")] if shape != "merged" else theirs)
+    both = shape.startswith("merged")
+    part(template, SHAPES[shape], theirs if both else [*theirs, remove("cy")])
+    how = {"source": THEIRS, "into": OURS, "in_parts": shape == "merged in parts"}
     before = content(template)
     whole = place / "whole"
     shutil.copytree(template.uri, whole)
-    steps = nursery.answer("merge", root=str(whole), source=THEIRS, into=OURS)
+    steps = nursery.answer("merge", root=str(whole), **how)
     after, commits = checked(whole)
     assert after != before
 
@@ -68,7 +71,7 @@ def test_a_merge_killed_at_any_step_is_done_or_not_done(
     for cut in range(1, len(steps) + 1):
         root = place / f"cut{cut}"
         shutil.copytree(template.uri, root)
-        ended = nursery.do("merge", root=str(root), source=THEIRS, into=OURS, cut=cut)
+        ended = nursery.do("merge", root=str(root), cut=cut, **how)
         assert ended.was_killed
         found, log = checked(root)
         assert (found, len(log)) in [(before, len(commits) - 1), (after, len(commits))]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine.changes import EntityChange
+from omnigraph.engine.changes import Change
 from omnigraph.engine.columns import with_moments
 from omnigraph.graph import Graph
 from omnigraph.schema.catalog import Catalog, StoredType, field_name
@@ -106,7 +106,7 @@ def check(graph: Graph, old: str, new: str) -> None:
             assert count == sum(each.op == op for each in mine)
 
 
-def patched(before: Rows, changes: list[EntityChange]) -> list[dict[str, object]]:
+def patched(before: Rows, changes: list[Change]) -> list[dict[str, object]]:
     """Do what changes say, and give the rows by their ids."""
     rows = dict(before)
     for each in changes:
@@ -117,7 +117,7 @@ def patched(before: Rows, changes: list[EntityChange]) -> list[dict[str, object]
     return [rows[each] for each in sorted(rows)]
 
 
-def check_change(change: EntityChange, before: Rows, after: Rows) -> None:
+def check_change(change: Change, before: Rows, after: Rows) -> None:
     old, new = before.get(change.id), after.get(change.id)
     assert repr(change.before) == repr(old)
     assert repr(change.after) == repr(new)

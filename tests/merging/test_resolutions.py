@@ -1,6 +1,7 @@
 """Where both sides changed the same, somebody says whose version is taken, and it is recorded."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ from tests.merging.village import (
     update,
     weigh,
 )
+
+Content = set[tuple[str, str]]
+Look = Callable[[Graph], Content]
 
 
 def seen(graph: Graph, type_name: str, row_id: str) -> Row:
@@ -182,32 +186,135 @@ def test_with_ours_their_row_with_our_unique_value_stays_out_and_its_edges_too(
     assert rows(graph, "Likes") == []
 
 
-def test_a_row_brought_back_whose_edge_lost_its_end_is_still_a_conflict(graph: Graph) -> None:
+def test_with_theirs_an_edge_that_they_weighed_brings_back_the_end_that_we_removed(
+    graph: Graph,
+) -> None:
     part(graph, [remove("ada")], [weigh("ada", "bob", 9)])
 
-    assert brief(conflicts(graph, resolutions="theirs")) == [
-        ("OrphanEdge", "Knows", joined("ada", "bob"), "from")
-    ]
+    graph.merge(THEIRS, resolutions="theirs")
+
+    assert seen(graph, "Knows", joined("ada", "bob"))["weight"] == 9
+    assert seen(graph, "Person", "ada") == of(graph, "Person", "ada", THEIRS)
 
 
-BROKEN_TOGETHER = {
-    "they removed the end of our edge": ([edge("Knows", "bob", "cy")], [remove("cy")]),
-    "they gave our unique value away": ([person("dan", email="x")], [update("cy", email="x")]),
+def friends(graph: Graph) -> Content:
+    return {(str(row["src"]), str(row["dst"])) for row in rows(graph, "Knows")}
+
+
+def clubs(graph: Graph) -> Content:
+    return {(str(row["src"]), str(row["dst"])) for row in rows(graph, "Joined")}
+
+
+def hosts(graph: Graph) -> Content:
+    return {(str(row["src"]), str(row["dst"])) for row in rows(graph, "Hosts")}
+
+
+def owners(graph: Graph) -> Content:
+    found = {(str(row["id"]), str(row["email"])) for row in rows(graph, "Person")}
+    return {pair for pair in found if pair[1].startswith("x")}
+
+
+ADA_BOB = ("ada", "bob")
+# What each side does, what is looked at, and what is left of it with ours and with theirs.
+BROKEN_TOGETHER: dict[str, tuple[list[str], list[str], Look, Content, Content]] = {
+    "they removed the end of our edge": (
+        [edge("Knows", "bob", "cy")],
+        [remove("cy")],
+        friends,
+        {ADA_BOB, ("bob", "cy")},
+        {ADA_BOB},
+    ),
+    "we removed the end of their edge": (
+        [remove("cy")],
+        [edge("Knows", "bob", "cy")],
+        friends,
+        {ADA_BOB},
+        {ADA_BOB, ("bob", "cy")},
+    ),
+    "two rows got one unique value": (
+        [person("dan", email="x")],
+        [update("cy", email="x")],
+        owners,
+        {("dan", "x")},
+        {("cy", "x")},
+    ),
+    "a unique value was set beside another property": (
+        [update("cy", email="x")],
+        [update("cy", age=7), person("dan", email="x")],
+        owners,
+        {("cy", "x")},
+        {("dan", "x")},
+    ),
     "both joined one club too many": (
         [edge("Joined", "ada", "chess")],
         [edge("Joined", "ada", "choir")],
+        clubs,
+        {("ada", "chess")},
+        {("ada", "choir")},
+    ),
+    "both took one host away": (
+        [part_ways("chess", "ada", "Hosts")],
+        [part_ways("chess", "bob", "Hosts")],
+        hosts,
+        {("chess", "bob"), ("choir", "ada")},
+        {("chess", "ada"), ("choir", "ada")},
+    ),
+    "the only host of their club left with us": (
+        [remove("cy")],
+        ['insert Club { slug: "go" } insert Hosts { from: "go", to: "cy" }'],
+        hosts,
+        {("chess", "ada"), ("chess", "bob"), ("choir", "ada")},
+        {("chess", "ada"), ("chess", "bob"), ("choir", "ada"), ("go", "cy")},
     ),
 }
 
 
+@pytest.mark.parametrize("side", ["ours", "theirs"])
 @pytest.mark.parametrize("broken", BROKEN_TOGETHER)
-def test_what_of_ours_breaks_a_rule_with_theirs_is_never_removed_by_a_choice(
-    graph: Graph, broken: str
+def test_a_rule_that_is_broken_together_is_settled_as_the_chosen_side_has_it(
+    graph: Graph, broken: str, side: str
 ) -> None:
     do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
-    part(graph, *BROKEN_TOGETHER[broken])
+    ours, theirs, look, with_ours, with_theirs = BROKEN_TOGETHER[broken]
+    part(graph, ours, theirs)
+    assert conflicts(graph)
 
-    assert len(conflicts(graph, resolutions="theirs")) == 1
+    graph.merge(THEIRS, resolutions=side)
+
+    assert look(graph) == (with_ours if side == "ours" else with_theirs)
+
+
+def test_the_conflict_of_a_node_with_too_many_edges_is_chosen_by_the_node(graph: Graph) -> None:
+    do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
+    part(graph, [edge("Joined", "ada", "chess")], [edge("Joined", "ada", "choir")])
+    (found,) = conflicts(graph)
+    assert (found["table_key"], found["row_id"]) == ("edge:Joined", "ada")
+
+    chosen = Resolutions.chosen([{**found, "take": "theirs"}])
+    done = graph.merge(THEIRS, resolutions=chosen)
+
+    assert clubs(graph) == {("ada", "choir")}
+    assert done.commit is not None
+    assert (done.commit.message or "").endswith("resolved: Joined.ada theirs")
+
+
+def test_what_settles_a_rule_takes_no_other_change_away(graph: Graph) -> None:
+    do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
+    part(
+        graph,
+        [edge("Joined", "ada", "chess"), update("ada", age=1), update("cy", email="x")],
+        [
+            edge("Joined", "ada", "choir"),
+            update("ada", name="A"),
+            update("cy", age=7),
+            person("dan", email="x"),
+        ],
+    )
+
+    graph.merge(THEIRS, resolutions="ours")
+
+    assert (seen(graph, "Person", "ada")["age"], seen(graph, "Person", "ada")["name"]) == (1, "A")
+    assert (seen(graph, "Person", "cy")["email"], seen(graph, "Person", "cy")["age"]) == ("x", 7)
 
 
 def test_an_own_message_is_kept(graph: Graph) -> None:

@@ -188,12 +188,54 @@ def test_an_operation_that_is_begun_again_gets_the_run_that_it_has(graph: Graph)
     assert graph.begin_run(operation_hash="op").run_id != first.run_id
 
 
-def test_a_branch_with_a_live_run_cannot_be_deleted(graph: Graph) -> None:
+def test_an_operation_begun_by_two_at_the_same_moment_has_one_run(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[RunRecord] = []
+    objects = graph.repository.store.objects
+    names = objects.names
+
+    def meanwhile(folder: str) -> list[str]:
+        found = names(folder)
+        if "operations" in folder and not others:
+            monkeypatch.undo()
+            others.append(open_graph(graph.uri).begin_run(operation_hash="op"))
+        return found
+
+    monkeypatch.setattr(type(objects), "names", lambda _, folder: meanwhile(folder))
+    run = graph.begin_run(operation_hash="op")
+
+    assert [run] == others
+    assert graph.runs() == [run]
+    assert hidden(graph) == {run.run_branch}
+
+
+@pytest.mark.parametrize("step", ["run claimed", "branch flipped"])
+def test_a_begin_that_was_cut_off_is_brought_to_its_end_by_the_next_one(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    crash_at(monkeypatch, step)
+    with pytest.raises(Crash):
+        graph.begin_run(operation_hash="op")
+    assert graph.runs() == []
+
+    run = graph.begin_run(operation_hash="op")
+
+    assert (graph.runs(), hidden(graph)) == ([run], {run.run_branch})
+    assert graph.begin_run(operation_hash="op") == run
+    each(graph, update("ada", age=1), branch=run.run_branch)
+    graph.publish_run(run.run_id)
+    assert age(graph, "ada") == 1
+
+
+def test_a_branch_with_a_live_run_cannot_be_deleted_or_renamed(graph: Graph) -> None:
     graph.create_branch(THEIRS)
     run = graph.begin_run(THEIRS)
 
     with pytest.raises(InputError, match=run.run_id):
         graph.delete_branch(THEIRS)
+    with pytest.raises(InputError, match=run.run_id):
+        graph.rename_branch(THEIRS, "other")
     assert THEIRS in graph.branches()
 
     graph.abort_run(run.run_id)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.graph import Graph, init
-from omnigraph.versioning.writes import Upsert
+from omnigraph.versioning.writes import Delete, Upsert
 from tests.merging.village import OURS, THEIRS, conflicts
 from tests.sample import write
 
@@ -174,6 +174,21 @@ def test_a_conflict_shows_large_integers_times_and_blobs_as_they_are(tmp_path: P
         "blob": ("base64:AA==", "base64:AAA=", "file:///x"),
         "day": ("1970-01-01", "1970-01-02", "1969-12-31"),
     }
+
+
+def test_the_images_of_a_removed_row_hold_no_vector_and_no_blob(tmp_path: Path) -> None:
+    graph = init(tmp_path / "g", SCHEMA, durable=False)
+    put(graph, OURS, {"x": {"vec": [0.0, 1.0], "blob": b"base64:AA==", "i": 1}})
+    graph.create_branch(THEIRS)
+    put(graph, THEIRS, {"x": {"vec": [1.0, 1.0], "blob": b"base64:AAA=", "i": 2}})
+    write(graph, {"node:Thing": (Delete(pa.array(["x"])),)})
+
+    (found,) = conflicts(graph)
+
+    assert (found["base"]["i"], found["ours"], found["theirs"]["i"]) == (1, None, 2)
+    assert not {"vec", "blob"} & {*found["base"], *found["theirs"]}
+    graph.merge(THEIRS, resolutions="theirs")
+    assert list(graph.diff(OURS, THEIRS)) == []
 
 
 def test_a_change_of_a_time_is_shown_to_the_millisecond(tmp_path: Path) -> None:

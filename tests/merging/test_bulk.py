@@ -1,0 +1,190 @@
+"""Large merges are done by tasks, a part of the rows at a time; what comes of it is the same."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.engine.merge import Merge, MergeHow, merge, preview
+from omnigraph.engine.rowmerge import Contest
+from omnigraph.engine.threeway import Resolutions, Side
+from omnigraph.engine.topology import Topology
+from omnigraph.errors import InputError, MergeConflictsError
+from omnigraph.graph import Graph
+from omnigraph.pipeline.merge import bulk_of
+from omnigraph.versioning.writes import Upsert
+from tests.changes.town import do
+from tests.engine.worlds import World, random_world
+from tests.merging.nursery import IN_PARTS
+from tests.merging.test_patch import edit, other_worlds, types_of
+from tests.merging.village import THEIRS, edge, part, part_ways, person, remove, update, weigh
+from tests.sample import write
+
+VALUE = "ValueConstraintViolation"
+SIDES = [None, Side.OURS, Side.THEIRS]
+
+
+def outcome(graph: Graph, how: MergeHow) -> dict[str, Any]:
+    """Merge the draft into a branch of its own that stands where main does.
+
+    Gives all that is known of the merge, and what it left.
+    """
+    into = f"copy{len(graph.branches())}"
+    graph.create_branch(into)
+    foreseen = shown(preview(graph.repository, THEIRS, into, how))
+    if foreseen["merge_conflicts"]:
+        with pytest.raises(MergeConflictsError) as refused:
+            merge(graph.repository, Topology(1 << 20), THEIRS, into, how)
+        assert list(refused.value.conflicts) == foreseen["merge_conflicts"]
+    else:
+        done = merge(graph.repository, Topology(1 << 20), THEIRS, into, how)
+        assert shown(done) == foreseen
+    return {**foreseen, "left": everything(graph, into)}
+
+
+def shown(found: Merge) -> dict[str, Any]:
+    mine = ("commit", "target", "actor_id")
+    return {name: each for name, each in found.to_json().items() if name not in mine}
+
+
+def everything(graph: Graph, target: str) -> dict[str, list[str]]:
+    """Give all rows, each as a text that tells the last bit."""
+    snapshot = graph.snapshot(target)
+    found = {}
+    for key, state in snapshot.commit.tables.items():
+        rows = snapshot.table(key).scan().sort_by("id")
+        assert rows.num_rows == state.row_count
+        found[key] = [repr(row) for row in rows.to_pylist()]
+    return found
+
+
+def wandered(folder: Path, seed: int) -> Graph:
+    """Make a graph of a random schema whose two branches changed at random, and crossed."""
+    random = Random(seed)
+    world: World = random_world(random)
+    graph = world.graph(folder)
+    graph.create_branch(THEIRS)
+    others = list(other_worlds(graph, world, random))
+    for step in range(10):
+        branch, stored = random.choice(["main", THEIRS]), random.choice(types_of(world.catalog))
+        changed = edit(graph.snapshot(branch), random.choice(others), random, stored)
+        write(graph, {stored.identity: (changed,)}, branch)
+        if step == 5 and seed % 2:
+            cross(graph)
+    return graph
+
+
+def cross(graph: Graph) -> None:
+    """Merge both branches into each other as they are, so that they have two bases."""
+    heads = [graph.snapshot(branch).commit.id for branch in ("main", THEIRS)]
+    for branch, other in (("main", heads[1]), (THEIRS, heads[0])):
+        try:
+            graph.merge(other, branch, resolutions="ours")
+        except MergeConflictsError:
+            continue
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_merge_in_parts_gives_what_a_merge_in_memory_gives(seed: int, tmp_path: Path) -> None:
+    graph = wandered(tmp_path / "g", seed)
+
+    for side in SIDES:
+        for strict in (False, True):
+            how = MergeHow(resolutions=Resolutions(side), strict=strict)
+            assert outcome(graph, replace(how, bulk=IN_PARTS)) == outcome(graph, how)
+
+
+def quarrels(graph: Graph) -> None:
+    """Let two sides break every rule together, and change rows that go well together."""
+    do(graph, 'insert Club { slug: "choir" }', edge("Hosts", "choir", "ada"))
+    ours = [
+        person("dan", email="x@x"),
+        update("ada", age=1, name="one"),
+        edge("Joined", "ada", "chess"),
+        remove("cy"),
+        part_ways("chess", "ada", "Hosts"),
+    ]
+    theirs = [
+        person("eve", email="x@x"),
+        update("ada", age=2),
+        update("bob", name="B"),
+        weigh("ada", "bob", 9),
+        edge("Joined", "ada", "choir"),
+        edge("Likes", "bob", "cy"),
+        part_ways("chess", "bob", "Hosts"),
+    ]
+    part(graph, ours, theirs)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_rules_that_are_broken_together_are_told_and_settled_in_parts_as_well(
+    graph: Graph, side: Side | None
+) -> None:
+    quarrels(graph)
+    how = MergeHow(resolutions=Resolutions(side))
+
+    found = outcome(graph, replace(how, bulk=IN_PARTS))
+
+    assert found == outcome(graph, how)
+    kinds = {each["kind"] for each in found["merge_conflicts"]}
+    broken = {"DivergentUpdate", "OrphanEdge", "UniqueViolation", "CardinalityViolation"}
+    assert kinds == (broken if side is None else set())
+
+
+def test_a_row_that_breaks_a_rule_by_itself_is_told_in_parts_as_well(graph: Graph) -> None:
+    graph.create_branch(THEIRS)
+    do(graph, update("bob", age=1))
+    rows = graph.snapshot(THEIRS).table("node:Person").scan().to_pylist()
+    broken = [{**row, "age": 999} for row in rows if row["id"] == "ada"]
+    schema = graph.snapshot().table("node:Person").schema
+    upsert = Upsert(pa.Table.from_pylist(broken, schema=schema))
+    write(graph, {"node:Person": (upsert,)}, THEIRS)
+
+    for side, kinds in ((None, [VALUE]), (Side.THEIRS, [VALUE]), (Side.OURS, [])):
+        how = MergeHow(resolutions=Resolutions(side))
+        found = outcome(graph, replace(how, bulk=IN_PARTS))
+        assert found == outcome(graph, how)
+        assert [each["kind"] for each in found["merge_conflicts"]] == kinds
+
+
+def test_a_preview_in_parts_writes_nothing(graph: Graph) -> None:
+    quarrels(graph)
+    files = sorted(Path(graph.uri).rglob("*"))
+
+    preview(graph.repository, THEIRS, "main", MergeHow(bulk=IN_PARTS))
+
+    assert sorted(Path(graph.uri).rglob("*")) == files
+
+
+def test_a_few_changes_in_a_large_old_table_are_merged_in_memory(graph: Graph) -> None:
+    lines = "\n".join(
+        f'{{"type": "Person", "data": {{"slug": "p{number}", "age": 1}}}}'
+        for number in range(60_000)
+    )
+    graph.load(lines, engine="inline")
+    graph.load(lines, mode="merge", engine="inline")
+    part(graph, [update("p1", age=2)], [update("p2", age=3)])
+    here, there = graph.snapshot(), graph.snapshot(THEIRS)
+    base = graph.repository.pinned(graph.merge_base("main", THEIRS))
+    tables = [each.table("node:Person") for each in (base, here, there)]
+    bulk = bulk_of({"engine": "inline"})
+
+    few = Contest(here.catalog.nodes["Person"], (tables[0],), tables[1], tables[2])
+    many = replace(few, bases=(graph.snapshot(first(graph)).table("node:Person"),))
+
+    assert not bulk.takes(few)
+    assert bulk.takes(many)
+
+
+def first(graph: Graph) -> str:
+    return [commit.id for commit in graph.log()][-2]
+
+
+def test_an_engine_that_does_not_exist_is_refused(graph: Graph) -> None:
+    part(graph, [], [update("ada", age=1)])
+
+    with pytest.raises(InputError, match="no engine 'cluster'"):
+        graph.merge(THEIRS, engine="cluster")
