@@ -23,6 +23,8 @@ TABLE_LEVELS = (
     Level(131_072, 64 * _MIB, 64),
 )
 MANIFEST_LEVELS = (Level(1_024, 8 * _MIB, 16), Level(65_536, 64 * _MIB, 16))
+# What `optimize` makes of the ledger: as few fragments as can be.
+WHOLE_LEVELS = (Level(1 << 20, 1 << 30, 1),)
 MOST_DELETED = 0.2
 
 

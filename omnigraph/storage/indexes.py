@@ -1,9 +1,10 @@
 """Indexes: which a table has, and how new fragments get into them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import lance
 from lance.dataset import Index
@@ -20,6 +21,14 @@ JOINED_SEGMENT_ROWS = 4_096
 # Fragments and rows that a BTREE leaves to be read one by one.
 MOST_UNCOVERED = 4
 MOST_UNCOVERED_ROWS = 1_024
+# Segments below so many rows are joined by `optimize`.
+WHOLE_SEGMENT_ROWS = 1_000_000
+# Below so many rows all vectors are compared, which is exact; from there on they are indexed.
+LEAST_VECTORS = 100_000
+# An index of vectors is extended when more than this part of all rows is not in it.
+MOST_VECTORS_UNCOVERED = 0.05
+VECTORS_PER_PARTITION = 1_024
+_MOST_PARTITIONS = 4_096
 
 # What a search finds depends on these, so they are never left to Lance's defaults.
 TOKENIZER: dict[str, Any] = {
@@ -34,15 +43,21 @@ TOKENIZER: dict[str, Any] = {
 }
 
 
-_Key: TypeAlias = tuple[str, str, str]  # name, column and kind of an index
 _Covering: TypeAlias = tuple[IndexSegmentDescription, set[int]]
 
 
 class IndexKind(StrEnum):
-    """The kinds of index that follow from the schema and are kept up with every write."""
+    """The kinds of index that follow from the schema.
+
+    Those of scalars and texts are kept up with every write, those of vectors by `optimize`.
+    """
 
     BTREE = "BTREE"
     TEXT = "INVERTED"
+    VECTOR = "IVF_FLAT"
+
+
+_WRITTEN = (IndexKind.BTREE, IndexKind.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +88,22 @@ def indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
     return tuple(specs)
 
 
+def vector_indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
+    """Give the indexes of vectors that a type's table gets once it has many rows."""
+    listed = {name for columns in stored.indexes for name in columns}
+    return tuple(
+        IndexSpec(each.name, IndexKind.VECTOR)
+        for each in stored.properties.values()
+        if isinstance(each.type, VectorType) and (each.embed is not None or each.name in listed)
+    )
+
+
 def create_index(dataset: lance.LanceDataset, spec: IndexSpec) -> None:
     """Make an index of all rows; on an empty table this is what pins the tokenizer."""
-    options = TOKENIZER if spec.kind is IndexKind.TEXT else {}
-    dataset.create_scalar_index(spec.column, spec.kind.value, name=spec.name, **options)
+    if spec.kind is IndexKind.TEXT:
+        dataset.create_scalar_index(spec.column, "INVERTED", name=spec.name, **TOKENIZER)
+    else:
+        dataset.create_scalar_index(spec.column, "BTREE", name=spec.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +112,21 @@ class DueSegment:
 
     name: str
     column: str
-    kind: str
+    kind: IndexKind
     fragments: tuple[int, ...]
+    partitions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An index that a version has: its name and its segments, each with what it covers."""
+
+    name: str
+    segments: list[_Covering]
+
+    @property
+    def covered(self) -> set[int]:
+        return {each for _, covered in self.segments for each in covered}
 
 
 def segments_for_new(
@@ -109,31 +149,93 @@ def due_segments(
     one; the smallest of a BTREE always are. A declared index that the table does not have yet is
     begun.
     """
-    rows = {each.fragment_id: each.physical_rows for each in dataset.get_fragments()}
+    rows = _rows(dataset)
     due: list[DueSegment] = []
     replaced: list[Index] = []
-    found = _segments(dataset, set(rows))
-    for spec in declared:
-        found.setdefault((spec.name, spec.column, spec.kind.value), [])
-    for (name, column, kind), segments in found.items():
-        uncovered = set(rows) - {each for _, covered in segments for each in covered}
-        few = kind == IndexKind.BTREE and _few([rows[each] for each in uncovered])
-        if not uncovered or few:
+    for spec, found in _wanted(dataset, set(rows), declared).items():
+        if spec.kind not in _WRITTEN:
             continue
-        joined = _joined_rows(kind, len(segments))
-        for segment, covered in segments:
-            if sum(rows[each] for each in covered) < joined:
-                uncovered |= covered
-                replaced.append(_removal(name, segment))
-        due.append(DueSegment(name, column, kind, tuple(sorted(uncovered))))
+        uncovered = set(rows) - found.covered
+        few = spec.kind is IndexKind.BTREE and _few([rows[each] for each in uncovered])
+        if uncovered and not few:
+            least = _joined_rows(spec.kind, len(found.segments))
+            fragments, joined = _with_small(found, uncovered, rows, least)
+            replaced += joined
+            due.append(DueSegment(found.name, spec.column, spec.kind, fragments))
     return due, replaced
 
 
-def _joined_rows(kind: str, segments: int) -> int:
+def whole_segments(
+    dataset: lance.LanceDataset, declared: Iterable[IndexSpec]
+) -> tuple[list[DueSegment], list[Index]]:
+    """Give the segments with which every index covers all rows in few segments.
+
+    With them come the segments that they replace. An index of vectors is begun and extended
+    when that is worth it.
+    """
+    rows = _rows(dataset)
+    due: list[DueSegment] = []
+    replaced: list[Index] = []
+    for spec, found in _wanted(dataset, set(rows), declared).items():
+        uncovered = set(rows) - found.covered
+        if spec.kind is IndexKind.VECTOR:
+            part, joined = _due_vectors(dataset, spec, found, rows)
+            due += part
+            replaced += joined
+            continue
+        fragments, joined = _with_small(found, uncovered, rows, WHOLE_SEGMENT_ROWS)
+        if uncovered or len(joined) > 1:
+            replaced += joined
+            due.append(DueSegment(found.name, spec.column, spec.kind, fragments))
+    return due, replaced
+
+
+def _due_vectors(
+    dataset: lance.LanceDataset, spec: IndexSpec, found: _Found, rows: Mapping[int, int]
+) -> tuple[list[DueSegment], list[Index]]:
+    """Give the segment that an index of vectors needs.
+
+    It has all that is not covered, and the segments that are no larger than that.
+    """
+    uncovered = set(rows) - found.covered
+    waiting = sum(rows[each] for each in uncovered)
+    if waiting <= MOST_VECTORS_UNCOVERED * sum(rows.values()):
+        return [], []
+    fragments, joined = _with_small(found, uncovered, rows, max(waiting, LEAST_VECTORS))
+    vectors = count_vectors(dataset, spec.column, fragments)
+    if vectors < LEAST_VECTORS:
+        return [], []
+    partitions = min(max(vectors // VECTORS_PER_PARTITION, 1), _MOST_PARTITIONS)
+    return [DueSegment(found.name, spec.column, spec.kind, fragments, partitions)], joined
+
+
+def count_vectors(dataset: lance.LanceDataset, column: str, fragments: Iterable[int]) -> int:
+    """Give how many rows of some fragments have a value in a column."""
+    chosen = set(fragments)
+    if not chosen:
+        return 0
+    every = [each for each in dataset.get_fragments() if each.fragment_id in chosen]
+    condition = f"`{column}` IS NOT NULL"
+    return int(dataset.scanner(columns=[], filter=condition, fragments=every).count_rows())
+
+
+def _with_small(
+    found: _Found, uncovered: set[int], rows: Mapping[int, int], least: int
+) -> tuple[tuple[int, ...], list[Index]]:
+    """Give fragments together with those of segments below so many rows, and these segments."""
+    fragments, joined = set(uncovered), []
+    for segment, covered in found.segments:
+        if sum(rows[each] for each in covered) < least:
+            fragments |= covered
+            joined.append(_removal(found.name, segment))
+    return tuple(sorted(fragments)), joined
+
+
+def _joined_rows(kind: IndexKind, segments: int) -> int:
     """Give the number of rows below which segments are built again as one."""
     if segments > MOST_SEGMENTS:
         return SMALL_SEGMENT_ROWS
-    return JOINED_SEGMENT_ROWS if kind == IndexKind.BTREE else 0
+    return JOINED_SEGMENT_ROWS if kind is IndexKind.BTREE else 0
 
 
 def _few(rows: list[int]) -> bool:
@@ -146,9 +248,15 @@ def _few(rows: list[int]) -> bool:
 
 def covers(dataset: lance.LanceDataset, spec: IndexSpec) -> bool:
     """Tell whether a table has an index, and all its rows are in it."""
-    living = {each.fragment_id for each in dataset.get_fragments()}
-    segments = _segments(dataset, living).get((spec.name, spec.column, spec.kind.value))
-    return segments is not None and living == {each for _, had in segments for each in had}
+    living = set(_rows(dataset))
+    found = _indexes(dataset, living).get(spec)
+    return found is not None and living == found.covered
+
+
+def covered_fragments(dataset: lance.LanceDataset, spec: IndexSpec) -> set[int] | None:
+    """Give the fragments that an index covers; None when there is no such index."""
+    found = _indexes(dataset, set(_rows(dataset))).get(spec)
+    return None if found is None else found.covered
 
 
 def segment_folders(dataset: lance.LanceDataset) -> set[str]:
@@ -157,32 +265,61 @@ def segment_folders(dataset: lance.LanceDataset) -> set[str]:
     return {f"_indices/{segment.uuid}" for index in described for segment in index.segments}
 
 
-def _segments(dataset: lance.LanceDataset, living: set[int]) -> dict[_Key, list[_Covering]]:
-    """Give the segments of every index that writes keep up, with the fragments they cover."""
-    found: dict[_Key, list[_Covering]] = {}
+def _rows(dataset: lance.LanceDataset) -> dict[int, int]:
+    return {each.fragment_id: each.physical_rows for each in dataset.get_fragments()}
+
+
+def _wanted(
+    dataset: lance.LanceDataset, living: set[int], declared: Iterable[IndexSpec]
+) -> dict[IndexSpec, _Found]:
+    """Give the indexes that a version has, and without segments those that it should have."""
+    found = _indexes(dataset, living)
+    names = {each.name for each in found.values()}
+    for spec in declared:
+        # A column that was renamed took the name of its index with it.
+        free = spec.name if spec.name not in names else f"{spec.name}_{uuid4().hex[:8]}"
+        found.setdefault(spec, _Found(free, []))
+    return found
+
+
+def _indexes(dataset: lance.LanceDataset, living: set[int]) -> dict[IndexSpec, _Found]:
+    """Give the indexes of a version, by column and kind: a column may have had another name."""
+    found: dict[IndexSpec, _Found] = {}
     for index in dataset.describe_indices():
         kind = index.index_type.upper()
         if kind in tuple(IndexKind):
-            found[index.name, index.field_names[0], kind] = [
+            segments = [
                 (segment, {each for each in segment.fragment_ids if each in living})
                 for segment in index.segments
             ]
+            spec = IndexSpec(index.field_names[0], IndexKind(kind))
+            found[spec] = _Found(index.name, segments)
     return found
 
 
 def build_segment(dataset: lance.LanceDataset, due: DueSegment) -> Index:
     """Build a segment, which no version of the table has yet; the handle is changed."""
-    is_text = due.kind == IndexKind.TEXT
     segment = dataset.create_index_uncommitted(
         due.column,
-        due.kind,
+        due.kind.value,
         name=due.name,
         fragment_ids=list(due.fragments),
         replace=True,
-        **(TOKENIZER if is_text else {}),
+        **_options(due),
     )
     # Without this step Lance commits a text segment that no query can open.
+    is_text = due.kind is IndexKind.TEXT
     return dataset.merge_existing_index_segments([segment]) if is_text else segment
+
+
+def _options(due: DueSegment) -> dict[str, Any]:
+    match due.kind:
+        case IndexKind.TEXT:
+            return TOKENIZER
+        case IndexKind.VECTOR:
+            return {"metric": "cosine", "num_partitions": due.partitions}
+        case IndexKind.BTREE:
+            return {}
 
 
 def _removal(name: str, segment: IndexSegmentDescription) -> Index:

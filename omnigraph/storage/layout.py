@@ -9,8 +9,16 @@ ASIDE = "_aside"
 EMBEDDINGS = "_embeddings"
 TOPOLOGY = "_topology"
 RUNS = "_runs"
+OPERATIONS = "_operations"
+SCHEMAS = "_schemas"
+
+# Versions from here on do not move a table forward.
+DETACHED = 1 << 63
+# Lance names the manifests of the others by what is missing to this one.
+NEWEST_VERSION = 2**64 - 1
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
+TABLES = tuple(_FOLDERS.values())
 
 
 def table_path(identity: str, attempt: int = 1) -> str:
@@ -22,4 +30,11 @@ def table_path(identity: str, attempt: int = 1) -> str:
 
 def schema_path(digest: str) -> str:
     """Give the object that holds one accepted schema, source and IR."""
-    return f"_schemas/{digest}.json"
+    return f"{SCHEMAS}/{digest}.json"
+
+
+def manifest_name(version: int) -> str:
+    """Give the name of the manifest of a version, in the folder of all versions of a table."""
+    if version & DETACHED:
+        return f"d{version}.manifest"
+    return f"{NEWEST_VERSION - version:020d}.manifest"

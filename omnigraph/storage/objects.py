@@ -1,7 +1,7 @@
 """Objects: small whole files below a root, created only where nothing is yet."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _READ_AHEAD = 8 << 20
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file below the root: its path, its bytes, and when it was written, in microseconds."""
+
+    path: str
+    size: int
+    modified: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,35 @@ class Objects:
         with reported(f"cannot list {folder}"):
             listed = obstore.list(self.store, f"{folder}/").collect()
         return sorted(each["path"].removeprefix(f"{folder}/") for each in listed)
+
+    def listing(self, folder: str = "") -> list[Stored]:
+        """Give all files below a folder, or below the root."""
+        prefix = f"{folder}/" if folder else None
+        with reported(f"cannot list {folder or 'the files of the graph'}"):
+            listed = obstore.list(self.store, prefix, chunk_size=_PAGE).collect()
+        return [
+            Stored(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6))
+            for each in listed
+        ]
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        """Remove objects, those that are there, many at a time."""
+        rest = list(paths)
+        with reported("cannot delete files"):
+            for first in range(0, len(rest), _PAGE):
+                with suppress(NotFoundError, FileNotFoundError):
+                    obstore.delete(self.store, rest[first : first + _PAGE])
+
+    def drop_empty(self, folders: Iterable[str]) -> None:
+        """Remove those of some folders of a local disk in which no file is left."""
+        if not isinstance(self.store, LocalStore):
+            return
+        root = Path(self.store.prefix or "/")
+        for folder in folders:
+            inside = sorted((root / folder).rglob("*"), reverse=True)
+            for each in (*inside, root / folder):
+                with suppress(OSError):  # it is no folder, or holds something
+                    each.rmdir()
 
     def copy(self, source: str, target: str) -> None:
         """Write an object with the content of another."""

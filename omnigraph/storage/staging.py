@@ -10,8 +10,17 @@ from lance import LanceOperation
 from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.failures import reported
-from omnigraph.storage.indexes import DueSegment, build_segment, due_segments
+from omnigraph.storage.indexes import (
+    DueSegment,
+    IndexKind,
+    IndexSpec,
+    build_segment,
+    covered_fragments,
+    due_segments,
+    whole_segments,
+)
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import Rows, Table, Tables
 
@@ -22,17 +31,21 @@ __all__ = [  # Segment is here for those who may not import lance
     "Segment",
     "Share",
     "built",
+    "built_if_possible",
     "count_rows",
+    "covered_by",
     "fragment_numbers",
     "indexing",
     "of_pieces",
     "place_of",
     "shares",
+    "whole_indexing",
     "with_pieces",
     "with_segments",
     "write_pieces",
 ]
 
+_ALIKE = "KMeans"
 _SCAN_ROWS = 65_536
 _SCAN_BYTES = 32 << 20
 
@@ -156,19 +169,31 @@ def count_rows(table: Table, fragments: frozenset[int]) -> int:
     return sum(each.count_rows() for each in every if each.fragment_id in fragments)
 
 
+def covered_by(table: Table, spec: IndexSpec) -> frozenset[int] | None:
+    """Give the numbers of the fragments that are in an index; None when there is no such index."""
+    with reported(f"cannot read {table.path}"):
+        found = covered_fragments(table.dataset, spec)
+    return None if found is None else frozenset(found)
+
+
 def fragment_numbers(table: Table) -> frozenset[int]:
     """Give the numbers of the fragments that a version is made of."""
     return frozenset(each.fragment_id for each in table.dataset.get_fragments())
 
 
-def indexing(table: Table, most_rows: int) -> Indexing:
+def indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -> Indexing:
     """Fold a table and plan its indexes, each segment over about so many rows."""
     folded = table._folded()
     with reported(f"cannot index {table.path}"):
-        due, replaced = due_segments(folded.dataset)
-    rows = {each.fragment_id: each.physical_rows for each in folded.dataset.get_fragments()}
-    parts = [part for each in due for part in _parts(each, rows, most_rows)]
-    return Indexing(folded, tuple(parts), tuple(replaced))
+        due, replaced = due_segments(folded.dataset, declared)
+    return _cut(Indexing(folded, tuple(due), tuple(replaced)), most_rows)
+
+
+def whole_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec]) -> Indexing:
+    """Plan indexes that cover the whole table, each segment over about so many rows."""
+    with reported(f"cannot index {table.path}"):
+        due, replaced = whole_segments(table.dataset, declared)
+    return _cut(Indexing(table, tuple(due), tuple(replaced)), most_rows)
 
 
 def built(place: Place, due: DueSegment) -> Segment:
@@ -177,16 +202,40 @@ def built(place: Place, due: DueSegment) -> Segment:
         return build_segment(place.open()._tables.private(place.open()), due)
 
 
+def built_if_possible(place: Place, due: DueSegment) -> Segment | None:
+    """Build one index segment; None for vectors that are too much alike to be told apart."""
+    try:
+        return built(place, due)
+    except StorageError as failed:
+        if due.kind is IndexKind.VECTOR and _ALIKE in failed.message:
+            return None
+        raise
+
+
 def with_segments(planned: Indexing, added: Sequence[Segment]) -> Table:
-    """Give the table with the segments that were built for it."""
+    """Give the table with the segments that were built for it.
+
+    Of an index for which none was built, nothing is replaced.
+    """
     if not added:
         return planned.table
+    names = {each.name for each in added}
+    replaced = [each for each in planned.replaced if each.name in names]
     with reported(f"cannot index {planned.table.path}"):
-        change = LanceOperation.CreateIndex(list(added), list(planned.replaced))
-        return planned.table._detached(change)
+        return planned.table._detached(LanceOperation.CreateIndex(list(added), replaced))
+
+
+def _cut(planned: Indexing, most_rows: int) -> Indexing:
+    """Cut the segments of scalars and texts; one of vectors finds more when it is whole."""
+    rows = {each.fragment_id: each.physical_rows for each in planned.table.dataset.get_fragments()}
+    parts = (_parts(each, rows, most_rows) for each in planned.due)
+    return replace(planned, due=tuple(part for each in parts for part in each))
 
 
 def _parts(due: DueSegment, rows: Mapping[int, int], most_rows: int) -> Iterator[DueSegment]:
+    if due.partitions:
+        yield due
+        return
     taken: list[int] = []
     for fragment in due.fragments:
         taken.append(fragment)

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -38,9 +39,7 @@ _METADATA_CACHE_BYTES = 8 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
-_DETACHED = 1 << 63
 _HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
-_NEWEST = 2**64 - 1
 
 
 class Table:
@@ -76,6 +75,15 @@ class Table:
         """The keys that `set_keys` wrote, as of this version."""
         found: dict[str, str] = self.dataset.metadata
         return found
+
+    @cached_property
+    def numbers(self) -> Mapping[str, tuple[int, str]]:
+        """The number under which files hold each column, whatever its name, with its type."""
+        numbered = self.dataset.lance_schema.fields()
+        kinds = map(str, self.schema.types)
+        return {
+            field.name(): (field.id(), kind) for field, kind in zip(numbered, kinds, strict=True)
+        }
 
     @cached_property
     def takes_conditions(self) -> bool:
@@ -146,10 +154,20 @@ class Table:
                 LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
             )
 
-    def settled(self) -> "Table":
-        """Give the same rows in few fragments, every one of them indexed, and keep the handle."""
+    def settled(self, declared: Iterable[IndexSpec] = ()) -> "Table":
+        """Give the same rows in few fragments, every one of them indexed, and keep the handle.
+
+        A declared index that the table does not have is begun.
+        """
+        return self._folded().with_indexes(declared)
+
+    def with_indexes(self, declared: Iterable[IndexSpec]) -> "Table":
+        """Give the table with its indexes extended to new rows, and those begun that it lacks.
+
+        An empty table gets none: the first rows begin it. Few rows need no BTREE.
+        """
         with reported(f"cannot index {self.path}"):
-            last = self._folded()._indexed()
+            last = self._indexed(declared)
         return last if last._kept else self._tables.remember(self.path, last.dataset)
 
     def files(self) -> set[str]:
@@ -157,12 +175,13 @@ class Table:
         return {f"{self.path}/{each}" for each in _files(self.dataset)}
 
     def _folded(self) -> "Table":
-        operation = fold_operation(self, TABLE_LEVELS)
-        return self if operation is None else self._detached(operation)
+        with reported(f"cannot fold {self.path}"):
+            operation = fold_operation(self, TABLE_LEVELS)
+            return self if operation is None else self._detached(operation)
 
-    def _indexed(self) -> "Table":
+    def _indexed(self, declared: Iterable[IndexSpec]) -> "Table":
         own = self._tables.private(self) if self._kept else self.dataset
-        added, replaced = segments_for_new(own)
+        added, replaced = segments_for_new(own, declared)
         if not added:
             return self
         return self._detached(LanceOperation.CreateIndex(added, replaced))
@@ -227,6 +246,11 @@ class Tables:
         with reported(f"cannot open {path} at version {version}"):
             return self.remember(path, self._opened(path, version))
 
+    def files_of(self, path: str, version: int) -> set[str]:
+        """Give the files and folders, relative to a table, that a version is made of."""
+        with reported(f"cannot open {path} at version {version}"):
+            return _files(self._opened(path, version))
+
     def private(self, table: Table) -> LanceDataset:
         """Open a version once more, for a call that changes the handle it is made on.
 
@@ -261,7 +285,7 @@ class Tables:
         try:
             with reported(f"cannot create {path}"):
                 lance.write_dataset(rows, self.store.uri(aside), storage_options=self.options)
-            first = f"_versions/{_manifest_name(1)}"
+            first = f"_versions/{layout.manifest_name(1)}"
             hint = "_versions/latest_version_hint.json"
             names = [each for each in objects.names(aside) if each not in (first, hint)]
             for name in names:
@@ -367,6 +391,15 @@ class Tables:
         if self.durable and self.store.is_local:
             self.sync(table.files())
 
+    def forget_old(self, table: Table, age: timedelta) -> int:
+        """Remove old versions of a table that moves forward, and give the bytes that are freed.
+
+        Never for a table of rows: Lance does not know which of its versions are needed.
+        """
+        with reported(f"cannot clean up {table.path}"):
+            done = self.private(table).cleanup_old_versions(older_than=age)
+        return int(done.bytes_removed)
+
     def clear_blank(self, path: str) -> None:
         """Remove the newest versions of a table that a loss of power left without content.
 
@@ -389,11 +422,17 @@ class Tables:
                 self._handles.popitem(last=False)
         return table
 
+    def drop(self, path: str, versions: Iterable[int]) -> None:
+        """Forget the handles of versions that are gone."""
+        with self._lock:
+            for version in versions:
+                self._handles.pop((path, version), None)
+
     def _kept_of(self, path: str) -> Table | None:
         """Give any kept version of a table that moves forward."""
         with self._lock:
             kept = (table for (where, _), table in self._handles.items() if where == path)
-            return next((table for table in kept if not table.version & _DETACHED), None)
+            return next((table for table in kept if not table.version & layout.DETACHED), None)
 
     def _opened(self, path: str, version: int | None) -> LanceDataset:
         return lance.dataset(
@@ -434,10 +473,10 @@ class Tables:
                 version = int(json.loads(hint.read())["version"])
         except (OSError, ValueError, KeyError, TypeError):
             return _listed_version(Path(folder))
-        while os.path.exists(f"{folder}/{_manifest_name(version + 1)}"):  # noqa: PTH110
+        while os.path.exists(f"{folder}/{layout.manifest_name(version + 1)}"):  # noqa: PTH110
             version += 1
         try:
-            is_whole = os.stat(f"{folder}/{_manifest_name(version)}").st_size > 0  # noqa: PTH116
+            is_whole = os.stat(f"{folder}/{layout.manifest_name(version)}").st_size > 0  # noqa: PTH116
         except FileNotFoundError:
             is_whole = False
         return version if is_whole else _listed_version(Path(folder))
@@ -447,7 +486,7 @@ def _listed_version(folder: Path) -> int | None:
     """Give the newest version that has content, from a listing."""
     whole = (each for each in _newest_first(folder) if not _is_blank(each))
     found = next(whole, None)
-    return None if found is None else _NEWEST - int(found.stem)
+    return None if found is None else layout.NEWEST_VERSION - int(found.stem)
 
 
 def _newest_first(folder: Path) -> list[Path]:
@@ -467,15 +506,9 @@ def _data_files(fragments: Iterable[FragmentMetadata]) -> list[str]:
     return [f"data/{file.path}" for fragment in fragments for file in fragment.files]
 
 
-def _manifest_name(version: int) -> str:
-    if version & _DETACHED:
-        return f"d{version}.manifest"
-    return f"{_NEWEST - version:020d}.manifest"
-
-
 def _files(dataset: LanceDataset) -> set[str]:
     """Give everything that a version is made of, relative to its table."""
-    found = {f"_versions/{_manifest_name(dataset.version)}"}
+    found = {f"_versions/{layout.manifest_name(dataset.version)}"}
     for fragment in dataset.get_fragments():
         found |= {f"data/{each.path}" for each in fragment.metadata.files}
         deletions = fragment.deletion_file()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from omnigraph.errors import (
     BranchNameError,
     BranchNotFoundError,
+    CommitCleanedError,
     HeadMovedError,
     OutcomeUnknownError,
     StorageError,
@@ -13,7 +14,7 @@ from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import MAIN, fold, is_system, new_branch_name, normalized
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
 from omnigraph.versioning.publish import RETRY_BUDGET, sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
@@ -74,7 +75,8 @@ def _delete(repository: Repository, name: str) -> None:
         head = repository.manifest.head(name, ledger)
         here = repository.manifest.standing_at(head.commit, ledger)
         if all(other.name == head.name for other in here):
-            repository.tables.sync_table(repository.manifest.retire(ledger, head))
+            retired = repository.manifest.retire(ledger, head, repository.clock.time())
+            repository.tables.sync_table(retired)
             reached("branch retired")
         return {head.name: None}
 
@@ -84,10 +86,19 @@ def _delete(repository: Repository, name: str) -> None:
 def _create(repository: Repository, name: str, source: str) -> Head:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         repository.manifest.refuse_twin(name, ledger)
-        return {name: _start(repository, name, source, ledger)}
+        head = _start(repository, name, source, ledger)
+        repository.refuse_cleaned(head.commit, ledger)
+        # A tag also takes the key of the branch of its name, which it must not meet later.
+        return {name: head, name.removeprefix(TAG): None} if name.startswith(TAG) else {name: head}
 
     made = _flip(repository, updates)[name]
     assert made is not None
+    try:
+        # A cleanup either sees the new head, or is seen here.
+        repository.refuse_cleaned(made.commit, repository.manifest.newest())
+    except CommitCleanedError:
+        _delete(repository, name)
+        raise
     return made
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from omnigraph.errors import Json
+from omnigraph.html import html_facts
 
 
 class CommitKind(StrEnum):
@@ -27,7 +29,7 @@ class TableState:
     branch: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Commit:
     """One point of a graph's history.
 
@@ -49,6 +51,24 @@ class Commit:
     message: str | None = None
     affected: tuple[int, int] | None = None
     request: str | None = None
+
+    def __repr__(self) -> str:
+        about = f"{self.id!r}, branch={self.branch!r}, version={self.version}, kind='{self.kind}'"
+        said = "" if self.message is None else f", message={self.message!r}"
+        return f"Commit({about}{said})"
+
+    def _repr_html_(self) -> str:
+        when = datetime.fromtimestamp(self.created_at / 1_000_000, UTC)
+        facts = [
+            ("branch", self.branch),
+            ("version", self.version),
+            ("kind", self.kind),
+            ("created", when.isoformat(sep=" ", timespec="seconds")),
+            ("parents", ", ".join(self.parents) or None),
+            ("actor", self.actor),
+            ("message", self.message),
+        ]
+        return html_facts(f"Commit {self.id}", facts)
 
     @property
     def parent(self) -> str | None:

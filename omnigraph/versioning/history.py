@@ -1,11 +1,12 @@
 """History: walks the graph of commits; the cost grows with the distance, not with the history."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from omnigraph.errors import CommitNotFoundError
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -33,7 +34,8 @@ def log(
 def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
     """Give the commits of a branch after one of them, oldest first; without one, after the first.
 
-    Raises CommitNotFoundError when the branch never stood at the commit.
+    Those that changed no content are left out. Raises CommitNotFoundError when the branch never
+    stood at the commit.
     """
     later: list[Commit] = []
     for commit in log(repository, branch):
@@ -44,7 +46,7 @@ def since(repository: Repository, branch: str, commit_id: str | None) -> Iterato
         if commit_id is not None:
             raise CommitNotFoundError(f"'{branch}' never stood at {commit_id}")
         later.pop()
-    return reversed(later)
+    return (commit for commit in reversed(later) if commit.kind is not CommitKind.PHYSICAL)
 
 
 def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
@@ -53,6 +55,7 @@ def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN
     head = repository.manifest.head_commit(branch, walk.ledger)
     for commit in walk.down_to(head, version):
         if commit.version == version:
+            repository.refuse_cleaned(commit.id, walk.ledger)
             return repository.pinned(commit)
     raise CommitNotFoundError(f"'{branch}' never had version {version}")
 
@@ -109,12 +112,35 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
     return False
 
 
+def containing(
+    repository: Repository, ledger: Table, commit_ids: Collection[str], heads: Iterable[Head]
+) -> dict[str, Head]:
+    """Give for some commits the first of some heads that came from each, if one did."""
+    walk = _Walk(repository, ledger)
+    known = repository.manifest.commits(commit_ids, ledger)
+    oldest = min((commit.version for commit in known.values()), default=0)
+    found: dict[str, Head] = {}
+    seen: set[str] = set()
+    for head in heads:
+        if len(found) == len(known):
+            break
+        waiting = [walk.commit(head.commit)]
+        while waiting and len(found) < len(known):
+            commit = waiting.pop()
+            if commit.id in known:
+                found.setdefault(commit.id, head)
+            if commit.id not in seen and commit.version > oldest:
+                waiting += walk.parents(commit)
+            seen.add(commit.id)
+    return found
+
+
 class _Walk:
     """Follows parents in one version of the ledger, reading many commits at a time."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, ledger: Table | None = None) -> None:
         self._repository = repository
-        self.ledger: Table = repository.manifest.newest()
+        self.ledger = ledger or repository.manifest.newest()
 
     def commit(self, commit_id: str) -> Commit:
         """Give a commit that another one led to."""

@@ -18,12 +18,12 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Crowded, Rejected
-from omnigraph.storage.fold import MANIFEST_LEVELS
+from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.names import MAIN, fold, is_system, normalized
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalized
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
@@ -31,9 +31,13 @@ PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 FORMAT = 2
 
 _MOST_COMMITS = 4_096
-_BRANCH = "branch/"
-_COMMIT = "graph_commit"
+BRANCH_KEY = "branch/"
+COMMIT_ROW = "graph_commit"
 _FENCE = "fence"
+_RETIRED = "retired:"
+_CLEANED = "cleaned"
+_REVOKED = "revoked/"
+_TOMBSTONE = "table_tombstone"
 _LOOKED_UP = ("object_id", "location", "table_key")
 _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
 _COLUMNS = ("object_id", "metadata")
@@ -71,9 +75,9 @@ class Manifest:
     def heads(self, at: Table) -> dict[str, Head]:
         """Give the head of every branch by its folded name."""
         heads = {
-            key.removeprefix(_BRANCH): Head(*json.loads(value))
+            key.removeprefix(BRANCH_KEY): Head(*json.loads(value))
             for key, value in at.metadata.items()
-            if key.startswith(_BRANCH)
+            if key.startswith(BRANCH_KEY)
         }
         heads.setdefault(MAIN, _first_head(at))
         return heads
@@ -91,25 +95,28 @@ class Manifest:
 
     def twin(self, name: str, at: Table) -> Head | None:
         """Give the head of the branch that has a name, or one that differs only in case."""
-        value = at.metadata.get(_BRANCH + fold(name))
+        value = at.metadata.get(BRANCH_KEY + fold(name))
         if value is not None:
             return Head(*json.loads(value))
         return _first_head(at) if fold(name) == MAIN else None
 
     def refuse_twin(self, name: str, at: Table) -> None:
-        """Raise BranchExistsError when a branch has this name, or one too like it."""
-        taken = self.twin(name, at)
-        if taken is not None:
-            same = taken.name == name
-            hint = None if same else f"'{taken.name}' differs only in upper and lower case"
-            raise BranchExistsError(f"there is a branch '{taken.name}' already", hint=hint)
+        """Raise BranchExistsError when a branch or a tag has this name, or one too like it."""
+        given = name.removeprefix(TAG)
+        for what, taken in (("branch", self.twin(given, at)), ("tag", self.twin(TAG + given, at))):
+            if taken is not None:
+                shown = taken.name.removeprefix(TAG)
+                hint = f"'{shown}' differs only in upper and lower case"
+                raise BranchExistsError(
+                    f"there is a {what} '{shown}' already", hint=None if shown == given else hint
+                )
 
     def standing_at(self, commit_id: str, at: Table) -> Iterator[Head]:
         """Give the heads of the branches that stand at a commit."""
-        if _BRANCH + MAIN not in at.metadata and first_commit(at) == commit_id:
+        if BRANCH_KEY + MAIN not in at.metadata and first_commit(at) == commit_id:
             yield _first_head(at)
         for key, value in at.metadata.items():
-            if key.startswith(_BRANCH) and commit_id in value:
+            if key.startswith(BRANCH_KEY) and commit_id in value:
                 head = Head(*json.loads(value))
                 if head.commit == commit_id:
                     yield head
@@ -132,7 +139,7 @@ class Manifest:
             found |= {} if rows is None else _matching(rows, missing)
             missing = [each for each in wanted if each not in found]
         if missing:
-            where = pc.field("object_id").isin(pa.array([_object_id(each) for each in missing]))
+            where = pc.field("object_id").isin(pa.array([commit_row_id(each) for each in missing]))
             found |= _matching(at.scan(_COLUMNS, where), missing)
         self.remember(found.values())
         return found
@@ -145,15 +152,16 @@ class Manifest:
         """
         if any(self.standing_at(commit_id, at)):
             return True
-        children = at.scan(["object_id"], pc.field("table_key") == _object_id(commit_id))
+        children = at.scan(["object_id"], pc.field("table_key") == commit_row_id(commit_id))
         return bool(children.num_rows)
 
-    def retire(self, at: Table, head: Head) -> Table:
-        """Note where a branch stood that is about to be deleted."""
+    def retire(self, at: Table, head: Head, time: int) -> Table:
+        """Note where a branch stood that is about to be deleted, and until when."""
         row = {
-            "object_id": f"retired:{head.name}@{head.commit}",
-            "object_type": "table_tombstone",
-            "table_key": _object_id(head.commit),
+            "object_id": f"{_RETIRED}{head.name}@{head.commit}",
+            "object_type": _TOMBSTONE,
+            "metadata": str(time),
+            "table_key": commit_row_id(head.commit),
             "table_version": head.version,
             "table_branch": head.name,
         }
@@ -167,8 +175,10 @@ class Manifest:
     def load(self, at: Table, least: int, most: int) -> None:
         """Read the commits of a range of versions, so that they are at hand."""
         place = pc.field("location")
-        rows = at.scan(_COLUMNS, (place >= _place(max(least, 0))) & (place <= _place(most)))
-        self.remember(map(_decoded, rows["metadata"].to_pylist()))
+        rows = at.scan(
+            _COLUMNS, (place >= place_in_history(max(least, 0))) & (place <= place_in_history(most))
+        )
+        self.remember(map(decoded, rows["metadata"].to_pylist()))
 
     def remember(self, commits: Iterable[Commit]) -> None:
         """Keep commits for later questions."""
@@ -199,18 +209,94 @@ class Manifest:
         fragment = max(each.fragment_id for each in added.dataset.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)
 
-    def flip(self, at: Table, updates: Mapping[str, Head | None]) -> Table:
-        """Move, make or remove heads, all at once; raises Rejected when one moved after `at`."""
+    def flip(
+        self, at: Table, updates: Mapping[str, Head | None], *, needs_old: bool = False
+    ) -> Table:
+        """Move, make or remove heads, all at once; raises Rejected when one moved after `at`.
+
+        With `needs_old` also when tables were cleaned up after it, because the heads need versions
+        that no head needed before.
+        """
         keys = {
-            _BRANCH + fold(name): None if head is None else head.encoded()
+            BRANCH_KEY + fold(name): None if head is None else head.encoded()
             for name, head in updates.items()
         }
+        if needs_old:
+            keys[_CLEANED] = cleaning(at)
         return self._tables.set_keys(at, keys)
+
+    def every_commit(self, at: Table) -> dict[str, Commit]:
+        """Read all commits that the ledger holds, also those that no branch ever stood at."""
+        rows = at.scan(["metadata"], pc.field("object_type") == COMMIT_ROW)
+        commits = map(decoded, rows["metadata"].to_pylist())
+        return {commit.id: commit for commit in commits}
+
+    def retired(self, at: Table) -> dict[str, int]:
+        """Give the commits at which deleted branches stood, and until when."""
+        found: dict[str, int] = {}
+        rows = at.scan(["object_id", "table_key", "metadata"], _is_tombstone())
+        for row in rows.to_pylist():
+            if row["object_id"].startswith(_RETIRED):
+                commit = row["table_key"].removeprefix(commit_row_id(""))
+                found[commit] = max(found.get(commit, 0), int(row["metadata"] or 0))
+        return found
+
+    def bury(self, at: Table, cleanup: str, versions: Iterable[tuple[str, int]]) -> Table:
+        """Note that versions of tables, by table key, are about to be removed by a cleanup."""
+        rows = [
+            {
+                "object_id": _tombstone(key, version),
+                "object_type": _TOMBSTONE,
+                "location": f"cleanup/{cleanup}",
+                "table_key": key,
+                "table_version": version,
+            }
+            for key, version in versions
+        ]
+        return self._tables.add_rows(at, pa.Table.from_pylist(rows, schema=at.schema))
+
+    def mark_cleaning(self, at: Table, cleanup: str) -> Table:
+        """Say that a cleanup removes what it buried; what it gives has all heads of then."""
+        return self._tables.set_keys(at, {_CLEANED: cleanup})
+
+    def revoke(self, at: Table, cleanup: str) -> Table:
+        """Say that a cleanup removes nothing of what it buried."""
+        return self._tables.set_keys(at, {_REVOKED + cleanup: ""})
+
+    def buried(
+        self, at: Table, versions: Iterable[tuple[str, int]] | None = None
+    ) -> set[tuple[str, int]]:
+        """Give those of some versions, by table key, that a cleanup removed; or all such."""
+        if not cleaning(at):
+            return set()
+        where = _is_tombstone()
+        if versions is not None:
+            ids = [_tombstone(key, version) for key, version in versions]
+            where = pc.field("object_id").isin(pa.array(ids, pa.utf8()))
+        rows = at.scan(["location", "table_key", "table_version"], where).to_pylist()
+        return {
+            (row["table_key"], row["table_version"])
+            for row in rows
+            if (row["location"] or "").startswith("cleanup/")
+            and _REVOKED + row["location"].removeprefix("cleanup/") not in at.metadata
+        }
+
+    def is_cleaned(self, commit: Commit, at: Table) -> bool:
+        """Tell whether a cleanup removed tables of a commit."""
+        states = commit.tables.items()
+        return bool(self.buried(at, [(key, state.version) for key, state in states]))
 
     def folded(self, at: Table) -> Table:
         """Give the ledger with its small fragments joined and indexed, when that is due."""
         try:
             return self._tables.folded(at, MANIFEST_LEVELS, _INDEXES)
+        except Rejected:
+            return self.newest()
+
+    def compacted(self, at: Table) -> Table:
+        """Give the ledger in one fragment; when a writer comes first, it stays as it is."""
+        try:
+            return self._tables.folded(at, WHOLE_LEVELS, _INDEXES)
         except Rejected:
             return self.newest()
 
@@ -276,12 +362,12 @@ def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa
         if (state := commit.tables.get(key)) is not None
     ]
     record = {
-        "object_id": _object_id(commit.id),
-        "object_type": _COMMIT,
-        "location": _place(commit.version),
+        "object_id": commit_row_id(commit.id),
+        "object_type": COMMIT_ROW,
+        "location": place_in_history(commit.version),
         "metadata": _encoded(commit),
-        "table_key": None if commit.parent is None else _object_id(commit.parent),
-        "base_objects": [_object_id(parent) for parent in commit.parents],
+        "table_key": None if commit.parent is None else commit_row_id(commit.parent),
+        "base_objects": [commit_row_id(parent) for parent in commit.parents],
         "table_version": commit.version,
         "table_branch": commit.branch,
     }
@@ -298,11 +384,24 @@ def _operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.
     return pa.Table.from_pylist([row], schema=schema)
 
 
+def cleaning(at: Table) -> str:
+    """Give what changes with every cleanup; nothing when there was none."""
+    return at.metadata.get(_CLEANED, "")
+
+
+def _is_tombstone() -> pc.Expression:
+    return pc.field("object_type") == _TOMBSTONE
+
+
+def _tombstone(key: str, version: int) -> str:
+    return f"tombstone:{key}@{version}"
+
+
 def _operation(operation_id: str) -> str:
     return f"operation/{operation_id}"
 
 
-def _place(version: int) -> str:
+def place_in_history(version: int) -> str:
     """Give the location of a commit's record: its place in history, which sorts as text.
 
     Lance takes no condition on unsigned columns, so versions cannot be looked up as numbers.
@@ -310,7 +409,8 @@ def _place(version: int) -> str:
     return f"history/{version:020d}"
 
 
-def _object_id(commit_id: str) -> str:
+def commit_row_id(commit_id: str) -> str:
+    """Give the object id of a commit's record."""
     return f"commit:{commit_id}"
 
 
@@ -325,9 +425,9 @@ def _first_head(at: Table) -> Head:
 
 
 def _matching(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
-    wanted = {_object_id(each) for each in ids}
+    wanted = {commit_row_id(each) for each in ids}
     names, records = rows["object_id"].to_pylist(), rows["metadata"].to_pylist()
-    found = (_decoded(text) for name, text in zip(names, records, strict=True) if name in wanted)
+    found = (decoded(text) for name, text in zip(names, records, strict=True) if name in wanted)
     return {commit.id: commit for commit in found}
 
 
@@ -353,7 +453,8 @@ def _encoded(commit: Commit) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def _decoded(text: str) -> Commit:
+def decoded(text: str) -> Commit:
+    """Give the commit of a record."""
     record = json.loads(text)
     tables = {key: TableState(*state) for key, state in record.pop("tables").items()}
     kind = CommitKind(record.pop("kind"))

@@ -5,19 +5,21 @@ from dataclasses import dataclass
 
 from omnigraph.errors import (
     BranchNotFoundError,
+    CommitCleanedError,
     ExpectedVersionMismatchError,
     HeadMovedError,
     OutcomeUnknownError,
+    SchemaMovedError,
     StorageError,
 )
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import TAG, normalized
+from omnigraph.versioning.names import MAIN, TAG, normalized
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.writes import Staged
+from omnigraph.versioning.writes import Adopt, Staged
 
 RETRY_BUDGET = 5
 
@@ -79,6 +81,8 @@ class _Attempt:
             return earlier
         self._check_expected(current)
         commit = self._commit(current)
+        if self._needs_old and manifest.is_cleaned(commit, ledger):
+            raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
         try:
             given = self.staged.write_set.operation_id
@@ -94,6 +98,8 @@ class _Attempt:
         reached("head flipped")
         manifest.remember([commit])
         sync_flip(self.repository, flipped, f"commit {commit.id}")
+        if self.branch == MAIN and commit.schema != current.schema:
+            self.repository.show_schema(commit)
         return commit
 
     def _current(self, ledger: Table) -> Commit:
@@ -104,9 +110,19 @@ class _Attempt:
         manifest.refuse_twin(self.branch, ledger)
         return write_set.base.commit
 
+    @property
+    def _needs_old(self) -> bool:
+        """Whether the commit has versions of tables that the head of its branch has not."""
+        write_set = self.staged.write_set
+        adopts = (
+            isinstance(each, Adopt) for writes in write_set.writes.values() for each in writes
+        )
+        return write_set.creates_branch or any(adopts)
+
     def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
         try:
-            return self.repository.manifest.flip(ledger, {self.branch: head})
+            heads = {self.branch: head}
+            return self.repository.manifest.flip(ledger, heads, needs_old=self._needs_old)
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
@@ -119,11 +135,34 @@ class _Attempt:
         expected_head = self.staged.write_set.expected_head
         if expected_head is not None and current.id != expected_head:
             raise head_moved(self.branch, expected_head, current.id)
+        if current.schema != self.staged.write_set.base.commit.schema:
+            raise SchemaMovedError(
+                f"the schema of '{self.branch}' changed meanwhile",
+                hint="read again and repeat the change",
+            )
         base = self.staged.write_set.base.commit.tables
         for key in sorted({*self.staged.tables, *self.staged.write_set.validated}):
             expected, actual = _version(base, key), _version(current.tables, key)
-            if expected != actual:
+            if expected != actual and not self._only_moved(current, key, expected):
                 raise ExpectedVersionMismatchError(key, expected, actual)
+
+    def _only_moved(self, current: Commit, key: str, expected: int | None) -> bool:
+        """Tell whether a table was only optimized since a version; its rows are the same then.
+
+        What was staged on the rows as they lay before takes its place, so that nobody has to
+        repeat a change because of an optimize.
+        """
+        manifest = self.repository.manifest
+        ledger = manifest.newest()
+        while current.parent is not None:
+            parent = manifest.commits([current.parent], ledger)[current.parent]
+            moved = _version(parent.tables, key) != _version(current.tables, key)
+            if moved and current.kind is not CommitKind.PHYSICAL:
+                return False
+            if _version(parent.tables, key) == expected:
+                return True
+            current = parent
+        return False
 
     def _commit(self, current: Commit) -> Commit:
         write_set = self.staged.write_set
@@ -139,7 +178,7 @@ class _Attempt:
             kind=write_set.kind,
             created_at=self.repository.clock.time(),
             operation_id=self.operation,
-            schema=current.schema,
+            schema=write_set.schema or current.schema,
             tables={**current.tables, **self.staged.tables},
             actor=write_set.actor,
             message=write_set.message,

@@ -5,13 +5,18 @@ import json
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NoReturn, cast
 
 from omnigraph.errors import (
+    CommitCleanedError,
     CommitNotFoundError,
     GraphExistsError,
+    InputError,
     OutcomeUnknownError,
     ReadOnlyError,
+    SchemaEditedError,
     SchemaIrError,
     StorageError,
 )
@@ -25,7 +30,7 @@ from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
-from omnigraph.versioning.manifest import Manifest, first_commit, new_ledger
+from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_ledger
 from omnigraph.versioning.names import MAIN, TAG, normalized
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
@@ -52,7 +57,9 @@ class Repository:
     def snapshot_of(self, target: str) -> Snapshot:
         """Pin a commit by its id or its tag, or the newest commit of a branch by its name."""
         if is_ulid(target):
-            return self.pinned(self.commit(target))
+            commit = self.commit(target)
+            self.refuse_cleaned(commit.id)
+            return self.pinned(commit)
         ledger = self.manifest.newest()
         return self.pinned(self.manifest.head_commit(self.head_name(target, ledger), ledger))
 
@@ -74,7 +81,19 @@ class Repository:
 
     def pinned(self, commit: Commit) -> Snapshot:
         """Give the snapshot of a commit."""
-        return Snapshot(commit, self.catalog(commit.schema), self.tables)
+        return Snapshot(commit, self.catalog(commit.schema), self.tables, self.refuse_cleaned)
+
+    def refuse_cleaned(self, commit_id: str, at: Table | None = None) -> None:
+        """Raise CommitCleanedError when a cleanup removed tables of a commit."""
+        ledger = self.manifest.newest() if at is None else at
+        if not cleaning(ledger):
+            return
+        commit = self.manifest.commits([commit_id], ledger)[commit_id]
+        if self.manifest.is_cleaned(commit, ledger):
+            raise CommitCleanedError(
+                f"commit {commit_id} was cleaned up: it is in the log, but its rows are gone",
+                hint="a tag keeps a commit readable",
+            )
 
     def catalog(self, digest: str) -> Catalog:
         """Give an accepted schema by its digest; schemas never change."""
@@ -91,19 +110,84 @@ class Repository:
         return _read_schema(self.store, digest)["source"]
 
     def restore_schema_files(self) -> None:
-        """Write the schema of `main` beside the tables, for people, when it is not there."""
-        if self.store.objects.read(layout.SCHEMA_IR):
+        """Write the schema of `main` beside the tables, for people, when it is not there.
+
+        Raises SchemaEditedError when another text is there that the graph never had.
+        """
+        objects = self.store.objects
+        stored = _read_schema(self.store, self.snapshot().commit.schema)
+        source, ir = (objects.read(path) for path in (layout.SCHEMA_SOURCE, layout.SCHEMA_IR))
+        if (source, ir) == (stored["source"].encode(), stored["ir"].encode()):
             return
-        digest = self.snapshot().commit.schema
-        stored = _read_schema(self.store, digest)
+        # A change of the schema may have been cut before the files were written.
+        if source is not None and not self._had_schema(source.decode(errors="replace")):
+            raise SchemaEditedError(
+                f"{self.store.uri(layout.SCHEMA_SOURCE)} is not what the graph's schema says",
+                hint="move your text elsewhere and apply it with omnigraph schema apply",
+            )
+        self._write_schema_files(stored)
+
+    def show_schema(self, commit: Commit) -> None:
+        """Write the schema of a commit of `main` beside the tables, for people."""
+        try:
+            self._write_schema_files(_read_schema(self.store, commit.schema))
+        except StorageError as failed:
+            raise OutcomeUnknownError(
+                f"commit {commit.id} is there, but {layout.SCHEMA_SOURCE} could not be written: "
+                f"{failed.message}",
+                hint="opening the graph for writing completes it",
+            ) from failed
+
+    def accept_schema(self, catalog: Catalog, source: str) -> str:
+        """Store a schema that a commit will name, and give its digest."""
+        digest = write_schema(self.store, catalog, source)
+        self.tables.sync([layout.schema_path(digest)])
+        return digest
+
+    def create_table(self, stored: StoredType, branch: str) -> TableState:
+        """Make the empty table of a new type; nobody sees it until a commit names it."""
+        state = replace(_create_table(self.tables, stored), branch=branch)
+        self.tables.sync_table(self.tables.open(state.path, state.version))
+        return state
+
+    def _had_schema(self, source: str) -> bool:
+        """Tell whether a text is that of a schema which the graph has or had."""
+        digests = (Path(name).stem for name in self.store.objects.names(layout.SCHEMAS))
+        return any(source == _read_schema(self.store, each)["source"] for each in digests)
+
+    def _write_schema_files(self, stored: Mapping[str, str]) -> None:
         self.store.objects.write(layout.SCHEMA_SOURCE, stored["source"].encode())
         self.store.objects.write(layout.SCHEMA_IR, stored["ir"].encode())
         self.tables.sync([layout.SCHEMA_SOURCE, layout.SCHEMA_IR])
+        reached("schema shown")
+
+    def close(self) -> None:
+        """Let go of the ledger and the tables; whatever needs them later raises InputError."""
+        self.manifest = cast(Manifest, _Closed(self.store.root))
+        self.tables = cast(Tables, _Closed(self.store.root))
+
+    def check_open(self) -> None:
+        """Raise InputError when the graph was closed."""
+        if isinstance(self.manifest, _Closed):
+            raise self.manifest.refusal()
 
     def check_writable(self) -> None:
         """Raise ReadOnlyError when the graph was opened for reading only."""
         if self.read_only:
             raise ReadOnlyError(f"{self.store.root} was opened for reading only")
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """What stands in the place of things that a closed graph let go of."""
+
+    root: str
+
+    def refusal(self) -> InputError:
+        return InputError(f"the graph at {self.root} was closed", hint="open it again")
+
+    def __getattr__(self, _: str) -> NoReturn:
+        raise self.refusal()
 
 
 def create(
@@ -201,8 +285,8 @@ def write_schema(store: Store, catalog: Catalog, source: str) -> str:
     text = json.dumps({"source": source, "ir": encode_catalog(catalog)}, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()
     path, data = layout.schema_path(digest), text.encode()
-    if not store.objects.create(path, data) and store.objects.read(path) != data:
-        store.objects.write(path, data)
+    if not store.objects.create(path, data):
+        store.objects.write(path, data)  # so that it is not old enough to be cleaned up
     return digest
 
 

@@ -1,8 +1,10 @@
 """Snapshot: one commit with its catalog and tables; what every read and write starts from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from omnigraph.errors import Json, TableNotFoundError
+from omnigraph.errors import Json, StorageError, TableNotFoundError
+from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.commit import Commit, TableState
@@ -15,15 +17,31 @@ class Snapshot:
     commit: Commit
     catalog: Catalog
     tables: Tables = field(repr=False, compare=False)
+    refuse_cleaned: Callable[[str], None] = field(repr=False, compare=False)
 
     @property
     def version(self) -> int:
         return self.commit.version
 
+    def _repr_html_(self) -> str:
+        tables = self.commit.tables
+        counts = [
+            (kind, stored.name, f"{tables[stored.identity].row_count:,}")
+            for kind, types in (("node", self.catalog.nodes), ("edge", self.catalog.edges))
+            for stored in types.values()
+        ]
+        facts = [("branch", self.commit.branch), ("version", self.version)]
+        more = html_table(("", "type", "rows"), counts)
+        return html_facts(f"Commit {self.commit.id}", facts, more)
+
     def table(self, key: str) -> Table:
         """Give the table of a key such as `node:Person`."""
         state = self.state(key)
-        return self.tables.open(state.path, state.version)
+        try:
+            return self.tables.open(state.path, state.version)
+        except StorageError:
+            self.refuse_cleaned(self.commit.id)
+            raise
 
     def state(self, key: str) -> TableState:
         """Give the path, version and row count of a table."""
@@ -38,6 +56,7 @@ class Snapshot:
         return {
             "branch": branch,
             "manifest_version": self.version,
+            "commit": self.commit.id,
             "tables": [
                 {
                     "table_key": key,

@@ -17,8 +17,8 @@ def create_tag(repository: Repository, name: str, target: str = MAIN) -> str:
     given = new_branch_name(name)
     try:
         return create_system_branch(repository, TAG + given, target).commit
-    except BranchExistsError:
-        raise TagExistsError(f"there is a tag '{given}' already") from None
+    except BranchExistsError as taken:
+        raise TagExistsError(taken.message, hint=taken.hint) from None
 
 
 def delete_tag(repository: Repository, name: str) -> None:

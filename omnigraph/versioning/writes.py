@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, TableState
 from omnigraph.versioning.names import normalized
@@ -64,7 +65,8 @@ class WriteSet:
     `validated` names the tables that the change was checked against without touching them.
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
     An operation id that was given before leads to the commit that it led to then. With
-    `expected_head` the branch must still stand at this commit.
+    `expected_head` the branch must still stand at this commit. `schema` is the digest of the schema
+    that the branch gets, when it is another one.
     """
 
     base: Snapshot
@@ -79,6 +81,7 @@ class WriteSet:
     expected_head: str | None = None
     affected: tuple[int, int] | None = None
     request: str | None = None
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,18 +99,20 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
     states: dict[str, TableState] = {}
     files: set[str] = set()
     for key, writes in write_set.writes.items():
-        before = write_set.base.table(key)
         adopted = [each.state for each in writes if isinstance(each, Adopt)]
         if adopted:
             states[key] = adopted[-1]
             continue
-        after = _written(before, writes)
+        made = next((each.table for each in writes if isinstance(each, Made)), None)
+        after = made or written(write_set.base, key, writes)
         files |= after.files() if write_set.base.tables.durable else set()
-        states[key] = TableState(before.path, after.version, after.count(), branch)
+        states[key] = TableState(after.path, after.version, after.count(), branch)
     return Staged(write_set=write_set, tables=states, files=frozenset(files))
 
 
-def _written(table: Table, writes: Iterable[TableWrite]) -> Table:
+def written(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
+    """Give a table of a snapshot with writes done to it, and the indexes that its type has."""
+    table, stored = base.table(key), base.catalog.by_identity.get(key)
     for write in writes:
         match write:
             case Append(rows):
@@ -118,8 +123,6 @@ def _written(table: Table, writes: Iterable[TableWrite]) -> Table:
                 table = table.deleted(ids)
             case Overwrite(rows):
                 table = table.overwritten(rows)
-            case Made(made):
-                return made
-            case Adopt():
-                raise TypeError("an adopted version stands alone")
-    return table.settled()
+            case Made() | Adopt():
+                raise TypeError("a version that is there already stands alone")
+    return table.settled(() if stored is None else indexes_of(stored))

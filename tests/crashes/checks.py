@@ -1,16 +1,20 @@
 """Checks: what must be true of a graph after a crash, told as a list of violations."""
 
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
-from omnigraph.errors import GraphExistsError, GraphNotFoundError
+from omnigraph.engine.fsck import fsck
+from omnigraph.errors import CommitCleanedError, GraphExistsError, GraphNotFoundError
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 from omnigraph.storage import layout
-from omnigraph.versioning.commit import Commit
+from omnigraph.storage.store import store_at
+from omnigraph.versioning.audit import Damage
+from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.format import stamp_of
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY
 from tests.crashes.model import FIRST, NOTHING, Content, Kind, Model, Operation, agrees, applied
@@ -45,16 +49,22 @@ def check(root: str, candidates: list[Model], following: list[Operation], depth:
 
 
 def observed(graph: Graph, depth: int, found: list[str]) -> Model:
-    """Read a graph as a model, and note what is wrong with it by itself."""
+    """Read a graph as a model, and note what is wrong with it by itself.
+
+    What a cleanup removed cannot be read; a branch never stands there.
+    """
     seen: Model = {"branches": {}, "contents": {}}
     for branch in graph.branches():
         commits = list(graph.log(branch))
         _check_chain(branch, commits, found)
-        seen["branches"][branch] = [each.message or FIRST for each in reversed(commits)]
-        for commit in commits[:depth]:
+        _content(graph, commits[0], found)
+        told = [each for each in commits if each.kind is not CommitKind.PHYSICAL]
+        seen["branches"][branch] = [each.message or FIRST for each in reversed(told)]
+        for commit in told[:depth]:
             message = commit.message or FIRST
-            if message not in seen["contents"]:
-                seen["contents"][message] = _content(graph, commit, found)
+            with suppress(CommitCleanedError):
+                if message not in seen["contents"]:
+                    seen["contents"][message] = _content(graph, commit, found)
     return seen
 
 
@@ -108,6 +118,9 @@ def _check_ledger(root: str, found: list[str]) -> None:
     mark = (ledger.schema.field("object_id").metadata or {}).get(PRIMARY_KEY.encode())
     if stamp_of(ledger) != FORMAT or mark != b"true":
         found.append(f"the ledger has format {stamp_of(ledger)}, its key the mark {mark!r}")
+    # The workload checks nothing, so its edges may end nowhere.
+    told = (each for each in fsck(store_at(root)).findings if each.kind is not Damage.END_MISSING)
+    found += [f"damage: {each}" for each in told]
 
 
 def _files(root: str) -> set[str]:

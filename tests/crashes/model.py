@@ -18,6 +18,8 @@ class Kind(StrEnum):
     DELETE_BRANCH = "delete branch"
     RENAME_BRANCH = "rename branch"
     MIGRATE = "migrate"
+    OPTIMIZE = "optimize"
+    CLEANUP = "cleanup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def applied(model: Model, operation: Operation) -> Model:
         case Kind.INIT:
             branches["main"] = [FIRST]
             contents[FIRST] = {"people": {}, "edges": []}
-        case Kind.MIGRATE:
+        case Kind.MIGRATE | Kind.OPTIMIZE | Kind.CLEANUP:
             pass
         case Kind.CREATE_BRANCH:
             branches[operation.other] = branches[operation.branch]

@@ -73,6 +73,14 @@ def _again(
     return Scenario(name, before, operation, following, following, marks)
 
 
+def _maintained(kind: Kind, *marks: tuple[str, int]) -> Scenario:
+    """Give a graph with a long history and a branch, on which maintenance has much to do."""
+    appended = tuple(Operation(Kind.APPEND, number) for number in range(6, 10))
+    before = (*BRANCHED, *appended, Operation(Kind.WRITE, 10, "draft"))
+    operation, following = Operation(kind, 11), Operation(Kind.WRITE, 12)
+    return Scenario(str(kind), before, operation, following, following, marks)
+
+
 SCENARIOS = (
     Scenario("init", (), INIT, Operation(Kind.WRITE, 1), INIT, (("ledger created", 1),)),
     _again("write", WRITES, Kind.WRITE, ("version staged", 5), ("head flipped", 1)),
@@ -120,5 +128,20 @@ SCENARIOS = (
         (INIT, *(Operation(Kind.OVERWRITE, number) for number in range(1, 17))),
         Kind.OVERWRITE,
         ("ledger folded", 1),
+    ),
+    _maintained(
+        Kind.OPTIMIZE,
+        ("segments built", 1),
+        ("fragments written", 2),
+        ("head flipped", 1),
+        ("ledger folded", 1),
+    ),
+    _maintained(
+        Kind.CLEANUP,
+        ("versions buried", 1),
+        ("cleanup marked", 1),
+        ("manifests removed", 1),
+        ("files removed", 1),
+        ("ledger cleaned", 1),
     ),
 )

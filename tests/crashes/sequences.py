@@ -17,6 +17,8 @@ _WEIGHTS = {
     Kind.RENAME_BRANCH: 1,
     Kind.DELETE_BRANCH: 1,
     Kind.MIGRATE: 1,
+    Kind.OPTIMIZE: 1,
+    Kind.CLEANUP: 1,
 }
 
 
@@ -38,7 +40,7 @@ def _operation(chance: random.Random, model: Model, number: int) -> Operation:
         return Operation(kind, number, chance.choice(others), f"b{number}")
     if kind is Kind.CREATE_BRANCH and len(others) < MOST_BRANCHES:
         return Operation(kind, number, chance.choice(branches), f"b{number}")
-    usual = kind in (Kind.WRITE, Kind.APPEND, Kind.OVERWRITE)
+    usual = kind in (Kind.WRITE, Kind.APPEND, Kind.OVERWRITE, Kind.OPTIMIZE, Kind.CLEANUP)
     return Operation(kind if usual else Kind.WRITE, number, chance.choice(branches))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.access import Access
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 from omnigraph.storage import layout, steps
@@ -66,6 +67,10 @@ def perform(root: str, graph: Graph | None, operation: Operation) -> Graph:
             graph.rename_branch(operation.branch, operation.other)
         case Kind.WRITE | Kind.APPEND | Kind.OVERWRITE:
             write(graph, _writes(operation), operation.branch, message=operation.message)
+        case Kind.OPTIMIZE:
+            graph.optimize(operation.branch)
+        case Kind.CLEANUP:
+            graph.cleanup(keep=1, grace="0s", confirm=True)
         case Kind.MIGRATE:
             pass
     return graph
@@ -99,7 +104,7 @@ def make_first_format(root: str) -> None:
     assert tables.create_exclusively(layout.MANIFEST, rows.cast(schema))
     repository = Repository(store_at(root), tables, Manifest(tables), Clock(), read_only=False)
     for number in (1, 2):
-        perform(root, Graph(repository), Operation(Kind.WRITE, number))
+        perform(root, Graph(Access.to(repository, keeps=True)), Operation(Kind.WRITE, number))
 
 
 def _writes(operation: Operation) -> dict[str, tuple[TableWrite, ...]]:

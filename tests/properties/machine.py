@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
+    CommitCleanedError,
     CommitNotFoundError,
     ExpectedVersionMismatchError,
     ReadOnlyError,
@@ -19,6 +20,7 @@ from omnigraph.errors import (
 from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
 from omnigraph.versioning import history
+from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import (
@@ -62,7 +64,7 @@ class GraphMachine(RuleBasedStateMachine):
         steps.observer = None
         try:
             self.graph = open_graph(self.graph.uri, read_only=True)
-            for point in self.model.points.values():
+            for point in self.model.readable():
                 self.check_point(self.graph.snapshot(point.id), point)
         finally:
             shutil.rmtree(self.folder)
@@ -113,6 +115,11 @@ class GraphMachine(RuleBasedStateMachine):
                 self.graph.create_branch(name.upper(), source)
             return
 
+        if self.model.heads.get(source, source) in self.model.cleaned:
+            with pytest.raises(CommitCleanedError):
+                self.graph.create_branch(name, source)
+            return
+
         self.graph.create_branch(name, source)
 
         self.model.heads[name] = self.model.heads.get(source, source)
@@ -160,6 +167,46 @@ class GraphMachine(RuleBasedStateMachine):
         commit = write(self.graph, {KNOWS: other}, branch, base=stale)
 
         self.model.commit(branch, commit.id, State(after, joined))
+
+    @rule(data=st.data(), indexes_only=st.booleans())
+    def optimize_a_branch(self, data: st.DataObject, indexes_only: bool) -> None:
+        branch = self.some_branch(data)
+
+        commit = self.graph.optimize(branch, indexes_only=indexes_only).commit
+
+        if commit is not None:
+            self.model.commit(branch, commit.id, self.model.head(branch).state)
+        assert self.graph.optimize(branch, indexes_only=indexes_only).commit is None
+
+    @rule(data=st.data(), last=st.integers(0, MOST_STEPS))
+    def end_in_the_middle_of_an_optimize(self, data: st.DataObject, last: int) -> None:
+        branch = self.some_branch(data)
+
+        seen = self.until(last, lambda: self.graph.optimize(branch))
+
+        self.reopen(durable=False)
+        if "head flipped" in seen:
+            commit = self.graph.snapshot(branch).commit
+            self.model.commit(branch, commit.id, self.model.head(branch).state)
+
+    @rule(keep=st.integers(1, 4), last=st.none() | st.integers(0, 4))
+    def clean_up(self, keep: int, last: int | None) -> None:
+        """Some commits can no longer be read, and none of these is needed for anything."""
+
+        def act() -> object:
+            return self.graph.cleanup(keep=keep, grace="0s", confirm=True)
+
+        if last is None:
+            act()
+        else:
+            self.until(last, act)
+        self.reopen(durable=False)
+        gone = {each for each in self.model.points if self.is_cleaned(each)}
+        assert self.model.cleaned <= gone
+        assert not gone & self.model.needed(keep)
+        self.model.cleaned = gone
+        # What is drawn is not checked, so edges may end nowhere.
+        assert {each.kind for each in self.graph.fsck().findings} <= {Damage.END_MISSING}
 
     @rule(durable=st.sampled_from([False, False, False, True]))
     def reopen(self, durable: bool) -> None:
@@ -218,6 +265,10 @@ class GraphMachine(RuleBasedStateMachine):
                 self.graph.snapshot_at_version(version, branch)
             return
         point = past[version]
+        if point.id in self.model.cleaned:
+            with pytest.raises(CommitCleanedError):
+                self.graph.snapshot_at_version(version, branch)
+            return
         self.check_point(self.graph.snapshot_at_version(version, branch), point)
         wanted = data.draw(st.sampled_from(IDS))
         found = self.graph.entity_at(PERSON, wanted, version, branch)
@@ -257,7 +308,8 @@ class GraphMachine(RuleBasedStateMachine):
     @invariant()
     def old_commits_stay_as_they_were(self) -> None:
         self.turn += 1
-        point = list(self.model.points.values())[self.turn % len(self.model.points)]
+        readable = self.model.readable()
+        point = readable[self.turn % len(readable)]
         snapshot = self.graph.snapshot(point.id)
         check_content(snapshot.table(PERSON), point.state.persons)
         assert edges(self.graph, point.id) == point.state.edges
@@ -289,6 +341,13 @@ class GraphMachine(RuleBasedStateMachine):
         finally:
             steps.observer = None
         return seen
+
+    def is_cleaned(self, commit_id: str) -> bool:
+        try:
+            self.graph.snapshot(commit_id)
+        except CommitCleanedError:
+            return True
+        return False
 
     def check_bases(self, one: str, other: str) -> None:
         expected = self.model.merge_bases(one, other)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations, islice
 from typing import TypeAlias
 
 from tests.properties.persons import Persons
@@ -33,6 +34,7 @@ class Model:
     def __init__(self, first: str) -> None:
         self.points = {first: Point(first, (), 0, State())}
         self.heads = {"main": first}
+        self.cleaned: set[str] = set()
 
     def head(self, branch: str) -> Point:
         """Give the commit at which a branch stands."""
@@ -52,6 +54,22 @@ class Model:
             yield point
             point = self.points[point.parents[0]]
         yield point
+
+    def readable(self) -> list[Point]:
+        """Give the commits that no cleanup removed."""
+        return [point for point in self.points.values() if point.id not in self.cleaned]
+
+    def needed(self, keep: int) -> set[str]:
+        """Give what a cleanup must leave: the newest of each branch, and what merges start from.
+
+        What an earlier one removed is not asked for again.
+        """
+        found = set(self.heads.values())
+        for branch in self.heads:
+            found |= {point.id for point in islice(self.log(branch), keep)}
+        for one, other in combinations(set(self.heads.values()), 2):
+            found |= self.merge_bases(one, other)
+        return found - self.cleaned
 
     def merge_bases(self, one: str, other: str) -> set[str]:
         """Give the common ancestors that are not ancestors of another common ancestor."""

@@ -6,8 +6,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph import Source, compile_queries, compile_query, explain_json, explain_text
+from omnigraph import Source, compile_query
 from omnigraph.query import ast
+from omnigraph.query.compile import compile_queries
+from omnigraph.query.explain import explain_json, explain_text
 from omnigraph.query.parser import parse_queries
 from omnigraph.query.plan import Expand, Plan, ReadPlan
 from omnigraph.query.printer import print_queries

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph import SchemaError, compile_schema, print_schema
+from omnigraph import SchemaError, compile_schema
 from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, NodeType, Property
 from omnigraph.schema.codec import content_hash, decode_catalog, encode_catalog
+from omnigraph.schema.printer import print_schema
 from omnigraph.schema.types import DATE
 from tests.properties.schemas import schema_pieces, schema_texts, spaced
 

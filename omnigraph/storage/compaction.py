@@ -1,0 +1,103 @@
+"""Compaction: which fragments of a table are written anew as few large ones, and how."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lance import LanceOperation
+from lance.fragment import LanceFragment
+
+from omnigraph.storage.failures import reported
+from omnigraph.storage.staging import Piece, Place, place_of
+from omnigraph.storage.table import Table
+
+# A fragment is written anew when it has less than half of both, or too many deleted rows.
+FRAGMENT_ROWS = 1 << 20
+FRAGMENT_BYTES = 1 << 30
+MOST_DELETED = 0.05
+_BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Fragments of one version that become one.
+
+    `content` is the same for the same rows, whatever version has them.
+    """
+
+    place: Place
+    fragments: tuple[int, ...]
+    content: tuple[tuple[str, ...], ...]
+    size: int
+
+
+def groups(table: Table) -> list[Group]:
+    """Give the fragments of a table to be written anew, those together that lie together."""
+    with reported(f"cannot read {table.path}"):
+        due = [each for each in table.dataset.get_fragments() if _is_due(each)]
+        chosen = [part for part in _parts(due) if len(part) > 1 or _is_worn(part[0])]
+        return [_group(table, part) for part in chosen]
+
+
+def rewritten(group: Group) -> list[Piece]:
+    """Write the rows of a group as new fragments, which belong to no version yet."""
+    table = group.place.open()
+    with reported(f"cannot compact {table.path}"):
+        every = {each.fragment_id: each for each in table.dataset.get_fragments()}
+        chosen = [every[number] for number in group.fragments]
+        if not any(each.count_rows() for each in chosen):
+            return []
+        scanner = table.dataset.scanner(
+            fragments=chosen, batch_size_bytes=_BATCH_BYTES, scan_in_order=True
+        )
+        return [Piece(each) for each in table._written(scanner.to_reader())]
+
+
+def with_rewritten(table: Table, done: Sequence[tuple[Group, Sequence[Piece]]]) -> Table:
+    """Give the table with pieces in place of the groups whose rows they hold."""
+    if not done:
+        return table
+    old = [number for group, _ in done for number in group.fragments]
+    new = [piece.metadata for _, pieces in done for piece in pieces]
+    with reported(f"cannot compact {table.path}"):
+        return table._detached(LanceOperation.Update(removed_fragment_ids=old, new_fragments=new))
+
+
+def _is_due(fragment: LanceFragment) -> bool:
+    small = _rows(fragment) < FRAGMENT_ROWS // 2 and _size(fragment) < FRAGMENT_BYTES // 2
+    return small or _is_worn(fragment)
+
+
+def _is_worn(fragment: LanceFragment) -> bool:
+    return fragment.num_deletions > MOST_DELETED * fragment.physical_rows
+
+
+def _parts(fragments: Sequence[LanceFragment]) -> Iterator[list[LanceFragment]]:
+    """Cut fragments into parts of at most the size that one shall have."""
+    taken: list[LanceFragment] = []
+    rows = size = 0
+    for each in fragments:
+        full = rows + _rows(each) > FRAGMENT_ROWS or size + _size(each) > FRAGMENT_BYTES
+        if taken and full:
+            yield taken
+            taken, rows, size = [], 0, 0
+        taken.append(each)
+        rows, size = rows + _rows(each), size + _size(each)
+    if taken:
+        yield taken
+
+
+def _group(table: Table, fragments: Sequence[LanceFragment]) -> Group:
+    content = tuple(
+        (*(file.path for file in each.metadata.files), each.deletion_file() or "")
+        for each in fragments
+    )
+    numbers = tuple(each.fragment_id for each in fragments)
+    return Group(place_of(table), numbers, content, sum(map(_size, fragments)))
+
+
+def _rows(fragment: LanceFragment) -> int:
+    return int(fragment.physical_rows - fragment.num_deletions)
+
+
+def _size(fragment: LanceFragment) -> int:
+    return sum(each.file_size_bytes or 0 for each in fragment.metadata.files)

@@ -1,0 +1,90 @@
+"""Inspect: the files that a version of a table should be made of, against those that are there."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow.compute as pc
+
+from omnigraph.storage.failures import reported
+from omnigraph.storage.indexes import IndexKind
+from omnigraph.storage.objects import Stored
+from omnigraph.storage.table import Table
+
+_LOOKED_UP = 1_000
+
+
+class PartKind(StrEnum):
+    """What a file is to a version."""
+
+    MANIFEST = "version"
+    DATA = "data"
+    DELETIONS = "deletions"
+    INDEX = "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file, or the folder of an index segment, and how many bytes it should have."""
+
+    kind: PartKind
+    path: str
+    size: int | None
+
+
+def sizes_of(listing: Iterable[Stored]) -> dict[str, int]:
+    """Give the bytes of every file, and of every folder of an index segment."""
+    found: dict[str, int] = {}
+    for each in listing:
+        found[each.path] = each.size
+        before, inside, rest = each.path.partition("/_indices/")
+        if inside:
+            folder = f"{before}{inside}{rest.partition('/')[0]}"
+            found[folder] = found.get(folder, 0) + each.size
+    return found
+
+
+def broken_parts(table: Table, sizes: Mapping[str, int]) -> Iterator[tuple[Part, int | None]]:
+    """Give the parts of a version that are missing or have another size, with the size found."""
+    for part in _parts(table):
+        size = sizes.get(f"{table.path}/{part.path}")
+        if size is None or part.size not in (None, size):
+            yield part, size
+
+
+def _parts(table: Table) -> Iterator[Part]:
+    with reported(f"cannot read {table.path}"):
+        for fragment in table.dataset.get_fragments():
+            for file in fragment.metadata.files:
+                yield Part(PartKind.DATA, f"data/{file.path}", file.file_size_bytes)
+            deletions = fragment.deletion_file()
+            if deletions is not None:
+                yield Part(PartKind.DELETIONS, deletions, None)
+        for index in table.dataset.describe_indices():
+            for segment in index.segments:
+                yield Part(PartKind.INDEX, f"_indices/{segment.uuid}", segment.size_bytes)
+
+
+def wrong_lookups(table: Table) -> list[str]:
+    """Give the columns whose BTREE finds other rows than there are, for some values of them."""
+    return [column for column in _looked_up(table) if not _finds_all(table, column)]
+
+
+def _looked_up(table: Table) -> Iterator[str]:
+    with reported(f"cannot read {table.path}"):
+        for index in table.dataset.describe_indices():
+            if index.index_type.upper() == IndexKind.BTREE:
+                yield index.field_names[0]
+
+
+def _finds_all(table: Table, column: str) -> bool:
+    rows = table.count()
+    if not rows or not table.takes_conditions:
+        return True
+    step = max(rows // _LOOKED_UP, 1)
+    with reported(f"cannot look up {column} in {table.path}"):
+        values = table.dataset.take(list(range(0, rows, step)), [column])[column]
+        wanted = values.drop_null().combine_chunks().unique()
+        found = table.dataset.scanner(columns=[column], filter=pc.field(column).isin(wanted))
+        present: set[object] = set(found.to_table()[column].to_pylist())
+    return set(wanted.to_pylist()) <= present

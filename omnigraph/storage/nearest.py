@@ -1,0 +1,83 @@
+"""Nearest: finds rows by vectors in the index of a table, and tells how many it finds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.storage import indexes
+from omnigraph.storage.failures import reported
+from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments
+from omnigraph.storage.reading import ADDRESS, counted
+from omnigraph.storage.table import Table
+
+# Of the parts of an index, so many are searched: a tenth of them, and never fewer than these.
+_LEAST_PROBES = 16
+_PROBED_OF = 10
+# How recall is measured: for so many vectors of the table, how many of so many nearest are found.
+_SAMPLE = 16
+_NEAREST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """The index of the vectors of one column; rows that are not in it are all compared."""
+
+    table: Table
+    column: str
+    probes: int
+
+    def nearest(self, wanted: "np.ndarray", most: int) -> "np.ndarray":
+        """Give the addresses of rows near to a vector, by cosine; some of the nearest may miss."""
+        return self._found(wanted, most, uses_index=True)
+
+    def recall(self) -> float | None:
+        """Give the part of the nearest rows that the index finds; None without any vectors."""
+        sample = self._sample()
+        if not len(sample):
+            return None
+        found = 0
+        total = 0
+        for wanted in sample:
+            exact = self._found(wanted, _NEAREST, uses_index=False)
+            total += len(exact)
+            found += len(np.intersect1d(exact, self.nearest(wanted, _NEAREST)))
+        return found / total if total else None
+
+    def _found(self, wanted: "np.ndarray", most: int, *, uses_index: bool) -> "np.ndarray":
+        asked = {
+            "column": self.column,
+            "q": wanted,
+            "k": most,
+            "metric": "cosine",
+            "nprobes": self.probes,
+            "use_index": uses_index,
+        }
+        with reported(f"cannot search {self.table.path}"):
+            scanner = self.table.dataset.scanner(
+                columns=["_distance"], nearest=asked, with_row_address=True
+            )
+            addresses: np.ndarray = counted(scanner.to_table())[ADDRESS].to_numpy()
+        return addresses
+
+    def _sample(self) -> list["np.ndarray"]:
+        """Give vectors of rows that lie evenly over the table."""
+        rows = self.table.count()
+        places = np.unique(np.linspace(0, max(rows - 1, 0), _SAMPLE).astype(np.int64))
+        with reported(f"cannot read {self.table.path}"):
+            taken = self.table.dataset.take(places.tolist() if rows else [], [self.column])
+        values: pa.ChunkedArray = taken[self.column].drop_null()
+        vectors = [np.asarray(each, np.float32) for each in values.to_pylist()]
+        return [each for each in vectors if np.linalg.norm(each) > 0]
+
+
+def vector_index(table: Table, column: str) -> VectorIndex | None:
+    """Give the index of a column of vectors, or None when there is none with rows in it."""
+    with reported(f"cannot read {table.path}"):
+        covered = covered_fragments(table.dataset, IndexSpec(column, IndexKind.VECTOR))
+        if not covered:
+            return None
+        every = table.dataset.get_fragments()
+    rows = sum(each.physical_rows for each in every if each.fragment_id in covered)
+    probes = max(_LEAST_PROBES, rows // indexes.VECTORS_PER_PARTITION // _PROBED_OF)
+    return VectorIndex(table, column, probes)

@@ -1,0 +1,143 @@
+"""Sweep: which files of the tables no version needs, told from a listing and the versions."""
+
+from collections.abc import Iterable, Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from omnigraph.errors import StorageError
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Stored
+from omnigraph.storage.table import Tables
+
+_INDEXES = "_indices"
+_MANIFEST = ".manifest"
+_OPENED_AT_A_TIME = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Unneeded:
+    """Files of one table that no needed version is made of; manifests are removed first."""
+
+    path: str
+    manifests: tuple[Stored, ...]
+    others: tuple[Stored, ...]
+
+    @property
+    def versions(self) -> set[int]:
+        return {detached_version(each.path) or 0 for each in self.manifests}
+
+    @property
+    def index_folders(self) -> set[str]:
+        """The folders of index segments of which something is removed: all of it, then."""
+        folders = (each.path.removeprefix(f"{self.path}/").split("/") for each in self.others)
+        return {f"{self.path}/{'/'.join(each[:2])}" for each in folders if each[0] == _INDEXES}
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in (*self.manifests, *self.others))
+
+
+def by_table(listing: Iterable[Stored]) -> dict[str, list[Stored]]:
+    """Give the files of each table by its folder; other files are left out."""
+    found: dict[str, list[Stored]] = {}
+    for each in listing:
+        parts = each.path.split("/", 2)
+        if len(parts) > 2 and parts[0] in layout.TABLES:
+            found.setdefault(f"{parts[0]}/{parts[1]}", []).append(each)
+    return found
+
+
+def unneeded(
+    tables: Tables,
+    files: Mapping[str, Iterable[Stored]],
+    needed: Mapping[str, Set[int]],
+    before: int,
+) -> list[Unneeded]:
+    """Give the files that no needed version has and that were written before a time.
+
+    `needed` gives the versions of each table by its folder. Of a table the versions that move
+    forward are always needed, and those that were written after that time, which somebody may be
+    about to publish. A needed version that cannot be read raises StorageError.
+    """
+    wanted = {path: _attached(each) | needed.get(path, set()) for path, each in files.items()}
+    young = {path: _young(each, before) - wanted[path] for path, each in files.items()}
+    named = _named(tables, wanted, young)
+    found = []
+    for path, each in files.items():
+        old = [file for file in each if file.modified < before]
+        gone = [file for file in old if _is_unneeded(path, file, wanted[path], named[path])]
+        manifests = tuple(file for file in gone if detached_version(file.path) is not None)
+        others = tuple(file for file in gone if detached_version(file.path) is None)
+        if gone:
+            found.append(Unneeded(path, manifests, others))
+    return found
+
+
+def detached_version(path: str) -> int | None:
+    """Give the version whose manifest a file is; None for those that move forward."""
+    name = path.rpartition("/")[2]
+    if not (name.startswith("d") and name.endswith(_MANIFEST)):
+        return None
+    number = name[1 : -len(_MANIFEST)]
+    return int(number) if number.isdigit() else None
+
+
+def _attached(files: Iterable[Stored]) -> set[int]:
+    names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
+    numbers = (each.removesuffix(_MANIFEST) for each in names)
+    return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
+
+
+def _young(files: Iterable[Stored], before: int) -> set[int]:
+    """Give the versions that were written after a time."""
+    young = (detached_version(each.path) for each in files if each.modified >= before)
+    return {each for each in young if each is not None}
+
+
+def _named(
+    tables: Tables, wanted: Mapping[str, Set[int]], young: Mapping[str, Set[int]]
+) -> dict[str, set[str]]:
+    """Give everything that versions are made of, by the folder of their table.
+
+    A young version that cannot be read is one that nobody can publish.
+    """
+    found: dict[str, set[str]] = {path: set() for path in wanted}
+    every = [(path, each, True) for path, versions in wanted.items() for each in versions]
+    every += [(path, each, False) for path, versions in young.items() for each in versions]
+
+    def files(item: tuple[str, int, bool]) -> set[str]:
+        path, version, must = item
+        try:
+            return tables.files_of(path, version)
+        except StorageError:
+            if must:
+                raise
+            return set()
+
+    with ThreadPoolExecutor(_OPENED_AT_A_TIME) as pool:
+        for (path, _, _), names in zip(every, pool.map(files, every), strict=True):
+            found[path] |= names
+    return found
+
+
+def _is_unneeded(path: str, file: Stored, versions: Set[int], named: Set[str]) -> bool:
+    """Tell whether no version needs a file; one of a kind that is not known is needed."""
+    name = file.path.removeprefix(f"{path}/")
+    kind, _, rest = name.partition("/")
+    match kind:
+        case "_versions":
+            version = detached_version(name)
+            return version is not None and version not in versions
+        case "data":
+            stem, inside, _ = rest.partition("/")
+            return (f"data/{stem}.lance" if inside else name) not in named
+        case "_deletions":
+            return name not in named
+        case _ if kind == _INDEXES:
+            return "/".join(name.split("/")[:2]) not in named
+        case "_transactions":
+            # Only what moves forward looks back at them.
+            read, _, _ = rest.partition("-")
+            return read.isdigit() and int(read) >= layout.DETACHED
+        case _:
+            return False

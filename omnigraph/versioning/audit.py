@@ -1,0 +1,228 @@
+"""Audit: what is wrong with the rows of a ledger and with the heads that it holds."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.errors import Json
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.manifest import (
+    BRANCH_KEY,
+    COMMIT_ROW,
+    Head,
+    Manifest,
+    commit_row_id,
+    decoded,
+    first_commit,
+    place_in_history,
+)
+from omnigraph.versioning.names import MAIN, fold
+
+
+class Damage(StrEnum):
+    """The kinds of damage; their names are stable."""
+
+    LEDGER_UNREADABLE = "ledger_unreadable"
+    ROW_UNKNOWN = "row_unknown"
+    ROW_TWICE = "row_twice"
+    ROW_DANGLING = "row_dangling"
+    COMMIT_UNREADABLE = "commit_unreadable"
+    COMMIT_DISAGREES = "commit_disagrees"
+    PARENT_MISSING = "parent_missing"
+    PARENT_ORDER = "parent_order"
+    HEAD_UNREADABLE = "head_unreadable"
+    HEAD_MISSING = "head_missing"
+    HEAD_DISAGREES = "head_disagrees"
+    HEAD_CLEANED = "head_cleaned"
+    FIRST_COMMIT_MISSING = "first_commit_missing"
+    VERSION_ROW_MISSING = "version_row_missing"
+    VERSION_ROW_DISAGREES = "version_row_disagrees"
+    SCHEMA_MISSING = "schema_missing"
+    SCHEMA_DAMAGED = "schema_damaged"
+    SCHEMA_FILE_DIFFERS = "schema_file_differs"
+    TABLE_MISSING = "table_missing"
+    TABLE_UNKNOWN = "table_unknown"
+    TABLE_SCHEMA = "table_schema"
+    VERSION_MISSING = "version_missing"
+    VERSION_UNREADABLE = "version_unreadable"
+    DATA_MISSING = "data_missing"
+    DATA_SIZE = "data_size"
+    DELETIONS_MISSING = "deletions_missing"
+    INDEX_MISSING = "index_missing"
+    INDEX_SIZE = "index_size"
+    INDEX_WRONG = "index_wrong"
+    ROW_COUNT = "row_count"
+    ROWS_UNREADABLE = "rows_unreadable"
+    ID_TWICE = "id_twice"
+    END_MISSING = "end_missing"
+    RUN_UNREADABLE = "run_unreadable"
+    RUN_BRANCH_MISSING = "run_branch_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One damage: its kind, what is damaged, and how."""
+
+    kind: Damage
+    where: str
+    message: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Give it in the stable machine form."""
+        return {"kind": str(self.kind), "where": self.where, "message": self.message}
+
+
+@dataclass(slots=True)
+class Audit:
+    """What a ledger holds as far as it can be read, and what is wrong with it.
+
+    `published` are the commits at which a branch stands or stood, and `buried` the versions of
+    tables that a cleanup removed.
+    """
+
+    commits: dict[str, Commit] = field(default_factory=dict)
+    heads: dict[str, Head] = field(default_factory=dict)
+    published: set[str] = field(default_factory=set)
+    buried: set[tuple[str, int]] = field(default_factory=set)
+    rows: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    def note(self, kind: Damage, where: str, message: str) -> None:
+        """Add a finding."""
+        self.findings.append(Finding(kind, where, message))
+
+
+def audit(manifest: Manifest, ledger: Table) -> Audit:
+    """Check every row of the ledger, every head and every parent; reads all rows."""
+    rows: list[dict[str, Any]] = ledger.scan().to_pylist()
+    found = Audit(rows=len(rows))
+    _check_rows(found, rows)
+    _check_heads(found, ledger)
+    _check_parents(found)
+    found.buried = manifest.buried(ledger)
+    found.published = {head.commit for head in found.heads.values()}
+    found.published |= {parent for each in found.commits.values() for parent in each.parents}
+    found.published |= {
+        (row["table_key"] or "").removeprefix(commit_row_id(""))
+        for row in rows
+        if row["object_id"].startswith("retired:")
+    }
+    found.published &= found.commits.keys()
+    _check_version_rows(found, rows)
+    _check_dangling(found, rows)
+    for head in found.heads.values():
+        commit = found.commits.get(head.commit)
+        if commit is not None and not found.buried.isdisjoint(versions_of(commit)):
+            found.note(Damage.HEAD_CLEANED, head.name, "a cleanup removed tables of its commit")
+    return found
+
+
+def versions_of(commit: Commit) -> set[tuple[str, int]]:
+    """Give the versions of tables that a commit has, by table key."""
+    return {(key, state.version) for key, state in commit.tables.items()}
+
+
+def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
+    kinds = ("table", "table_version", "table_tombstone", "operation", COMMIT_ROW)
+    once = Counter(row["object_id"] for row in rows if row["object_type"] in ("table", COMMIT_ROW))
+    for object_id, count in once.items():
+        if count > 1:
+            found.note(Damage.ROW_TWICE, object_id, f"the ledger has {count} rows of this id")
+    for row in rows:
+        if row["object_type"] not in kinds:
+            found.note(Damage.ROW_UNKNOWN, row["object_id"], f"no row is a {row['object_type']!r}")
+        elif row["object_type"] == COMMIT_ROW:
+            _check_commit(found, row)
+
+
+def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
+    try:
+        commit = decoded(row["metadata"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        found.note(Damage.COMMIT_UNREADABLE, row["object_id"], "its record cannot be read")
+        return
+    said = (row["object_id"], row["table_version"], row["location"])
+    if said != (commit_row_id(commit.id), commit.version, place_in_history(commit.version)):
+        message = "its row and its record name another id or version"
+        found.note(Damage.COMMIT_DISAGREES, row["object_id"], message)
+    found.commits[commit.id] = commit
+
+
+def _check_heads(found: Audit, ledger: Table) -> None:
+    for key, value in ledger.metadata.items():
+        if not key.startswith(BRANCH_KEY):
+            continue
+        name = key.removeprefix(BRANCH_KEY)
+        try:
+            head = Head(*json.loads(value))
+            is_named = fold(head.name) == name
+        except (ValueError, TypeError, AttributeError):
+            found.note(Damage.HEAD_UNREADABLE, name, "the key of its head cannot be read")
+            continue
+        found.heads[name] = head
+        commit = found.commits.get(head.commit)
+        if commit is None:
+            found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is not there")
+        elif not is_named or head.version != commit.version:
+            found.note(Damage.HEAD_DISAGREES, name, "it names another branch or version")
+    first = first_commit(ledger)
+    if first not in found.commits:
+        message = f"the graph began with {first or 'no commit'}, which is not there"
+        found.note(Damage.FIRST_COMMIT_MISSING, MAIN, message)
+    else:
+        found.heads.setdefault(MAIN, Head(MAIN, first, 0, 0))
+
+
+def _check_parents(found: Audit) -> None:
+    for commit in found.commits.values():
+        known = [found.commits[each] for each in commit.parents if each in found.commits]
+        for parent in commit.parents:
+            if parent not in found.commits:
+                found.note(Damage.PARENT_MISSING, commit.id, f"it came from {parent}")
+        due = max((each.version + 1 for each in known), default=0)
+        if len(known) == len(commit.parents) and commit.version != due:
+            message = f"its version is {commit.version} and should be {due}"
+            found.note(Damage.PARENT_ORDER, commit.id, message)
+
+
+def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
+    """Every version that a commit brought has a row that says the same of it."""
+    said: dict[str, set[tuple[str, int]]] = {}
+    for row in rows:
+        if row["object_type"] == "table_version":
+            said.setdefault(row["object_id"], set()).add((row["location"], row["row_count"]))
+    for commit_id in sorted(found.published):
+        for key, state in _brought(found, found.commits[commit_id]):
+            row_id = f"version:{key}@{state.version}"
+            if row_id not in said:
+                found.note(Damage.VERSION_ROW_MISSING, row_id, f"commit {commit_id} brought it")
+            elif (state.path, state.row_count) not in said[row_id]:
+                message = f"it says something else than commit {commit_id}"
+                found.note(Damage.VERSION_ROW_DISAGREES, row_id, message)
+
+
+def _brought(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
+    """Give the tables that a commit changed, as far as its parent is known."""
+    parent = None if commit.parent is None else found.commits.get(commit.parent)
+    if commit.parent is not None and parent is None:
+        return
+    before = {} if parent is None else parent.tables
+    for key, state in commit.tables.items():
+        if key not in before or before[key].version != state.version:
+            yield key, state
+
+
+def _check_dangling(found: Audit, rows: list[dict[str, Any]]) -> None:
+    """Rows of operations and of deleted branches name commits that are there."""
+    for row in rows:
+        named = None
+        if row["object_type"] == "operation":
+            named = row["metadata"]
+        elif row["object_id"].startswith("retired:"):
+            named = (row["table_key"] or "").removeprefix(commit_row_id(""))
+        if named is not None and named not in found.commits:
+            found.note(Damage.ROW_DANGLING, row["object_id"], f"it names commit {named}")

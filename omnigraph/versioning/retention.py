@@ -1,0 +1,102 @@
+"""Retention: which commits keep their tables when a graph is cleaned up."""
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from omnigraph.errors import InputError
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import TAG
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What is kept: so many of the newest commits of each branch, and those of a time.
+
+    A commit belongs to a time when a branch stood at it then. Times are in microseconds; `grace`
+    is kept whatever else is said, for those who are still reading.
+    """
+
+    keep: int | None
+    older_than: int | None
+    grace: int
+
+    def __post_init__(self) -> None:
+        if self.keep is None and self.older_than is None:
+            raise InputError(
+                "a cleanup has to be told what to keep", hint="give keep, older_than, or both"
+            )
+        if self.keep is not None and self.keep < 1:
+            raise InputError("at least one commit of each branch is kept")
+
+    @property
+    def age(self) -> int:
+        return max(self.grace, self.older_than or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All that a ledger knows: commits, where branches and tags stand, and where some stood.
+
+    `heads` gives the id of a commit by the name of its branch, `retired` the time until which a
+    branch stood at a commit that was then deleted.
+    """
+
+    commits: Mapping[str, Commit]
+    heads: Mapping[str, str]
+    retired: Mapping[str, int]
+
+
+def retained(history: History, rule: Retention, now: int) -> set[str]:
+    """Give the ids of the commits that keep their tables.
+
+    These are the heads of branches and tags, what the rule says, and every commit that a merge
+    of two of them would start from.
+    """
+    kept = set(history.heads.values())
+    if rule.keep is not None:
+        branches = (at for name, at in history.heads.items() if not name.startswith(TAG))
+        kept |= {each for at in branches for each in _newest(history, at, rule.keep)}
+    kept |= {each for each, until in _until(history).items() if until > now - rule.age}
+    return kept | _bases(history, kept)
+
+
+def _newest(history: History, commit_id: str | None, count: int) -> Iterator[str]:
+    while commit_id is not None and count:
+        yield commit_id
+        commit_id, count = history.commits[commit_id].parent, count - 1
+
+
+def _until(history: History) -> dict[str, int]:
+    """Give for each commit that some branch left the time at which one did so last."""
+    found = dict(history.retired)
+    for commit in history.commits.values():
+        for parent in commit.parents:
+            found[parent] = max(found.get(parent, 0), commit.created_at)
+    return found
+
+
+def _bases(history: History, kept: Set[str]) -> set[str]:
+    """Give the commits at which the ways to kept commits part.
+
+    A merge of two commits starts where the ways to them part: at a commit from which both
+    descend, and none of whose children both descend from. So it is one whose set of descendants
+    is that of none of its children.
+    """
+    tips = {each: 1 << at for at, each in enumerate(_tips(history, kept))}
+    newest_first = sorted(history.commits.values(), key=lambda each: each.version, reverse=True)
+    reach: dict[str, int] = {}
+    passed: set[str] = set()
+    for commit in newest_first:
+        mask = reach[commit.id] = reach.get(commit.id, 0) | tips.get(commit.id, 0)
+        for parent in commit.parents:
+            reach[parent] = reach.get(parent, 0) | mask
+    for commit in newest_first:
+        if reach[commit.id]:
+            passed |= {each for each in commit.parents if reach[each] == reach[commit.id]}
+    return {each for each, mask in reach.items() if mask and each not in passed}
+
+
+def _tips(history: History, kept: Iterable[str]) -> list[str]:
+    """Give the heads, and the kept commits from which no kept commit descends."""
+    parents = {parent for each in kept for parent in history.commits[each].parents}
+    return sorted({*history.heads.values(), *(each for each in kept if each not in parents)})
