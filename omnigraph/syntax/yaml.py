@@ -118,6 +118,28 @@ class Section:
         inner = self.section(key, None)
         return {name: inner.section(name, known) for name in inner._nodes}
 
+    def items(self, key: str, known: Sequence[str]) -> "list[Section]":
+        """Give a field that is a list of mappings with these keys."""
+        node = self._field(key)
+        if node is None or not self._is(node, self._path(key), "seq"):
+            return []
+        places = (f"{self._path(key)}[{number}]" for number in range(len(node.value)))
+        pairs = zip(places, node.value, strict=True)
+        return [Section(self._text, place, item, known) for place, item in pairs]
+
+    def lists(self, key: str) -> dict[str, tuple[str, ...]]:
+        """Give a field that maps any names to lists of texts."""
+        inner = self.section(key, None)
+        return {name: inner.texts(name) for name in inner._nodes}
+
+    def __contains__(self, key: str) -> bool:
+        return self._field(key) is not None
+
+    def note(self, message: str) -> None:
+        """Note what is wrong with the mapping as a whole."""
+        place = f"'{self._place}' " if self._place else ""
+        self._text.note(self._line, f"{place}{message}")
+
     def report(self, key: str, message: str) -> None:
         """Note what is wrong with a field."""
         self._text.note(self._nodes[key].start_mark.line + 1, f"'{self._path(key)}' {message}")

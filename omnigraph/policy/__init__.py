@@ -1,0 +1,1 @@
+"""Policy: who may do what on which branches, as rules that Cedar decides."""

@@ -1,0 +1,75 @@
+"""Cases: the file `policy.tests.yaml`: what a policy is expected to decide."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
+from omnigraph.policy.policy import read_bytes
+from omnigraph.policy.rules import check_unique, check_version, named
+from omnigraph.syntax.yaml import Section, parse_yaml
+
+_CASE = ("id", "actor", "action", "branch", "target_branch", "expect")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A request, and whether it is expected to be allowed."""
+
+    id: str
+    request: Request
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was decided in a case."""
+
+    case: Case
+    decision: Decision
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was decided as expected."""
+        return self.decision.allowed == self.case.allowed
+
+
+def load_cases(path: Path) -> tuple[Case, ...]:
+    """Read a file of cases; raises ConfigError with everything that is wrong in it."""
+    top = parse_yaml(str(path), read_bytes(path), ("version", "cases"))
+    check_version(top)
+    cases = tuple(_case(each) for each in top.items("cases", _CASE))
+    check_unique(top, "cases", (case.id for case in cases))
+    if not cases:
+        top.note("'cases' is missing or empty, so nothing would be tested")
+    top.check()
+    return cases
+
+
+def run_cases(policy: Decider, cases: Iterable[Case]) -> list[Outcome]:
+    """Decide every case, in the order of the file."""
+    return [Outcome(case, policy.decide(case.request)) for case in cases]
+
+
+def cases_beside(policy: Path) -> Path:
+    """Give where the cases of a policy are when nothing else is said: `policy.tests.yaml`."""
+    return policy.with_name(f"{policy.stem}.tests{policy.suffix}")
+
+
+def _case(section: Section) -> Case:
+    section.choice("action", list(Action))
+    section.choice("expect", ("allow", "deny"))
+    action = section.required("action")
+    request = Request(
+        section.required("actor"), action, section.text("branch"), section.text("target_branch")
+    )
+    if action in ACTIONS:
+        own, other = _kinds(Action(action))
+        if other in section and own not in section:
+            section.report(other, f"does not go with '{action}' alone, which takes '{own}'")
+    return Case(named(section, "id"), request, section.required("expect") == "allow")
+
+
+def _kinds(action: Action) -> tuple[str, str]:
+    kinds = ("target_branch", "branch")
+    return kinds if action.takes_target else kinds[::-1]

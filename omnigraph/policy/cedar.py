@@ -1,0 +1,124 @@
+"""Cedar: rules as Cedar policies, parsed once, and asked through `cedarpy`.
+
+A branch is in the scope `any` and in one of `protected` and `unprotected`; the whole graph is in
+`any` alone. So a policy compares no attribute, and nothing in it can fail to evaluate.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from omnigraph.policy.actions import Action, Scope
+from omnigraph.policy.rules import Rule, Rules
+
+if TYPE_CHECKING:
+    from cedarpy import AuthzResult
+
+SCHEMA = """\
+entity Group;
+entity Scope;
+entity Actor in [Group];
+entity Branch in [Scope];
+entity Graph in [Scope];
+action {actions} appliesTo {{ principal: [Actor], resource: [Branch, Graph] }};
+""".format(actions=", ".join(f'"{action}"' for action in Action))
+
+_MOST_KEPT = 10_000
+
+
+class Cedar:
+    """The handles of a policy that was checked apart; safe for threads."""
+
+    def __init__(self, rules: Rules) -> None:
+        from cedarpy import PolicySet, Schema
+
+        self._schema = Schema.from_str(SCHEMA)
+        self._policies = PolicySet.from_str(cedar_text(rules))
+        self._rules = rules
+        self._groups = rules.actors
+        self._order = {rule.id: place for place, rule in enumerate(rules.rules)}
+        self._kept: dict[tuple[str, Action, Scope], str | None] = {}
+
+    def knows(self, actor: str) -> bool:
+        """Tell whether some group has an actor."""
+        return actor in self._groups
+
+    def permitting(self, actor: str, action: Action, branch: str | None) -> str | None:
+        """Give the id of the first rule that permits it; None when none does, or in any doubt.
+
+        The answer is the same for all branches of a scope, so it is kept by scope.
+        """
+        key = (actor, action, self._scope(branch))
+        if key not in self._kept:
+            found = self._asked(actor, action, branch)
+            if len(self._kept) >= _MOST_KEPT:
+                return found
+            self._kept[key] = found
+        return self._kept[key]
+
+    def _asked(self, actor: str, action: Action, branch: str | None) -> str | None:
+        from cedarpy import Decision, is_authorized
+
+        resource = _uid("Graph", "graph") if branch is None else _uid("Branch", branch)
+        request = {
+            "principal": _uid("Actor", actor),
+            "action": _uid("Action", action),
+            "resource": resource,
+        }
+        entities = json.dumps([self._actor(actor), self._resource(resource, branch)])
+        try:
+            result = is_authorized(request, self._policies, entities, self._schema)
+        except Exception:  # whatever fails is a no
+            return None
+        if result.decision is not Decision.Allow or result.diagnostics.errors:
+            return None
+        return self._first(result)
+
+    def _first(self, result: "AuthzResult") -> str | None:
+        ids = result.diagnostics.id_annotations_by_reason.values()
+        known = [each for each in ids if each in self._order]
+        return min(known, key=self._order.__getitem__, default=None)
+
+    def _scope(self, branch: str | None) -> Scope:
+        """Give the narrowest scope of a branch, or of the whole graph."""
+        if branch is None:
+            return Scope.ANY
+        return Scope.PROTECTED if self._rules.is_protected(branch) else Scope.UNPROTECTED
+
+    def _actor(self, actor: str) -> dict[str, object]:
+        return _entity(_uid("Actor", actor), "Group", self._groups.get(actor, []))
+
+    def _resource(self, uid: dict[str, str], branch: str | None) -> dict[str, object]:
+        return _entity(uid, "Scope", sorted({Scope.ANY, self._scope(branch)}))
+
+
+def cedar_text(rules: Rules) -> str:
+    """Give the rules as Cedar policies, each with the id of its rule."""
+    return "\n".join(_permit(rule) for rule in rules.rules)
+
+
+def quoted(text: str) -> str:
+    """Give a text as Cedar writes a string; it cannot end before its closing quote."""
+    return '"' + "".join(_escaped(char) for char in text) + '"'
+
+
+def _escaped(char: str) -> str:
+    plain = char.isascii() and char.isprintable() and char not in '"\\'
+    return char if plain else f"\\u{{{ord(char):x}}}"
+
+
+def _permit(rule: Rule) -> str:
+    actions = ", ".join(f"Action::{quoted(action)}" for action in rule.actions)
+    return (
+        f"@id({quoted(rule.id)})\n"
+        f"permit (principal in Group::{quoted(rule.group)}, action in [{actions}], "
+        f"resource in Scope::{quoted(rule.scope)});"
+    )
+
+
+def _uid(kind: str, name: str) -> dict[str, str]:
+    return {"type": kind, "id": name}
+
+
+def _entity(uid: dict[str, str], kind: str, parents: Iterable[str]) -> dict[str, object]:
+    return {"uid": uid, "attrs": {}, "parents": [_uid(kind, each) for each in parents]}

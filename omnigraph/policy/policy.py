@@ -1,0 +1,87 @@
+"""Policy: decides requests by the rules of a file; what no rule allows is denied."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from omnigraph.errors import BranchNameError, ConfigError, UnreadableError
+from omnigraph.policy.actions import ACTIONS, Action, Decision, Request
+from omnigraph.policy.apart import check_apart
+from omnigraph.policy.cedar import SCHEMA, Cedar, cedar_text
+from omnigraph.policy.rules import Rules, parse_rules
+from omnigraph.syntax.names import is_system, normalized
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one file, and Cedar with them; never changes."""
+
+    rules: Rules
+    _cedar: Cedar = field(repr=False, compare=False)
+
+    def decide(self, request: Request) -> Decision:
+        """Give the decision on a request, and the first rule of the file that allows it."""
+        try:
+            actor, action, branch = self._understood(request)
+        except _DoubtError as doubt:
+            return Decision(allowed=False, rule_id=None, reason=str(doubt))
+        rule_id = self._cedar.permitting(actor, action, branch)
+        if rule_id is None:
+            about = "the whole graph" if branch is None else f"'{branch}'"
+            reason = f"no rule allows '{actor}' {action} on {about}"
+            return Decision(allowed=False, rule_id=None, reason=reason)
+        return Decision(allowed=True, rule_id=rule_id, reason=f"rule '{rule_id}' allows it")
+
+    def _understood(self, request: Request) -> tuple[str, Action, str | None]:
+        """Give who wants to do what to which branch, if that is beyond doubt."""
+        if request.actor is None:
+            raise _DoubtError("no actor is given")
+        if not self._cedar.knows(request.actor):
+            raise _DoubtError(f"no group has the actor {request.actor!r}")
+        if request.action not in ACTIONS:
+            raise _DoubtError(f"there is no action {request.action!r}")
+        action = Action(request.action)
+        return request.actor, action, _branch(action, request)
+
+
+class _DoubtError(Exception):
+    """A request is denied before any rule is asked."""
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy file; raises ConfigError with everything that is wrong in it."""
+    return parse_policy(str(path), read_bytes(path))
+
+
+def parse_policy(name: str, data: bytes) -> Policy:
+    """Give the policy of a text; raises ConfigError with everything that is wrong in it."""
+    rules = parse_rules(name, data)
+    try:
+        check_apart(cedar_text(rules), SCHEMA)
+    except ValueError as wrong:
+        raise ConfigError(f"{name}: Cedar refuses the policy: {wrong}") from None
+    return Policy(rules, Cedar(rules))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Give the content of a file of a policy."""
+    try:
+        return path.read_bytes()
+    except OSError as failed:
+        reason = failed.strerror or type(failed).__name__
+        raise UnreadableError(f"cannot read '{path}': {reason}") from None
+
+
+def _branch(action: Action, request: Request) -> str | None:
+    """Give the one form of the branch that an action is about; None is the whole graph."""
+    given = (request.target_branch, request.branch)
+    own, other = given if action.takes_target else given[::-1]
+    if own is None and other is not None:
+        kind = "target branch" if action.takes_target else "branch"
+        raise _DoubtError(f"'{action}' is about a {kind}, and none is given")
+    try:
+        name = None if own is None else normalized(own)
+    except BranchNameError as wrong:
+        raise _DoubtError(wrong.message) from None
+    if name is not None and is_system(name):
+        raise _DoubtError(f"'{name}' is the system's own")
+    return name

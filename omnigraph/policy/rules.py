@@ -1,0 +1,183 @@
+"""Rules: the file `policy.yaml`, read strictly into frozen values."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from omnigraph.errors import BranchNameError
+from omnigraph.policy.actions import ACTIONS, Action, Scope
+from omnigraph.syntax.names import fold, is_system, is_visible, normalized
+from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.yaml import Section, parse_yaml
+
+VERSION = 1
+MOST_NAME_BYTES = 200
+
+_TOP = ("version", "groups", "protected_branches", "rules")
+_RULE = ("id", "allow")
+_ALLOW = ("actors", "actions", "branch_scope", "target_branch_scope")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Lets the actors of a group do some actions on the branches of a scope."""
+
+    id: str
+    group: str
+    actions: tuple[Action, ...]
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All that `policy.yaml` says; the names of protected branches are folded."""
+
+    groups: Mapping[str, frozenset[str]]
+    protected: frozenset[str]
+    rules: tuple[Rule, ...]
+
+    @property
+    def actors(self) -> dict[str, list[str]]:
+        """Every actor of some group, with its groups in the order of the file."""
+        found: dict[str, list[str]] = {}
+        for group, actors in self.groups.items():
+            for actor in actors:
+                found.setdefault(actor, []).append(group)
+        return found
+
+    def is_protected(self, branch: str) -> bool:
+        """Tell whether a branch is protected; upper and lower case make no difference."""
+        return fold(branch) in self.protected
+
+
+def parse_rules(name: str, data: bytes) -> Rules:
+    """Give what a policy file says; raises ConfigError with everything that is wrong in it."""
+    top = parse_yaml(name, data, _TOP)
+    check_version(top)
+    groups = {group: _actors(top, group, found) for group, found in top.lists("groups").items()}
+    rules = [_rule(each, groups) for each in top.items("rules", _RULE)]
+    check_unique(top, "rules", (rule.id for rule in rules))
+    found = Rules(groups, _protected(top), tuple(rules))
+    top.check()
+    return found
+
+
+def check_version(top: Section) -> None:
+    """Note when a file is not of the version that this release reads."""
+    version = top.count("version")
+    if "version" not in top:
+        top.note("'version' is missing")
+    elif version is not None and version != VERSION:
+        top.report("version", f"is {version}, and only {VERSION} is known")
+
+
+def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
+    """Note every id of a list that is given more than once."""
+    seen: set[str] = set()
+    for each in ids:
+        if each and each in seen:
+            top.report(key, f"has the id '{each}' twice")
+        seen.add(each)
+
+
+def named(section: Section, key: str) -> str:
+    """Give a field that has to be there and holds a name of our own, such as that of a rule."""
+    text = section.required(key)
+    if text and (reason := name_problem(text)) is not None:
+        section.report(key, reason)
+    return text
+
+
+def name_problem(text: str) -> str | None:
+    """Tell what is wrong with the name of an actor, a group, a rule or a case."""
+    if not text.strip() or text != text.strip():
+        return "holds a name that is empty, or begins or ends with a space"
+    if not is_visible(text):
+        return "holds a name with a character that cannot be seen"
+    if len(text.encode()) > MOST_NAME_BYTES:
+        return f"holds a name of more than {MOST_NAME_BYTES} bytes"
+    return None
+
+
+def _actors(top: Section, group: str, actors: tuple[str, ...]) -> frozenset[str]:
+    problems = [name_problem(each) for each in (group, *actors)]
+    for problem in dict.fromkeys(each for each in problems if each is not None):
+        top.report("groups", problem)
+    for actor in [each for each, count in Counter(actors).items() if count > 1]:
+        top.report("groups", f"has '{actor}' twice in '{group}'")
+    return frozenset(actors)
+
+
+def _protected(top: Section) -> frozenset[str]:
+    """Give the folded names of the protected branches; one that no branch can have is reported.
+
+    Such a name would protect nothing, and nobody would notice.
+    """
+    found = set()
+    for each in top.texts("protected_branches"):
+        try:
+            name = normalized(each)
+        except BranchNameError as wrong:
+            top.report("protected_branches", f"holds a name that protects nothing: {wrong.message}")
+            continue
+        if is_system(name):
+            top.report("protected_branches", f"holds '{name}', which is the system's own")
+        if fold(name) in found:
+            top.report("protected_branches", f"holds '{name}' twice")
+        found.add(fold(name))
+    return frozenset(found)
+
+
+def _rule(section: Section, groups: Mapping[str, object]) -> Rule:
+    rule_id = named(section, "id")
+    if "allow" not in section:
+        section.note("needs 'allow'; what no rule allows is denied")
+        return Rule(rule_id, "", (), Scope.UNPROTECTED)
+    allow = section.section("allow", _ALLOW)
+    actions = _actions(allow)
+    return Rule(rule_id, _group(allow, groups), actions, _scope(allow, actions))
+
+
+def _group(allow: Section, groups: Mapping[str, object]) -> str:
+    if "actors" not in allow:
+        allow.note("needs 'actors', with the name of a group")
+        return ""
+    actors = allow.section("actors", ("group",))
+    group = actors.required("group")
+    if group and group not in groups:
+        near = nearest_name(group, groups)
+        meant = "" if near is None else f"; did you mean '{near}'?"
+        actors.report("group", f"names the unknown group '{group}'{meant}")
+    return group
+
+
+def _actions(allow: Section) -> tuple[Action, ...]:
+    given = allow.texts("actions")
+    if not given:
+        allow.note("needs 'actions', a list of at least one action")
+    found = []
+    for each in given:
+        if each not in ACTIONS:
+            near = nearest_name(each, list(Action))
+            known = f"known are {', '.join(Action)}"
+            meant = known if near is None else f"did you mean '{near}'?"
+            allow.report("actions", f"holds the unknown action '{each}'; {meant}")
+        elif Action(each) in found:
+            allow.report("actions", f"holds '{each}' twice")
+        else:
+            found.append(Action(each))
+    return tuple(found)
+
+
+def _scope(allow: Section, actions: tuple[Action, ...]) -> Scope:
+    branch = allow.choice("branch_scope", list(Scope))
+    target = allow.choice("target_branch_scope", list(Scope))
+    if (branch is None) == (target is None):
+        allow.note("needs exactly one of 'branch_scope' and 'target_branch_scope'")
+    for action in actions:
+        wrong = "branch_scope" if action.takes_target else "target_branch_scope"
+        if wrong in allow:
+            right = "target_branch_scope" if action.takes_target else "branch_scope"
+            allow.report(wrong, f"does not go with '{action}', which takes '{right}'")
+    given = branch if target is None else target
+    return Scope(given) if given in list(Scope) else Scope.UNPROTECTED

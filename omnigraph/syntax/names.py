@@ -1,0 +1,55 @@
+"""Names: the one form of a branch name, through which each goes before policy and storage."""
+
+import re
+import unicodedata
+
+from omnigraph.errors import BranchNameError
+
+MOST_BYTES = 200
+
+_FORBIDDEN = re.compile(r"[\s~^:?*\[\\\"'<>|%#]|\.\.|//|@\{")
+_HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs")
+
+
+def normalized(name: str) -> str:
+    """Give the one form of a branch name, or raise BranchNameError with the reason."""
+    text = unicodedata.normalize("NFC", name)
+    reason = _problem(text)
+    if reason is not None:
+        raise BranchNameError(f"{_shown(text)} cannot name a branch: {reason}")
+    return text
+
+
+def fold(name: str) -> str:
+    """Give what two names have in common that differ only in upper and lower case."""
+    return unicodedata.normalize("NFC", name.casefold())
+
+
+def is_system(name: str) -> bool:
+    """Tell whether a branch is one of the system's own, hidden from listings."""
+    return name.startswith("__")
+
+
+def is_visible(text: str) -> bool:
+    """Tell whether a text holds no character that cannot be seen; a plain space can."""
+    return all(char == " " or unicodedata.category(char) not in _HIDDEN for char in text)
+
+
+def _problem(text: str) -> str | None:
+    if not text:
+        return "it is empty"
+    if any(unicodedata.category(char) in _HIDDEN for char in text):
+        return "it holds a space, or a character that cannot be seen"
+    if (found := _FORBIDDEN.search(text)) is not None:
+        return f"it holds '{found.group()}'"
+    if len(text.encode()) > MOST_BYTES:
+        return f"it is longer than {MOST_BYTES} bytes"
+    for part in text.split("/"):
+        if not part or part.startswith((".", "-")) or part.endswith((".", ".lock")):
+            return "no part of it may be empty, start with '.' or '-', or end with '.' or '.lock'"
+    return "it is '@'" if text == "@" else None
+
+
+def _shown(text: str) -> str:
+    shown = text if len(text) <= 60 else text[:57] + "…"
+    return "'" + "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown) + "'"
