@@ -1,25 +1,159 @@
 """Main: the `omnigraph-server` command."""
 
+import os
 import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph import __version__
-from omnigraph.errors import UnavailableError
+from omnigraph.errors import ConfigError, OmniGraphError
+
+if TYPE_CHECKING:
+    from omnigraph.config import Config
+    from omnigraph.server.limits import Limits
+    from omnigraph.server.serve import Settings
+
+DEFAULT_BIND = "127.0.0.1:8080"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("uri")
-@click.option("--bind", default="127.0.0.1:8080", show_default=True, help="Address and port.")
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("uri", required=False, envvar="OMNIGRAPH_TARGET_URI")
+@click.option(
+    "--target",
+    metavar="NAME",
+    envvar="OMNIGRAPH_TARGET",
+    help="A graph of omnigraph.yaml, instead of URI.",
+)
+@click.option(
+    "--bind",
+    metavar="ADDRESS",
+    envvar="OMNIGRAPH_BIND",
+    help=f"Address and port.  [default: {DEFAULT_BIND}]",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    envvar="OMNIGRAPH_CONFIG",
+    help="The omnigraph.yaml.  [default: that of this folder]",
+)
+@click.option("--policy", metavar="FILE", help="The policy.yaml; needs tokens.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which clients may call the server; repeatable.",
+)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another limit, such as ingest_bytes=104857600; repeatable.",
+)
+@click.option(
+    "--unauthenticated-public",
+    "is_public",
+    is_flag=True,
+    help="Serve other machines without tokens: everybody may do everything.",
+)
 @click.version_option(__version__, "-v", "--version", message="omnigraph-server %(version)s")
-def omnigraph_server(uri: str, bind: str) -> None:
-    """Serve the graph at URI over HTTP. This release has no server yet."""
-    error = UnavailableError(
-        f"omnigraph {__version__} cannot serve '{uri}' on {bind}: it has no server yet",
-        hint="use the graph through omnigraph --help, or from Python",
+def omnigraph_server(
+    uri: str | None,
+    target: str | None,
+    bind: str | None,
+    config: str | None,
+    policy: str | None,
+    hosts: tuple[str, ...],
+    limits: tuple[str, ...],
+    is_public: bool,
+) -> None:
+    """Serve the graph at URI over HTTP.
+
+    Tokens come from OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET, …_TOKENS_FILE, …_TOKENS_JSON or
+    OMNIGRAPH_SERVER_BEARER_TOKEN. Without any, only this machine is served.
+    """
+    from omnigraph.server.serve import serve
+
+    try:
+        found = _config(config)
+        settings = _settings(found, uri, target, bind)
+        file = Path(policy) if policy is not None else settings.policy
+        serve(
+            replace(
+                settings,
+                policy=file,
+                hosts=hosts,
+                is_public=is_public,
+                limits=_limits(limits),
+            )
+        )
+    except OmniGraphError as error:
+        click.echo(error.render(), err=True)
+        sys.exit(1)
+
+
+def _config(path: str | None) -> "Config | None":
+    from omnigraph.config import find_config
+
+    found = find_config(path, Path.cwd())
+    if found is not None:
+        found.load_env(os.environ)
+    return found
+
+
+def _settings(
+    config: "Config | None", uri: str | None, target: str | None, bind: str | None
+) -> "Settings":
+    from omnigraph.pipeline.session import settings_from
+    from omnigraph.server.serve import Settings
+
+    if uri is not None and target is not None:
+        raise click.UsageError("URI and --target exclude each other")
+    if uri is None:
+        uri = _uri(config, target)
+    server = None if config is None else config.server
+    address = bind or (None if server is None else server.bind) or DEFAULT_BIND
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise click.UsageError(f"--bind is an address and a port like {DEFAULT_BIND}")
+    return Settings(
+        uri=uri,
+        host=host,
+        port=int(port),
+        policy=None if config is None else config.policy.file,
+        spark=settings_from(os.environ, default=None if config is None else config.spark),
     )
-    click.echo(error.render(), err=True)
-    sys.exit(1)
+
+
+def _uri(config: "Config | None", target: str | None) -> str:
+    name = target or (None if config is None else config.server.graph)
+    if config is None or name is None:
+        hint = "give URI, or server.graph in omnigraph.yaml"
+        raise ConfigError("no graph to serve is named", hint=hint)
+    return config.graph(name).uri
+
+
+def _limits(given: tuple[str, ...]) -> "Limits":
+    from omnigraph.server.limits import Limits
+
+    found = Limits()
+    known = {each.name: type(getattr(found, each.name)) for each in fields(Limits)}
+    for each in given:
+        name, _, value = each.partition("=")
+        if name not in known:
+            raise click.UsageError(f"no limit '{name}'; the limits are: {', '.join(known)}")
+        try:
+            number = known[name](value)
+        except ValueError:
+            raise click.UsageError(f"the limit '{name}' is a number, not '{value}'") from None
+        if number <= 0:
+            raise click.UsageError(f"the limit '{name}' has to be more than 0")
+        found = replace(found, **{name: number})
+    return found
 
 
 def main() -> None:

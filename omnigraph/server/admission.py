@@ -1,0 +1,119 @@
+"""Admission: who is worked for next; no actor can take the turns of the others."""
+
+import asyncio
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from omnigraph.server.limits import Limits
+from omnigraph.server.refusal import Refusal
+
+_Turn = asyncio.Future[None]
+
+
+# So long after its last request an actor is still counted on.
+_LATELY = 1.0
+
+
+class Admission:
+    """Turns for a bounded number of requests, given to actors one after another.
+
+    An actor that is alone may have all turns but one; beside others each has its share.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._entered: Counter[str] = Counter()
+        self._seen: dict[str, float] = {}
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[_Turn]] = OrderedDict()
+
+    @property
+    def running(self) -> int:
+        return self._running.total()
+
+    def entered_by(self, actor: str) -> int:
+        """Give how many requests of an actor are here, running or not."""
+        return self._entered[actor]
+
+    @contextmanager
+    def entered(self, actor: str) -> Iterator[None]:
+        """Count a request from its headers to its answer; too many of an actor are a Refusal."""
+        if self._entered[actor] >= self._limits.threads + self._limits.waiting:
+            message = "too many requests of this actor are waiting already"
+            raise Refusal(429, "too_many_requests", message, {"Retry-After": "1"})
+        self._entered[actor] += 1
+        self._seen[actor] = time.monotonic()
+        try:
+            yield
+        finally:
+            _less(self._entered, actor)
+
+    @asynccontextmanager
+    async def turn(self, actor: str) -> AsyncIterator[None]:
+        """Wait for a turn, and hold it."""
+        await self._begin(actor)
+        try:
+            yield
+        finally:
+            self._end(actor)
+
+    async def _begin(self, actor: str) -> None:
+        queue = self._waiting.get(actor, deque())
+        if not queue and self._is_free(actor):
+            self._running[actor] += 1
+            return
+        turn: _Turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(actor, queue).append(turn)
+        try:
+            # Shielded, so that a turn is never given to somebody who has gone.
+            await asyncio.shield(turn)
+        except asyncio.CancelledError:
+            if turn.done():
+                self._end(actor)
+            else:
+                self._forget(actor, turn)
+            raise
+
+    def _end(self, actor: str) -> None:
+        _less(self._running, actor)
+        self._next()
+
+    def _is_free(self, actor: str) -> bool:
+        limits = self._limits
+        most = limits.threads - 1 if self._is_alone(actor) else limits.share
+        return self.running < limits.threads and self._running[actor] < max(1, most)
+
+    def _is_alone(self, actor: str) -> bool:
+        lately = time.monotonic() - _LATELY
+        return not any(
+            self._entered[other] or seen > lately
+            for other, seen in self._seen.items()
+            if other != actor
+        )
+
+    def _next(self) -> None:
+        """Give free turns away, to each waiting actor once before any gets a second."""
+        for actor in list(self._waiting):
+            if not self._is_free(actor):
+                continue
+            queue = self._waiting.pop(actor)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[actor] = queue  # behind all others
+            self._running[actor] += 1
+            turn.set_result(None)
+
+    def _forget(self, actor: str, turn: _Turn) -> None:
+        queue = self._waiting.get(actor, deque())
+        queue.remove(turn)
+        if not queue:
+            self._waiting.pop(actor, None)
+
+
+def _less(counts: Counter[str], name: str) -> None:
+    """Count one less, and forget who has none."""
+    counts[name] -= 1
+    if not counts[name]:
+        del counts[name]

@@ -1,0 +1,338 @@
+"""App: takes a request through the gate, its body and a turn to its handler, and answers."""
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from typing import IO, TypeVar
+from uuid import uuid4
+
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+
+from omnigraph.engine.run import Budget
+from omnigraph.errors import DeniedError, Json, OmniGraphError
+from omnigraph.graph import Graph
+from omnigraph.server.admission import Admission
+from omnigraph.server.call import (
+    About,
+    Answer,
+    Call,
+    Operation,
+    Stream,
+    Whole,
+    WriteTurns,
+    json_answer,
+)
+from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
+from omnigraph.server.incoming import (
+    Gone,
+    Incoming,
+    asked,
+    declared_size,
+    decoded,
+    has_body,
+    key_of,
+    sends_lines,
+    too_large,
+    wanted_media,
+)
+from omnigraph.server.kept import Kept
+from omnigraph.server.limits import Limits
+from omnigraph.server.logs import log, log_failure
+from omnigraph.server.refusal import Refusal, internal, refusal_of
+from omnigraph.server.route import Access, Route
+from omnigraph.server.router import Router
+from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.ulid import is_ulid
+
+_Found = TypeVar("_Found")
+
+
+class Aborted(Exception):
+    """An answer broke off, and the connection with it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class App:
+    """The server as ASGI: one graph, the gate to it, and the threads that work on it."""
+
+    graph: Graph
+    router: Router
+    gate: Gate
+    limits: Limits
+    about: About
+    hosts: frozenset[str] | None = None
+    admission: Admission = field(init=False)
+    kept: Kept = field(init=False)
+    turns: WriteTurns = field(default_factory=WriteTurns)
+    _workers: Executor = field(init=False)
+    _side: Executor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.admission = Admission(self.limits)
+        self.kept = Kept(self.graph.repository)
+        self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
+        self._side = ThreadPoolExecutor(2, "omnigraph-side")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await _Exchange(self, scope, receive, send).run()
+
+    async def worked(self, actor: str | None, work: Callable[[], _Found]) -> _Found:
+        """Do a piece of work on a thread, when it is the actor's turn."""
+        async with self.admission.turn(actor or ""):
+            self.about.metrics.running = self.admission.running
+            return await _on_thread(self._workers, work)
+
+    async def quickly(self, work: Callable[[], _Found]) -> _Found:
+        """Do what tells about the server on a thread that no other work keeps busy."""
+        return await _on_thread(self._side, work)
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        self._app = app
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._headers = Headers(raw=list(scope["headers"]))
+        self._id = uuid4().hex
+        self._begun = time.perf_counter()
+        self._notes = begin_notes()
+        self._route: Route | None = None
+        self._actor: str | None = None
+        self._cancelled = threading.Event()
+        self._status = 0
+        self._code: str | None = None
+        self._stays = ExitStack()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Answer the request, and write a line about it to the log."""
+        try:
+            await self._answer()
+        except Gone:
+            self._status, self._code = 499, "client_gone"
+        except Aborted:
+            self._code = "aborted"
+            raise
+        except asyncio.CancelledError:
+            self._cancelled.set()
+            raise
+        finally:
+            if self._watching is not None:
+                self._watching.cancel()
+            self._stays.close()
+            self._finish()
+
+    async def _answer(self) -> None:
+        try:
+            answer = await self._served()
+        except Refusal as refusal:
+            await self._refuse(refusal)
+        except OmniGraphError as error:
+            known = refusal_of(error)
+            if known.status >= 500:
+                log_failure(self._id, error)
+            await self._refuse(known)
+        except (Gone, asyncio.CancelledError):
+            raise
+        except Exception as failed:
+            log_failure(self._id, failed)
+            await self._refuse(internal())
+        else:
+            await (self._whole(answer) if isinstance(answer, Whole) else self._stream(answer))
+
+    async def _served(self) -> Answer:
+        problem = origin_problem(self._headers, self._app.hosts)
+        if problem is not None:
+            raise problem
+        route, params = self._app.router.match(self._scope["method"], self._scope["path"])
+        self._route = route
+        self._actor = self._app.gate.actor_of(route, self._headers)
+        if not isinstance(route.guard, Access):
+            self._stays.enter_context(self._app.admission.entered(self._actor or ""))
+        self._app.gate.check(route, self._actor)
+        lines = route.body is not None and sends_lines(self._headers, route)
+        kind = route.lines if lines and route.lines is not None else route.query
+        query = asked(self._scope["query_string"], kind)
+        if lines:
+            self._check_branch(route, getattr(query, "branch", None) or MAIN)
+        key = key_of(self._headers) if route.writes else None
+        incoming = self._incoming(route)
+        if incoming is None:
+            return await self._handled(route, params, query, key, _Sent())
+        if lines:
+            with await incoming.laid_down() as file:
+                sent = _Sent(file=file, digest=incoming.digest.hexdigest())
+                return await self._handled(route, params, query, key, sent)
+        data = await incoming.whole()
+        sent = _Sent(data=data, digest=incoming.digest.hexdigest())
+        return await self._handled(route, params, query, key, sent)
+
+    def _check_branch(self, route: Route, branch: str) -> None:
+        """Ask policy about the branch that a stream of rows is for, before any is read."""
+        if not is_ulid(branch):
+            self._app.gate.check(route, self._actor, branch)
+
+    def _incoming(self, route: Route) -> Incoming | None:
+        """Give the body that is to be read, if there is one."""
+        if route.body is None or not (route.needs_body or has_body(self._headers)):
+            return None
+        limits = self._app.limits
+        takes_rows = route.lines is not None
+        most = limits.ingest_bytes if takes_rows else limits.body_bytes
+        size = declared_size(self._headers)
+        if size is not None and size > most:
+            raise too_large(most)
+        seconds = limits.ingest_seconds if takes_rows else limits.body_seconds
+        return Incoming(self._receive, most, seconds)
+
+    async def _handled(
+        self, route: Route, params: Mapping[str, str], query: object, key: str | None, sent: "_Sent"
+    ) -> Answer:
+        app, limits = self._app, self._app.limits
+
+        def work() -> Answer:
+            body = None
+            if route.body is not None and sent.data is not None:
+                body = decoded(sent.data, route.body)
+            call = Call(
+                graph=app.graph.acting_as(self._actor),
+                actor=self._actor,
+                path=params,
+                query=query,
+                body=body,
+                stream=sent.file,
+                accept=wanted_media(self._headers, route),
+                budget=Budget(seconds=limits.query_seconds, bytes=limits.query_bytes),
+                cancelled=self._cancelled,
+                turns=app.turns,
+                about=app.about,
+            )
+            if key is None:
+                return route.handler(call)
+            operation = Operation(key=key, request=self._digest(route, params, sent))
+            return app.kept.answered(
+                self._actor, operation, lambda begun: route.handler(replace(call, operation=begun))
+            )
+
+        if isinstance(route.guard, Access):
+            return await app.quickly(work)
+        self._watching = asyncio.create_task(self._watch())
+        return await app.worked(self._actor, work)
+
+    def _digest(self, route: Route, params: Mapping[str, str], sent: "_Sent") -> str:
+        """Give what stands for the request: two with the same digest ask for the same."""
+        query = self._scope["query_string"].decode("latin-1")
+        return "\n".join([route.name, *(params[name] for name in route.params), query, sent.digest])
+
+    async def _watch(self) -> None:
+        """Wait until the client goes away; then a query is cancelled, and an answer broken off."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._cancelled.set()
+
+    async def _whole(self, answer: Whole) -> None:
+        headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
+        await self._start(answer.status, headers)
+        await self._put({"type": "http.response.body", "body": answer.body})
+
+    async def _stream(self, answer: Stream) -> None:
+        """Send an answer part by part; the next one is made when the last was taken."""
+        parts = iter(answer.parts)
+        try:
+            part = await self._next(parts)
+            await self._start(200, {"content-type": answer.media_type})
+            while part is not None:
+                await self._put({"type": "http.response.body", "body": part, "more_body": True})
+                part = await self._next(parts)
+            await self._put({"type": "http.response.body", "body": b""})
+        except (Aborted, Gone):
+            raise
+        except Exception as failed:
+            log_failure(self._id, failed)
+            if not self._status:
+                known = refusal_of(failed) if isinstance(failed, OmniGraphError) else internal()
+                await self._refuse(known)
+                return
+            raise Aborted from None
+        finally:
+            close = getattr(parts, "close", None)
+            if close is not None:
+                with suppress(ValueError):  # a part of it is being made, and is its last
+                    await asyncio.shield(self._app.quickly(close))
+
+    async def _next(self, parts: Iterator[bytes]) -> bytes | None:
+        return await self._app.worked(self._actor, lambda: next(parts, None))
+
+    async def _refuse(self, refusal: Refusal) -> None:
+        self._code = refusal.code
+        if refusal.status == 403 and self._route is not None:
+            self._app.about.metrics.denied[str(self._route.guard)] += 1
+        answer = json_answer(refusal.to_json(self._id), refusal.status)
+        headers = {
+            "content-type": answer.media_type,
+            "content-length": str(len(answer.body)),
+            **refusal.headers,
+        }
+        await self._start(refusal.status, headers)
+        await self._put({"type": "http.response.body", "body": answer.body})
+
+    async def _start(self, status: int, headers: Mapping[str, str]) -> None:
+        self._status = status
+        every = {
+            **headers,
+            "x-request-id": self._id,
+            "x-content-type-options": "nosniff",
+            "cache-control": "no-store",
+        }
+        raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in every.items()]
+        await self._put({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _put(self, message: Message) -> None:
+        """Send a part; a client that does not take it in time is given up."""
+        if self._cancelled.is_set():
+            raise Gone
+        try:
+            async with asyncio.timeout(self._app.limits.send_seconds):
+                await self._send(message)
+        except TimeoutError:
+            raise Aborted from None
+
+    def _finish(self) -> None:
+        seconds = time.perf_counter() - self._begun
+        name = "none" if self._route is None else f"{self._route.method} {self._route.template}"
+        metrics = self._app.about.metrics
+        metrics.answered(name, self._status, seconds)
+        metrics.running = self._app.admission.running
+        fields: dict[str, Json] = {"request_id": self._id, "route": name, "actor": self._actor}
+        if self._route is not None and not isinstance(self._route.guard, Access):
+            fields["action"] = str(self._route.guard)
+        fields |= told(self._notes, is_denied=self._code == DeniedError.code)
+        fields |= {"status": self._status, "code": self._code, "ms": round(seconds * 1000, 2)}
+        with suppress(ValueError):  # a closed standard error is no reason to fail
+            log("request", **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What came with a request: its body in memory or in a file, and the digest of it."""
+
+    data: bytes | None = None
+    file: IO[bytes] | None = None
+    digest: str = ""
+
+
+async def _on_thread(executor: Executor, work: Callable[[], _Found]) -> _Found:
+    """Do work on a thread, with the notes of this request at hand."""
+    context = contextvars.copy_context()
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(executor, lambda: context.run(work))

@@ -1,0 +1,176 @@
+"""Gate: who asks, and whether policy lets them, before anything of a body is read."""
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.datastructures import Headers
+
+from omnigraph.errors import DeniedError, Json, OmniGraphError
+from omnigraph.policy.actions import Action, Decision, Request
+from omnigraph.policy.reload import ReloadedPolicy
+from omnigraph.server.incoming import bearer_of
+from omnigraph.server.logs import log, warn
+from omnigraph.server.metrics import Metrics
+from omnigraph.server.refusal import Refusal
+from omnigraph.server.route import Access, Route
+from omnigraph.server.tokens import Tokens, TokenSource
+
+_noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
+
+
+@dataclass(frozen=True, slots=True)
+class NotedPolicy:
+    """A policy of which every decision is noted for the log of the request that it was made for."""
+
+    held: ReloadedPolicy
+
+    def decide(self, request: Request) -> Decision:
+        """Give the decision of the policy in force."""
+        decision = self.held.decide(request)
+        _noted.get([]).append((request, decision))
+        return decision
+
+    def somewhere(self, actor: str, action: Action) -> bool:
+        """Tell whether there is a branch on which an actor may do something."""
+        rules = self.held.current.rules
+        return any(
+            action in rule.actions and actor in rules.groups[rule.group] for rule in rules.rules
+        )
+
+
+def begin_notes() -> list[tuple[Request, Decision]]:
+    """Give the list that gets every decision made from here on for this request."""
+    notes: list[tuple[Request, Decision]] = []
+    _noted.set(notes)
+    return notes
+
+
+def told(notes: list[tuple[Request, Decision]], *, is_denied: bool) -> dict[str, Json]:
+    """Give the decision that a request came to as fields of a line of the log.
+
+    What a list leaves out was denied as well, without the request being denied.
+    """
+    meant = [each for each in notes if each[1].allowed is not is_denied]
+    if not meant:
+        return {}
+    request, decision = meant[-1] if is_denied else meant[0]
+    return {
+        "action": str(request.action),
+        "branch": request.target_branch or request.branch,
+        "decision": "deny" if is_denied else "allow",
+        "rule": decision.rule_id,
+    }
+
+
+@dataclass(slots=True)
+class Gate:
+    """The tokens and the policy in force; both are read again while the server runs."""
+
+    source: TokenSource
+    policy: NotedPolicy | None
+    metrics: Metrics
+    tokens: Tokens | None = field(init=False, repr=False)
+    _seen: dict[Path, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tokens = self.source.read() if self.source.is_given else None
+        self.source = self.source.spent()
+        self.changed_files()
+
+    def actor_of(self, route: Route, headers: Headers) -> str | None:
+        """Give who sends a request; raises a Refusal when a token is needed and wrong."""
+        if route.guard is Access.ANYBODY or self.tokens is None:
+            return None
+        token = bearer_of(headers)
+        actor = None if token is None else self.tokens.actor_of(token)
+        if actor is None:
+            raise Refusal(
+                401,
+                "unauthorized",
+                "a valid bearer token is needed",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        return actor
+
+    def check(self, route: Route, actor: str | None, branch: str | None = None) -> None:
+        """Raise DeniedError when policy denies, as far as that is known without the body."""
+        if self.policy is None or not isinstance(route.guard, Action):
+            return
+        action = route.guard
+        if branch is not None:
+            is_target = action.takes_target
+            named = {"target_branch": branch} if is_target else {"branch": branch}
+            is_allowed = self.policy.decide(Request(actor, action, **named)).allowed
+        else:
+            is_allowed = actor is not None and any(
+                self.policy.somewhere(actor, each) for each in (action, *route.suffices)
+            )
+            if not is_allowed:
+                reason = "no rule allows it on any branch"
+                decision = Decision(allowed=False, rule_id=None, reason=reason)
+                _noted.get([]).append((Request(actor, action), decision))
+        if not is_allowed:
+            raise DeniedError(actor, action, branch)
+
+    def reload(self) -> None:
+        """Read tokens and policy again; what cannot be read leaves the old ones in force."""
+        for what, read in (("tokens", self._read_tokens), ("policy", self._read_policy)):
+            try:
+                is_new = read()
+            except OmniGraphError as wrong:
+                self.metrics.reloads[f"{what}_failed"] += 1
+                warn("reload failed", what=what, code=wrong.code)
+            else:
+                if is_new:
+                    self.metrics.reloads[what] += 1
+                    log("reloaded", what=what)
+
+    def changed_files(self) -> bool:
+        """Tell whether the file of the tokens or of the policy changed since this was asked."""
+        paths = [] if self.policy is None else [self.policy.held.path]
+        paths += [] if self.source.path is None else [self.source.path]
+        seen = {path: _changed_at(path) for path in paths}
+        is_changed = seen != self._seen
+        self._seen = seen
+        return is_changed
+
+    def _read_tokens(self) -> bool:
+        if not self.source.can_change:
+            return False
+        found = self.source.read()
+        is_new = found != self.tokens
+        self.tokens = found
+        return is_new
+
+    def _read_policy(self) -> bool:
+        return self.policy is not None and self.policy.held.reload()
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def origin_problem(headers: Headers, hosts: frozenset[str] | None) -> Refusal | None:
+    """Give the refusal of a request that was not meant for this server, or None.
+
+    A web page of another site can let a browser send requests here; they name another host, or
+    come with another origin.
+    """
+    given = headers.getlist("host")
+    if len(given) != 1:
+        return Refusal(400, "bad_host", "a request needs exactly one Host")
+    if hosts is not None and _name_of(given[0]) not in hosts:
+        return Refusal(400, "bad_host", "this server is not known by that Host")
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2].lower() != given[0].lower():
+        return Refusal(403, "cross_origin", "requests of other origins are not taken")
+    return None
+
+
+def _name_of(host: str) -> str:
+    name, separator, port = host.lower().rpartition(":")
+    return name if separator and port.isdigit() else host.lower()

@@ -1,0 +1,239 @@
+"""Protocol: HTTP on one connection, within limits of size and time that hold before any request."""
+
+import asyncio
+from typing import Any, ClassVar
+
+import httptools
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from omnigraph.server.limits import Limits
+from omnigraph.server.metrics import Metrics
+
+_LINGER_SECONDS = 2.0
+_LINGER_BYTES = 64 << 20
+
+
+class Guarded(HttpToolsProtocol):
+    """HTTP/1.1 with capped headers, deadlines, and connections that are closed politely.
+
+    One request is answered at a time: what a client sends before it has its answer is not read,
+    and the connection ends with that answer.
+    """
+
+    limits: ClassVar[Limits] = Limits()
+    metrics: ClassVar[Metrics] = Metrics()
+
+    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - those of uvicorn
+        super().__init__(*given, **named)
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._head = 0
+        self._unread = 0
+        self._is_reading_head = True
+        self._is_reading_body = False
+        self._is_over_limit = False
+        self._is_kept_alive = False
+        self._is_ahead = False
+        self._is_leaving = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(_Leaving(transport, self))  # type: ignore[arg-type]
+        self.metrics.connections = len(self.connections)
+        if len(self.connections) > self.limits.connections:
+            self._refuse(503, "overloaded", "too many connections")
+            return
+        self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
+        super().connection_lost(exc)
+        self.metrics.connections = len(self.connections)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_leaving:
+            self._discard(data)
+            return
+        if self._is_waiting_for_answer():
+            self._end_after_answer()
+            return
+        self._unread += len(data)
+        if not self._is_reading_body:
+            self._head += len(data)
+            self._arm()
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            if self._is_ahead:
+                self._end_after_answer()
+            else:
+                self._refuse_unreadable()
+        except httptools.HttpParserUpgrade:
+            self._refuse(400, "bad_request", "the connection cannot be upgraded")
+        else:
+            self._check_progress()
+
+    def eof_received(self) -> None:
+        if self._is_leaving:
+            self._close()
+
+    def on_message_begin(self) -> None:
+        if self._is_waiting_for_answer():
+            self._is_ahead = True
+            raise ValueError("another request came before the answer")
+        super().on_message_begin()
+        self._is_reading_head = True
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._check_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_reading_head:
+            raise ValueError("headers behind a body are not taken")
+        super().on_header(name, value)
+        self._check_head()
+
+    def on_headers_complete(self) -> None:
+        self._is_reading_head, self._head = False, 0
+        self._is_reading_body, self._unread = True, 0
+        self._disarm()
+        if self.parser.get_http_version() != "1.1":
+            raise ValueError("only HTTP/1.1 is spoken")
+        super().on_headers_complete()
+        # An answer that is begun before the body has come ends the connection, and says so.
+        self._is_kept_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
+
+    def on_body(self, body: bytes) -> None:
+        self._unread = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._is_reading_body, self._head = False, 0
+        if not self.cycle.response_started:
+            self.cycle.keep_alive = self._is_kept_alive
+        super().on_message_complete()
+
+    def shutdown(self) -> None:
+        self._is_kept_alive = False
+        super().shutdown()
+
+    def leave(self) -> None:
+        """Close the connection; a client that is still sending gets to read its answer first.
+
+        To close a socket on which something is unread resets it, and the answer is lost.
+        """
+        if self._is_leaving:
+            return
+        is_unread = self._is_reading_body or self._is_ahead
+        if not is_unread or not self._transport.can_write_eof():
+            self._close()
+            return
+        self._is_leaving, self._unread = True, 0
+        self._transport.write_eof()
+        self.flow.resume_reading()
+        self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._close)
+
+    @property
+    def is_leaving(self) -> bool:
+        return self._is_leaving
+
+    @property
+    def _transport(self) -> asyncio.Transport:
+        found = self.transport
+        return found.inner if isinstance(found, _Leaving) else found
+
+    def _close(self) -> None:
+        self._transport.close()
+
+    def _is_waiting_for_answer(self) -> bool:
+        """Tell whether a request is complete and its answer is not."""
+        is_running = self.cycle is not None and not self.cycle.response_complete
+        return is_running and not self._is_reading_body
+
+    def _end_after_answer(self) -> None:
+        """Read no more, and close the connection when the request at hand is answered."""
+        self._is_ahead = True
+        self.cycle.keep_alive = False
+        self.flow.pause_reading()
+
+    def _discard(self, data: bytes) -> None:
+        self._unread += len(data)
+        if self._unread > _LINGER_BYTES:
+            self._transport.abort()
+
+    def _check_head(self) -> None:
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.limits.header_bytes or len(self.headers) > self.limits.header_count:
+            self._is_over_limit = True
+            raise ValueError("the headers are too large")
+
+    def _check_progress(self) -> None:
+        """Refuse what has grown too long without becoming a header or a part of a body."""
+        if self._is_reading_head and self._head > self.limits.header_bytes:
+            self._is_over_limit = True
+            self._refuse_unreadable()
+        elif self._is_reading_body and self._unread > self.limits.header_bytes:
+            self._refuse_unreadable()
+
+    def _refuse_unreadable(self) -> None:
+        if self._is_over_limit:
+            self._refuse(431, "headers_too_large", "the headers are too many or too large")
+        else:
+            self._refuse(400, "bad_request", "this is not HTTP as it should be")
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        """Answer without any application, and end the connection."""
+        self._disarm()
+        self._is_reading_body = True  # whatever else comes is read and dropped
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            if self.cycle.response_started:
+                self._transport.abort()
+                return
+        body = msgspec.json.encode({"error": message, "code": code})
+        head = [
+            STATUS_LINE[status],
+            b"content-type: application/json\r\n",
+            b"content-length: %d\r\n" % len(body),
+            b"connection: close\r\n\r\n",
+        ]
+        self._transport.write(b"".join([*head, body]))
+        self.leave()
+
+    def _arm(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.limits.header_seconds, self._late)
+
+    def _disarm(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _late(self) -> None:
+        self._header_timer = None
+        if self._head:
+            self._refuse(408, "timeout", "the headers did not come in time")
+        else:
+            self._close()
+
+
+class _Leaving:
+    """A transport whose `close` lets the protocol decide how."""
+
+    def __init__(self, inner: asyncio.Transport, protocol: Guarded) -> None:
+        self.inner = inner
+        self._protocol = protocol
+
+    def close(self) -> None:
+        self._protocol.leave()
+
+    def is_closing(self) -> bool:
+        return self._protocol.is_leaving or self.inner.is_closing()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self.inner, name)

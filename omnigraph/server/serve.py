@@ -1,0 +1,191 @@
+"""Serve: opens a graph and serves it until a signal says stop."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from socket import socket
+
+import uvicorn
+
+from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.graph import open as open_graph
+from omnigraph.pipeline import session
+from omnigraph.pipeline.session import SparkSettings
+from omnigraph.policy.reload import ReloadedPolicy
+from omnigraph.server.app import App
+from omnigraph.server.call import About
+from omnigraph.server.gate import Gate, NotedPolicy
+from omnigraph.server.limits import Limits
+from omnigraph.server.logs import configure, log, warn
+from omnigraph.server.metrics import Metrics
+from omnigraph.server.openapi import openapi
+from omnigraph.server.protocol import Guarded
+from omnigraph.server.router import Router
+from omnigraph.server.table import TABLE
+from omnigraph.server.tokens import JSON, SINGLE, token_source
+
+_WATCH_SECONDS = 1.0
+_SWEEP_SECONDS = 3600.0
+# A thread that computes lets others have the interpreter after so long.
+_SWITCH_SECONDS = 0.0005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is served, at which address, to whom, and within which limits."""
+
+    uri: str
+    host: str
+    port: int
+    policy: Path | None = None
+    hosts: tuple[str, ...] = ()
+    is_public: bool = False
+    limits: Limits = field(default_factory=Limits)
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the address."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def known_hosts(self) -> frozenset[str] | None:
+        """The names by which clients may call the server; None when any will do."""
+        if self.hosts:
+            return frozenset(each.lower() for each in self.hosts)
+        if self.is_loopback:
+            return frozenset({"localhost", "127.0.0.1", "[::1]", self.host.lower()})
+        return None
+
+
+def app_of(settings: Settings) -> App:
+    """Open the graph and give the server of it; raises when that would be open to everybody."""
+    source = token_source(settings.environment)
+    if not source.is_given and not settings.is_loopback and not settings.is_public:
+        raise ConfigError(
+            f"without tokens the server is only for this machine, and {settings.host} is not",
+            hint="give tokens, bind 127.0.0.1, or say --unauthenticated-public",
+        )
+    if settings.policy is not None and not source.is_given:
+        raise ConfigError("a policy needs tokens, which tell who asks", hint="give tokens")
+    metrics = Metrics()
+    policy = None if settings.policy is None else NotedPolicy(ReloadedPolicy(settings.policy))
+    return App(
+        graph=open_graph(settings.uri, policy=policy),
+        router=Router(TABLE),
+        gate=Gate(source, policy, metrics),
+        limits=settings.limits,
+        about=About(metrics, openapi(TABLE, has_tokens=source.is_given)),
+        hosts=settings.known_hosts,
+    )
+
+
+class Server(uvicorn.Server):
+    """An app on a socket: it finishes running requests on SIGINT and SIGTERM, reloads on SIGHUP."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        self.app = app
+        self._settings = settings
+        limits = settings.limits
+        protocol = type("Protocol", (Guarded,), {"limits": limits, "metrics": app.about.metrics})
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=settings.host.strip("[]"),
+                port=settings.port,
+                http=protocol,
+                ws="none",
+                lifespan="off",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=limits.keep_alive_seconds,
+                timeout_graceful_shutdown=int(limits.stop_seconds),
+                backlog=256,
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the server listens."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        source = self.app.gate.source.variable
+        log(
+            "serving",
+            address=self.address,
+            uri=self.app.graph.uri,
+            tokens=source or "none: everybody on this machine may do everything",
+            policy=self.app.gate.policy is not None,
+        )
+        self._background = [
+            asyncio.create_task(self._reload_changed()),
+            asyncio.create_task(self._sweep()),
+        ]
+        if self._settings.spark.is_configured:
+            threading.Thread(target=self._warm_up, name="omnigraph-spark", daemon=True).start()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        log("stopping", running=self.app.admission.running)
+        for task in self._background:
+            task.cancel()
+        await super().shutdown(sockets)
+        self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
+        log("stopped")
+
+    def reload(self) -> None:
+        """Read tokens and policy again, beside the requests."""
+        asyncio.get_running_loop().run_in_executor(None, self.app.gate.reload)
+
+    async def _reload_changed(self) -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
+            loop.add_signal_handler(signal.SIGHUP, self.reload)
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            if self.app.gate.changed_files():
+                await loop.run_in_executor(None, self.app.gate.reload)
+
+    async def _sweep(self) -> None:
+        """Forget old keys, now and then."""
+        while True:
+            with suppress(OmniGraphError, ValueError):
+                await self.app.quickly(self.app.kept.sweep)
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+    def _warm_up(self) -> None:
+        """Start Spark, so that the first large load need not wait for it."""
+        try:
+            session.session(self._settings.spark)
+        except OmniGraphError as failed:
+            warn("spark did not start", code=failed.code)
+        else:
+            log("spark is ready")
+
+
+def serve(settings: Settings) -> None:
+    """Serve a graph until a signal says stop."""
+    configure()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    server = Server(app_of(settings), settings)
+    for variable in (JSON, SINGLE):  # what this process starts need not know them
+        os.environ.pop(variable, None)
+    with suppress(KeyboardInterrupt):
+        server.run()

@@ -1,0 +1,141 @@
+"""Samples: for every route a request that is right, and one about something that is not there."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from omnigraph.server.route import Route
+from omnigraph.server.table import TABLE
+from tests.sample import SCHEMA
+from tests.server.serving import ADD, ALL, Served
+
+ROUTES: tuple[Route, ...] = TABLE
+NO_COMMIT = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+_LINE = {"type": "Company", "data": {"name": "harbour"}}
+_numbers: Iterator[int] = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What goes with a request: names in its path, a query string, a body."""
+
+    path: dict[str, str] = field(default_factory=dict)
+    query: dict[str, Any] = field(default_factory=dict)
+    body: object = None
+
+
+def _new_branch(served: Served) -> str:
+    name = f"work/{next(_numbers)}"
+    served.graph.create_branch(name)
+    return name
+
+
+def _new_tag(served: Served) -> str:
+    name = f"release/{next(_numbers)}"
+    served.graph.create_tag(name)
+    return name
+
+
+def _new_run(served: Served) -> dict[str, str]:
+    return {"run_id": served.graph.begin_run().run_id}
+
+
+def _last(served: Served) -> str:
+    """Give a commit that can be undone."""
+    slug = f"p{next(_numbers)}"
+    commit = served.graph.change(ADD, slug=slug).commit
+    assert commit is not None
+    return commit.id
+
+
+SAMPLES: dict[str, Callable[[Served], Sample]] = {
+    "health": lambda _: Sample(),
+    "live": lambda _: Sample(),
+    "ready": lambda _: Sample(),
+    "metrics": lambda _: Sample(),
+    "openapi": lambda _: Sample(),
+    "snapshot": lambda _: Sample(query={"branch": "main"}),
+    "read": lambda _: Sample(body={"query_source": ALL}),
+    "export": lambda _: Sample(body={"type_names": ["Person"]}),
+    "change": lambda _: Sample(
+        body={"query_source": ADD, "params": {"slug": f"p{next(_numbers)}"}}
+    ),
+    "schema": lambda _: Sample(),
+    "plan_schema": lambda _: Sample(body={"schema_source": SCHEMA}),
+    "apply_schema": lambda served: Sample(
+        body={"schema_source": f"{SCHEMA}\nnode T {{ x: I32? }}", "branch": _new_branch(served)}
+    ),
+    "ingest": lambda _: Sample(body={"branch": f"new/{next(_numbers)}", "data": json.dumps(_LINE)}),
+    "load": lambda served: Sample(body={"branch": _new_branch(served), "data": json.dumps(_LINE)}),
+    "diff": lambda served: Sample(body={"from": _new_branch(served)}),
+    "changes": lambda _: Sample(query={"type": ["Person"], "limit": 3}),
+    "branches": lambda _: Sample(),
+    "create_branch": lambda _: Sample(body={"name": f"made/{next(_numbers)}"}),
+    "merge": lambda served: Sample(body={"source": _new_branch(served)}),
+    "rename_branch": lambda served: Sample(
+        body={"name": _new_branch(served), "new_name": f"renamed/{next(_numbers)}"}
+    ),
+    "delete_branch": lambda served: Sample(path={"branch": _new_branch(served)}),
+    "revert": lambda served: Sample(body={"commit": _last(served)}),
+    "commits": lambda _: Sample(query={"limit": 2}),
+    "commit": lambda served: Sample(path={"commit_id": served.graph.snapshot().commit.id}),
+    "blame": lambda _: Sample(query={"type": "Person", "id": "ana"}),
+    "blob": lambda _: Sample(query={"type": "Person", "id": "ana", "property": "photo"}),
+    "tags": lambda _: Sample(),
+    "create_tag": lambda _: Sample(body={"name": f"v{next(_numbers)}"}),
+    "delete_tag": lambda served: Sample(path={"tag": _new_tag(served)}),
+    "runs": lambda _: Sample(),
+    "begin_run": lambda _: Sample(body={"target_branch": "main"}),
+    "run": lambda served: Sample(path=_new_run(served)),
+    "publish_run": lambda served: Sample(path=_new_run(served), body={}),
+    "abort_run": lambda served: Sample(path=_new_run(served)),
+    "fail_run": lambda served: Sample(path=_new_run(served)),
+    "coverage": lambda _: Sample(),
+    "optimize": lambda _: Sample(body={}),
+    "cleanup": lambda _: Sample(body={"keep": 100}),
+    "fsck": lambda _: Sample(),
+}
+# A request about something that is not there, for every route that names something.
+UNKNOWN: dict[str, Sample] = {
+    "snapshot": Sample(query={"branch": "nowhere"}),
+    "read": Sample(body={"query_source": ALL, "branch": "nowhere"}),
+    "export": Sample(body={"table_keys": ["node:Nothing"]}),
+    "change": Sample(body={"query_source": ADD, "query_name": "sub", "params": {"slug": "x"}}),
+    "schema": Sample(query={"snapshot": NO_COMMIT}),
+    "plan_schema": Sample(body={"schema_source": SCHEMA, "branch": "nowhere"}),
+    "apply_schema": Sample(body={"schema_source": SCHEMA, "branch": "nowhere"}),
+    "ingest": Sample(body={"branch": "new/x", "from": "nowhere", "data": ""}),
+    "load": Sample(body={"branch": "nowhere", "data": ""}),
+    "diff": Sample(body={"from": "main", "to": NO_COMMIT}),
+    "changes": Sample(query={"since": NO_COMMIT}),
+    "create_branch": Sample(body={"name": "b", "from": "nowhere"}),
+    "merge": Sample(body={"source": "nowhere"}),
+    "rename_branch": Sample(body={"name": "nowhere", "new_name": "somewhere"}),
+    "delete_branch": Sample(path={"branch": "no/where"}),
+    "revert": Sample(body={"commit": NO_COMMIT}),
+    "commits": Sample(query={"branch": "nowhere"}),
+    "commit": Sample(path={"commit_id": NO_COMMIT}),
+    "blame": Sample(query={"type": "Person", "id": "nobody"}),
+    "blob": Sample(query={"type": "Person", "id": "x", "property": "y", "branch": "nowhere"}),
+    "create_tag": Sample(body={"name": "t", "target": "nowhere"}),
+    "delete_tag": Sample(path={"tag": "no/tag"}),
+    "begin_run": Sample(body={"target_branch": "nowhere"}),
+    "run": Sample(path={"run_id": NO_COMMIT}),
+    "publish_run": Sample(path={"run_id": NO_COMMIT}),
+    "abort_run": Sample(path={"run_id": NO_COMMIT}),
+    "fail_run": Sample(path={"run_id": NO_COMMIT}),
+    "coverage": Sample(query={"branch": "nowhere"}),
+    "optimize": Sample(body={"branch": "nowhere"}),
+}
+
+
+def path_of(route: Route, sample: Sample) -> str:
+    """Give the path of a request."""
+    return route.template.format(**sample.path)
+
+
+def nothing(route: Route) -> Sample:
+    """Give a request of a route about anything, for those who are refused before it is read."""
+    return Sample(path=dict.fromkeys(route.params, "x"), body={} if route.body else None)

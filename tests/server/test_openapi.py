@@ -1,0 +1,67 @@
+"""Openapi: the document says what the server does, whatever it is sent."""
+
+from typing import Any
+
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from omnigraph.policy.actions import Action
+from omnigraph.server.openapi import openapi
+from omnigraph.server.table import TABLE
+from tests.server.samples import ROUTES
+from tests.server.serving import TOKENS, Served
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+# What is made up for the other routes is refused long before it costs anything.
+_EXAMPLES = 12
+_document: dict[str, Any] = msgspec.json.decode(openapi(TABLE, has_tokens=True))
+_schema = schemathesis.openapi.from_dict(_document)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_whatever_is_sent_the_answer_is_a_declared_one(served: Served, route: Any) -> None:
+    operation = _schema[route.template][route.method]
+    headers = {"Authorization": f"Bearer {TOKENS['owner']}"}
+
+    @settings(
+        max_examples=_EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy())
+    def send(case: Any) -> None:
+        answer = case.call(base_url=f"http://{served.address}", headers=headers)
+        case.validate_response(answer, checks=CHECKS)
+
+    send()
+
+
+def test_the_document_has_every_route_with_its_action() -> None:
+    told = {
+        (method.upper(), path): found.get("x-action")
+        for path, methods in _document["paths"].items()
+        for method, found in methods.items()
+    }
+    assert told == {
+        (route.method, route.template): str(route.guard)
+        if isinstance(route.guard, Action)
+        else None
+        for route in TABLE
+    }
+    assert _document["openapi"] == "3.1.0"
+    assert _document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"

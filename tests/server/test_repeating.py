@@ -1,0 +1,157 @@
+"""Repeating: a write with an Idempotency-Key is done once, however often it is sent."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from omnigraph.server.route import Route
+from tests.server.samples import ROUTES, SAMPLES, path_of
+from tests.server.serving import ADD, Served
+
+WRITES = [route for route in ROUTES if route.writes]
+LINES = "application/x-ndjson"
+
+
+def _id(route: Route) -> str:
+    return route.name
+
+
+@pytest.mark.parametrize("route", WRITES, ids=_id)
+def test_a_write_that_is_sent_again_gets_the_first_answer_and_does_nothing(
+    served: Served, route: Route
+) -> None:
+    sample = SAMPLES[route.name](served)
+    key = {"idempotency-key": uuid4().hex}
+    path = path_of(route, sample)
+
+    first = served.ask(route.method, path, sample.body, headers=key)
+    heads = served.graph.repository.manifest.newest().version
+    second = served.ask(route.method, path, sample.body, headers=key)
+
+    assert first.status_code == 200, first.text
+    assert second.content == first.content
+    assert served.graph.repository.manifest.newest().version == heads
+
+
+def test_the_key_is_the_operation_id_of_the_commit(served: Served) -> None:
+    key = uuid4().hex
+    body = {"query_source": ADD, "params": {"slug": key}}
+    done = served.ask("POST", "/change", body, headers={"idempotency-key": key}).json()
+    assert done["operation_id"] == key
+    assert served.graph.commit(done["commit"]).operation_id == key
+
+
+def test_a_key_for_another_request_is_refused(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    bodies = [{"query_source": ADD, "params": {"slug": uuid4().hex}} for _ in range(2)]
+    assert served.ask("POST", "/change", bodies[0], headers=key).status_code == 200
+    refused = served.ask("POST", "/change", bodies[1], headers=key)
+    assert refused.status_code == 400
+    assert "another request" in refused.json()["error"]
+
+
+def test_the_same_key_of_two_actors_is_two_keys(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    bodies = [{"branch": f"of/{actor}", "data": ""} for actor in ("owner", "drafter")]
+    served.graph.create_branch("of/drafter")
+    first = served.ask("POST", "/ingest", bodies[0], headers=key)
+    second = served.ask("POST", "/ingest", bodies[1], actor="drafter", headers=key)
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert second.json()["branch"] == "of/drafter"
+
+
+def test_what_failed_can_be_tried_again_with_its_key(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    body = {"source": "later"}
+    assert served.ask("POST", "/branches/merge", body, headers=key).status_code == 404
+    served.graph.create_branch("later")
+    assert served.ask("POST", "/branches/merge", body, headers=key).status_code == 200
+
+
+def test_a_key_is_not_used_up_by_a_body_that_cannot_be_read(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    assert served.ask("POST", "/branches", {"nome": "x"}, headers=key).status_code == 400
+    assert served.ask("POST", "/branches", {"name": "readable"}, headers=key).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "two words", "ä", "x" * 201])
+def test_a_key_that_is_none_is_refused(served: Served, key: str) -> None:
+    headers: Any = {"idempotency-key": key.encode()}
+    answer = served.ask("POST", "/branches", {"name": "never"}, headers=headers)
+    assert answer.status_code == 400
+    assert "never" not in served.graph.branches()
+
+
+def test_many_at_the_same_time_with_one_key_are_one(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    body = {"query_source": ADD, "params": {"slug": uuid4().hex}}
+    before = served.graph.snapshot().version
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(lambda _: served.ask("POST", "/change", body, headers=key), range(8))
+        )
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    assert served.graph.snapshot().version == before + 1
+
+
+def test_lines_that_are_sent_again_are_loaded_once(served: Served) -> None:
+    headers = {"idempotency-key": uuid4().hex, "content-type": LINES}
+    slugs = [uuid4().hex for _ in range(3)]
+    rows = [{"type": "Person", "data": {"slug": slug, "name": slug}} for slug in slugs]
+    lines = "\n".join(map(json.dumps, rows))
+    first, second = (served.ask("POST", "/load", headers=headers, content=lines) for _ in range(2))
+    assert first.status_code == 200, first.text
+    assert first.content == second.content
+    other = served.ask("POST", "/load", headers=headers, content=lines + "\n")
+    assert other.status_code == 400
+
+
+def test_a_load_whose_answer_was_lost_gets_it_when_it_is_sent_again(served: Served) -> None:
+    key, slug = uuid4().hex, uuid4().hex
+    line = json.dumps({"type": "Person", "data": {"slug": slug, "name": slug}})
+    body, headers = {"data": line}, {"idempotency-key": key}
+    first = served.ask("POST", "/load", body, headers=headers)
+    _lose_answers(served)
+
+    second = served.ask("POST", "/load", body, headers=headers)
+
+    assert second.json() == first.json()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "create_branch",
+        "delete_branch",
+        "rename_branch",
+        "create_tag",
+        "delete_tag",
+        "publish_run",
+        "abort_run",
+        "fail_run",
+    ],
+)
+def test_what_was_done_before_the_server_died_is_answered_as_done(
+    served: Served, name: str
+) -> None:
+    route = next(each for each in ROUTES if each.name == name)
+    sample = SAMPLES[name](served)
+    headers = {"idempotency-key": uuid4().hex}
+    first = served.ask(route.method, path_of(route, sample), sample.body, headers=headers)
+    _lose_answers(served)
+
+    second = served.ask(route.method, path_of(route, sample), sample.body, headers=headers)
+
+    assert second.json() == first.json()
+
+
+def _lose_answers(served: Served) -> None:
+    """Leave of all keys what a server leaves that dies before it has answered."""
+    objects = served.graph.repository.store.objects
+    for name in objects.names("_operations"):
+        if name.endswith(".answered"):
+            objects.delete(f"_operations/{name}")
