@@ -2,178 +2,98 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from enum import StrEnum
-from itertools import islice
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import pyarrow.compute as pc
 
+from omnigraph.access import Access
 from omnigraph.engine import runs
-from omnigraph.engine.answer import Answer, Terms, answer
-from omnigraph.engine.blame import Blamed, blame
-from omnigraph.engine.blob import Blob, blob_of
+from omnigraph.engine.blame import Blamed
 from omnigraph.engine.change import Intent, Receipt
-from omnigraph.engine.change import change as run_change
-from omnigraph.engine.changes import ChangeFilter, ChangeSet, CommitChanges
+from omnigraph.engine.changes import ChangeSet, CommitChanges
+from omnigraph.engine.cleanup import GRACE, Cleaned, cleanup, retention
 from omnigraph.engine.columns import with_moments
-from omnigraph.engine.dense import Dense
-from omnigraph.engine.diff import Op
-from omnigraph.engine.merge import Merge, MergeHow, preview
-from omnigraph.engine.merge import merge as run_merge
-from omnigraph.engine.merge import revert as run_revert
-from omnigraph.engine.road import choose
+from omnigraph.engine.coverage import Coverage, coverage
+from omnigraph.engine.fsck import Checkup, fsck
+from omnigraph.engine.merge import Merge
 from omnigraph.engine.run import Budget
 from omnigraph.engine.runs import RunRecord, RunStatus
-from omnigraph.engine.shelf import Shelf
+from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.engine.topology import Topology
-from omnigraph.errors import Code, InputError, QueryError, SchemaError, UnreadableError
-from omnigraph.profile import Explanation, Profile, profile_of
-from omnigraph.query.compile import Schema, compiled
-from omnigraph.query.expr import EntityKind
-from omnigraph.query.params import bind_params
-from omnigraph.query.plan import MutationPlan, ReadPlan
+from omnigraph.errors import InputError
+from omnigraph.given import schema_source
+from omnigraph.html import html_facts
+from omnigraph.policy.actions import Action, Decider
+from omnigraph.profile import Explanation, Profile
 from omnigraph.result import Result
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.schema.compile import compile_schema
 from omnigraph.span import Source
-from omnigraph.storage import layout
-from omnigraph.syntax.source import decode
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
-from omnigraph.versioning.repository import Repository, create, open_repository
+from omnigraph.versioning.repository import create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.ulid import is_ulid
+from omnigraph.view import (
+    Branch,
+    Place,
+    Reads,
+    View,
+    exported,
+    job,
+    merge_how,
+    place_of,
+    written,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from omnigraph.pipeline.choice import Engine
     from omnigraph.pipeline.export import Exported, ExportHow
     from omnigraph.pipeline.ingest import Ingested
     from omnigraph.pipeline.inputs import Data
-    from omnigraph.pipeline.load import Loaded, Target
-    from omnigraph.pipeline.options import LoadHow, LoadOptions
-    from omnigraph.pipeline.runner import Runner
-    from omnigraph.pipeline.sources import Source as SourceFile
-
-_DERIVED_BYTES = 1 << 30
-_Choice = TypeVar("_Choice", bound=StrEnum)
-
-
-class View:
-    """A graph at one commit; it can be read, and never changes."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        topology: Topology,
-        budget: Budget,
-        cancelled: Event | None = None,
-    ) -> None:
-        self.snapshot = snapshot
-        self._topology = topology
-        self._budget = budget
-        self._cancelled = cancelled or Event()
-
-    def __repr__(self) -> str:
-        return f"View({self.snapshot.commit.id!r})"
-
-    def query(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Result:
-        """Run a read; keywords are the parameters of the query.
-
-        A `Path` is a file of queries and a `str` is their text; a name is needed when there are
-        several.
-        """
-        plan = self._plan(source, name)
-        return Result(plan.name, self._answer(plan, params).table)
-
-    def profile(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Profile:
-        """Run a read and give its result with what each operator took, read and gave."""
-        plan = self._plan(source, name)
-        return profile_of(plan, self._answer(plan, params, measures=True))
-
-    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
-        """Give the plan of a read, and the road it would take; nothing is run."""
-        plan = self._plan(source, name)
-        return Explanation(plan, choose(plan, self.snapshot, self._topology))
-
-    def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
-        """Give a Blob property of one node or edge to read from; None when it is null."""
-        return blob_of(self.snapshot, type_name, row_id, name)
-
-    def _plan(self, source: str | Path | Source, name: str | None) -> ReadPlan:
-        schema = Schema(self.snapshot.commit.schema, self.snapshot.catalog)
-        plan = compiled(_query_source(source), schema, name)
-        if not isinstance(plan, ReadPlan):
-            hint = "run it with Graph.change, or with omnigraph change"
-            raise InputError(f"'{plan.name}' is a mutation", hint=hint)
-        return plan
-
-    def _answer(
-        self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
-    ) -> Answer:
-        terms = Terms(
-            params=bind_params(plan, params),
-            now=datetime.now(UTC),
-            budget=self._budget,
-            environment=os.environ,
-            cancelled=self._cancelled,
-            measures=measures,
-        )
-        return answer(plan, self.snapshot, self._topology, terms)
-
-
-class Writer:
-    """A branch of a graph to change, and on what terms."""
-
-    def __init__(self, graph: "Graph", intent: Intent, budget: Budget) -> None:
-        self._graph = graph
-        self._intent = intent
-        self._budget = budget
-
-    def __repr__(self) -> str:
-        return f"Writer({self._intent.branch!r})"
-
-    def change(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Receipt:
-        """Run a mutation as one commit; keywords are the parameters of the query.
-
-        Raises ViolationsError with everything that is wrong, and then nothing is visible.
-        """
-        snapshot = self._graph.snapshot(self._intent.branch)
-        schema = Schema(snapshot.commit.schema, snapshot.catalog)
-        plan = compiled(_query_source(source), schema, name)
-        if not isinstance(plan, MutationPlan):
-            hint = "run it with Graph.query, or with omnigraph read"
-            raise InputError(f"'{plan.name}' is a read", hint=hint)
-        terms = Terms(
-            params=bind_params(plan, params),
-            now=datetime.now(UTC),
-            budget=self._budget,
-            environment=os.environ,
-        )
-        return run_change(self._graph.repository, self._graph._topology, plan, terms, self._intent)
+    from omnigraph.pipeline.load import Loaded
+    from omnigraph.pipeline.optimize import Optimized, OptimizeHow
+    from omnigraph.pipeline.options import BulkHow, LoadHow
+    from omnigraph.pipeline.progress import Progress
+    from omnigraph.pipeline.session import SparkSettings
 
 
 class Graph:
     """A graph on a store: its branches, its history and its snapshots."""
 
-    def __init__(self, repository: Repository, *, keeps: bool = True) -> None:
-        self.repository = repository
-        self._topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
+    def __init__(self, access: Access) -> None:
+        self.repository = access.repository
+        self._access = access
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
+        return html_facts(repr(self), facts, self.branch()._repr_html_())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the graph; whatever is asked of it or of its handles later is refused."""
+        self._access.close()
 
     @property
     def uri(self) -> str:
@@ -193,14 +113,72 @@ class Graph:
     @property
     def schema(self) -> str:
         """The text of the schema of `main`."""
-        return self.repository.schema_source(self.snapshot().commit.schema)
+        return self.branch().schema
 
-    def snapshot(self, target: str = MAIN) -> Snapshot:
+    @property
+    def actor(self) -> str | None:
+        """Who acts through this handle, and is noted with what changes."""
+        return self._access.actor
+
+    def acting_as(self, actor: str | None) -> "Graph":
+        """Give a handle on the same graph for another actor; the policy asks about that one."""
+        return Graph(self._access.acting_as(actor))
+
+    def branch(
+        self,
+        name: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        expect: str | None = None,
+        operation_id: str | None = None,
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+    ) -> Branch:
+        """Give a branch to read and to change; it need not be there until it is used.
+
+        Changes are noted with the actor and the message. With `expect` a mutation is only done
+        when the branch stands at this commit, else it raises HeadMovedError. An `operation_id`
+        that was given before leads to the receipt of then, and nothing is done again.
+        """
+        if operation_id == "":
+            raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
+        intent = Intent(
+            branch=name,
+            actor=self._access.author(actor),
+            message=message,
+            expect=expect,
+            operation_id=operation_id,
+        )
+        return Branch(self._access, intent, budget, cancelled)
+
+    on = branch
+
+    def at(
+        self,
+        target: Place = MAIN,
+        *,
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+        engine: "Engine | str" = "inline",
+        spark: "SparkSettings | None" = None,
+    ) -> View:
+        """Give a branch where it stands now, or a commit, to read from.
+
+        Its queries stop with CancelledError soon after `cancelled` is set by another thread. They
+        are answered in this process, unless the `engine` is `spark`, or it is `auto` and they are
+        large. On Spark they may take any time, unless a `budget` is given.
+        """
+        snapshot = self.snapshot(target)
+        return View(self._access, snapshot, budget, cancelled, Reads.by(engine, spark))
+
+    def snapshot(self, target: Place = MAIN) -> Snapshot:
         """Pin a branch where it stands now, or a commit by its id."""
-        return self.repository.snapshot_of(target)
+        return self._access.pin(place_of(target))
 
     def snapshot_at_version(self, version: int, branch: str = MAIN) -> Snapshot:
         """Pin the commit that gave a branch a version."""
+        self._access.check(branch, Action.READ)
         return history.snapshot_at_version(self.repository, version, branch)
 
     def entity_at(
@@ -213,45 +191,44 @@ class Graph:
 
     def branches(self) -> list[str]:
         """Give the names of all branches, `main` first."""
-        return branches.list_branches(self.repository)
+        return self._access.branches()
 
-    def create_branch(self, name: str, source: str = MAIN) -> None:
-        """Make a branch where another one, or a commit, stands."""
-        branches.create_branch(self.repository, name, source)
+    def create_branch(self, name: str, source: Place = MAIN) -> Branch:
+        """Make a branch where another one, or a commit, stands, and give it."""
+        self._access.allow(Action.BRANCH_CREATE, name)
+        self._access.check_place(place_of(source))
+        branches.create_branch(self.repository, name, place_of(source))
+        return self.branch(name)
 
     def delete_branch(self, name: str) -> None:
         """Remove a branch; one to which a run is to be published is refused."""
-        live = runs.live_runs(self.repository, name)
-        if live:
-            raise InputError(
-                f"run '{live[0].run_id}' is to be published to '{name}'",
-                hint="publish or abort it first",
-            )
+        self._access.check(name, Action.BRANCH_DELETE)
+        runs.refuse_live(self.repository, name)
         branches.delete_branch(self.repository, name)
 
     def tags(self) -> dict[str, str]:
         """Give the commit of every tag, by name."""
-        return tags.list_tags(self.repository)
+        return self._access.tags()
 
-    def create_tag(self, name: str, target: str = MAIN) -> str:
+    def create_tag(self, name: str, target: Place = MAIN) -> str:
         """Give a name to a commit, or to where a branch stands now; gives the commit's id."""
-        return tags.create_tag(self.repository, name, target)
+        self._access.allow(Action.BRANCH_CREATE, name)
+        self._access.check_place(place_of(target))
+        return tags.create_tag(self.repository, name, place_of(target))
 
     def delete_tag(self, name: str) -> None:
         """Take a name away; the commit stays."""
+        self._access.allow(Action.BRANCH_DELETE, name)
+        self._access.check_tag(name)
         tags.delete_tag(self.repository, name)
-
-    def blame(self, type_name: str, row_id: str, target: str = MAIN) -> list[Blamed]:
-        """Give for each property of a node or edge the commit that it has its value from."""
-        return blame(self.repository, target, type_name, row_id)
 
     def runs(self) -> list[RunRecord]:
         """Give all runs, newest first."""
-        return runs.list_runs(self.repository)
+        return self._access.runs()
 
     def run(self, run_id: str) -> RunRecord:
         """Give a run by its id."""
-        return runs.get_run(self.repository, run_id)
+        return self._access.run(run_id)
 
     def begin_run(
         self,
@@ -261,6 +238,8 @@ class Graph:
         actor: str | None = None,
     ) -> RunRecord:
         """Begin a run: what is written to its `run_branch` is published to the target at once."""
+        self._access.check(target, Action.CHANGE)
+        actor = self._access.author(actor)
         return runs.begin_run(self.repository, target, operation_hash=operation_hash, actor=actor)
 
     def publish_run(
@@ -272,30 +251,56 @@ class Graph:
         resolutions: Resolutions | Side | str | None = None,
     ) -> RunRecord:
         """Merge what a run wrote into its target; its branch is removed."""
-        how = _merge_how(actor, message, resolutions, strict=False)
-        return runs.publish_run(self.repository, self._topology, run_id, how)[0]
+        record = self._access.run(run_id, Action.RUN_PUBLISH)
+        how = merge_how(self._access.author(actor), message, resolutions, strict=False, bulk={})
+        with self._access.merging(record.target_branch, Action.RUN_PUBLISH):
+            return runs.publish_run(self.repository, self._access.topology, run_id, how)[0]
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Give a run up; what it wrote is never published."""
+        self._access.run(run_id, Action.RUN_ABORT)
         return runs.end_run(self.repository, run_id, RunStatus.ABORTED)
 
     def fail_run(self, run_id: str) -> RunRecord:
         """Note that a run failed; what it wrote is never published."""
+        self._access.run(run_id, Action.RUN_ABORT)
         return runs.end_run(self.repository, run_id, RunStatus.FAILED)
 
     def rename_branch(self, name: str, new_name: str) -> None:
-        """Give a branch another name."""
+        """Give a branch another name; one to which a run is to be published is refused."""
+        self._access.check(name, Action.BRANCH_DELETE)
+        self._access.check(name, Action.READ)
+        self._access.allow(Action.BRANCH_CREATE, new_name)
+        runs.refuse_live(self.repository, name)
         branches.rename_branch(self.repository, name, new_name)
-
-    def log(
-        self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
-    ) -> Iterator[Commit]:
-        """Give the commits of a branch, newest first; `after` goes on behind one of them."""
-        return islice(history.log(self.repository, branch, after=after), limit)
 
     def commit(self, commit_id: str) -> Commit:
         """Give a commit by its id."""
-        return self.repository.commit(commit_id)
+        return self._access.commit(commit_id)
+
+    def query(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Result:
+        """Run a read on `main` as it stands now."""
+        return self.branch().query(source, name, **params)
+
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
+        """Give the plan of a read on `main`, and the road it would take; nothing is run."""
+        return self.branch().explain(source, name)
+
+    def profile(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Profile:
+        """Run a read on `main` and give its result with what each operator took."""
+        return self.branch().profile(source, name, **params)
+
+    def change(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Receipt:
+        """Run a mutation on `main` as one commit."""
+        return self.branch().mutate(source, name, **params)
+
+    mutate = change
 
     def load(
         self,
@@ -305,22 +310,8 @@ class Graph:
         type: str | None = None,  # noqa: A002 - the word of the command line
         **how: "Unpack[LoadHow]",
     ) -> "Loaded":
-        """Load rows into a branch as one commit, or raise ViolationsError and change nothing.
-
-        `data` is a path or several, JSON lines as text or a stream of them, a frame of one
-        `type`, or frames by the names of their types. The mode is `append` (the default),
-        `merge` or `overwrite`.
-        """
-        from omnigraph.pipeline.load import Target
-        from omnigraph.pipeline.load import load as run_load
-        from omnigraph.pipeline.options import LoadMode, options_of
-
-        options = options_of(how, LoadMode.APPEND)
-        target = Target(branch, self.repository.snapshot(branch))
-        with self._job(data, type, target, options) as (sources, runner):
-            loaded = run_load(self.repository, target, sources, runner, options)
-        self._written(target.snapshot, loaded.commit)
-        return loaded
+        """Load rows into a branch as one commit; see `Branch.load`."""
+        return self.branch(branch).load(data, type=type, **how)
 
     def ingest(
         self,
@@ -339,130 +330,58 @@ class Graph:
         from omnigraph.pipeline.ingest import target_of
         from omnigraph.pipeline.options import LoadMode, options_of
 
+        how = {**how, "actor": self._access.author(how.get("actor"))}
         options = options_of(how, LoadMode.MERGE)
+        self._access.check_ingest(branch, base)
         target = target_of(self.repository, branch, base)
-        with self._job(data, type, target, options) as (sources, runner):
+        if target.is_new:
+            self._access.check_ingest(branch, base)
+        with job(self._access, data, type, target, options) as (sources, runner):
             ingested = run_ingest(self.repository, target, base, sources, runner, options)
-        self._written(target.snapshot, ingested.loaded.commit)
+        written(self._access, target.snapshot, ingested.loaded.commit)
         return ingested
 
     def export(
-        self, target: str = MAIN, *, types: Sequence[str] = (), tables: Sequence[str] = ()
+        self,
+        target: Place = MAIN,
+        *,
+        types: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: "Progress | None" = None,
     ) -> Iterator[bytes]:
-        """Give the rows of a branch or commit as JSON lines, many at a time.
-
-        Nodes come first, then edges, by type and by id, so equal graphs give equal bytes.
-        """
-        from omnigraph.pipeline.export import Selection, export_lines
-
-        selection = Selection(tuple(types), tuple(tables))
-        return export_lines(self.snapshot(target), selection)
+        """Give the rows of a branch or commit as JSON lines; see `View.export`."""
+        snapshot = self._access.pin(place_of(target), Action.EXPORT)
+        view = View(self._access, snapshot)
+        return view.export(types=types, tables=tables, progress=progress)
 
     def export_to(
-        self, folder: str | os.PathLike[str], target: str = MAIN, **how: "Unpack[ExportHow]"
+        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportHow]"
     ) -> "Exported":
-        """Write the rows of a branch or commit as files of a new or empty folder.
+        """Write the rows of a branch or commit as files; see `View.export_to`."""
+        snapshot = self._access.pin(place_of(target), Action.EXPORT)
+        return exported(snapshot, place_of(target), folder, how)
 
-        The format is `jsonl` (the default) or `parquet`.
-        """
-        from omnigraph.pipeline.choice import runner_for
-        from omnigraph.pipeline.export import export_folder, export_options, plan_export
-        from omnigraph.pipeline.load import Target
+    def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
+        """Give for each property of a node or edge the commit that it has its value from."""
+        return self.at(target).blame(type_name, row_id)
 
-        options = export_options(how)
-        pinned = Target(target, self.snapshot(target))
-        plan = plan_export(pinned, folder, options.selection, options.format)
-        runner = runner_for(options.engine, options.spark, plan.size)
-        return export_folder(plan, runner, options.progress)
-
-    @contextmanager
-    def _job(
-        self, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
-    ) -> "Iterator[tuple[list[SourceFile], Runner]]":
-        """Give the sources of a load and who runs it; what was laid down for it is removed."""
-        from omnigraph.pipeline.choice import runner_for
-        from omnigraph.pipeline.inputs import sources_of
-        from omnigraph.pipeline.spool import spool
-
-        self.repository.check_writable()
-        with spool(self.repository.store) as laid:
-            sources = sources_of(data, type_name, target.snapshot.catalog, laid)
-            size = sum(source.file.size for source in sources)
-            yield sources, runner_for(options.engine, options.spark, size)
-
-    def _written(self, before: Snapshot, commit: Commit | None) -> None:
-        """Let the next read find what is in memory extended by a small commit."""
-        if commit is not None:
-            Dense(self.repository.pinned(commit), self._topology).extend(before)
-
-    def at(
-        self, target: str = MAIN, *, budget: Budget | None = None, cancelled: Event | None = None
-    ) -> View:
-        """Give a branch where it stands now, or a commit, to read from.
-
-        Its queries stop with CancelledError soon after `cancelled` is set by another thread.
-        """
-        return View(self.snapshot(target), self._topology, budget or Budget(), cancelled)
-
-    def query(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Result:
-        """Run a read on `main` as it stands now; `at` gives other branches and commits."""
-        return self.at().query(source, name, **params)
-
-    def on(
-        self,
-        branch: str = MAIN,
-        *,
-        actor: str | None = None,
-        message: str | None = None,
-        expect: str | None = None,
-        operation_id: str | None = None,
-        budget: Budget | None = None,
-    ) -> Writer:
-        """Give a branch to change.
-
-        With `expect` the branch must stand at this commit, else HeadMovedError. An `operation_id`
-        that was given before leads to the receipt of then, and nothing is done again.
-        """
-        if operation_id == "":
-            raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
-        intent = Intent(
-            branch=branch,
-            actor=actor,
-            message=message,
-            expect=expect,
-            operation_id=operation_id,
-        )
-        return Writer(self, intent, budget or Budget())
-
-    def change(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Receipt:
-        """Run a mutation on `main` as one commit; `on` gives other branches and terms."""
-        return self.on().change(source, name, **params)
-
-    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
-        """Give the plan of a read on `main`, and the road it would take; nothing is run."""
-        return self.at().explain(source, name)
-
-    def profile(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Profile:
-        """Run a read on `main` and give its result with what each operator took."""
-        return self.at().profile(source, name, **params)
+    def log(
+        self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
+    ) -> Iterator[Commit]:
+        """Give the commits of a branch, newest first; `after` goes on behind one of them."""
+        return self.branch(branch).log(limit=limit, after=after)
 
     def diff(
         self,
-        old: str,
-        new: str = MAIN,
+        old: Place,
+        new: Place = MAIN,
         *,
         kinds: Iterable[str] = (),
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> ChangeSet:
         """Give the net changes from one branch or commit to another, read as they are used."""
-        return ChangeSet(self.snapshot(old), self.snapshot(new), _filter(kinds, types, ops))
+        return self.at(old).diff(new, kinds=kinds, types=types, ops=ops)
 
     def changes(
         self,
@@ -473,64 +392,149 @@ class Graph:
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> Iterator[CommitChanges]:
-        """Give what each commit of a branch changed, oldest first, after the one of a cursor.
-
-        Going on from the cursor of the last one that was dealt with, none is missed.
-        """
-        wanted = _filter(kinds, types, ops)
-        for commit in history.since(self.repository, branch, since):
-            assert commit.parent is not None
-            before = self.repository.pinned(self.repository.commit(commit.parent))
-            yield CommitChanges(commit, ChangeSet(before, self.repository.pinned(commit), wanted))
+        """Give what each commit of a branch changed, oldest first; see `Branch.changes`."""
+        return self.branch(branch).changes(since=since, kinds=kinds, types=types, ops=ops)
 
     def merge(
         self,
-        source: str,
-        into: str = MAIN,
+        source: Place,
+        into: Place = MAIN,
         *,
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
+        **bulk: "Unpack[BulkHow]",
     ) -> Merge:
-        """Merge a branch or commit into a branch, as one commit with two parents.
-
-        Raises MergeConflictsError with all conflicts, and then nothing is changed. `ours` or
-        `theirs`, or `Resolutions` by type, row and property, say whose version is taken. With
-        `strict` any row that both sides changed differently is a conflict.
-        """
-        how = _merge_how(actor, message, resolutions, strict)
-        return run_merge(self.repository, self._topology, source, into, how)
+        """Merge a branch or commit into a branch; see `Branch.merge`."""
+        target = self.branch(place_of(into), actor=actor, message=message)
+        return target.merge(source, resolutions=resolutions, strict=strict, **bulk)
 
     def preview_merge(
         self,
-        source: str,
-        into: str = MAIN,
+        source: Place,
+        into: Place = MAIN,
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
+        **bulk: "Unpack[BulkHow]",
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
-        how = _merge_how(None, None, resolutions, strict)
-        return preview(self.repository, source, into, how)
+        target = self.branch(place_of(into))
+        return target.preview_merge(source, resolutions=resolutions, strict=strict, **bulk)
 
     def revert(
         self,
         commit_id: str,
-        branch: str = MAIN,
+        branch: Place = MAIN,
         *,
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
     ) -> Merge:
         """Undo what a commit did, as a new commit of a branch."""
-        how = _merge_how(actor, message, resolutions, strict=False)
-        return run_revert(self.repository, self._topology, commit_id, branch, how)
+        target = self.branch(place_of(branch), actor=actor, message=message)
+        return target.revert(commit_id, resolutions=resolutions)
 
-    def merge_base(self, one: str, other: str) -> Commit:
+    def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
+        """Give what a schema would change on a branch; nothing is written."""
+        return self.branch(place_of(branch)).plan_schema(schema)
+
+    def apply_schema(
+        self,
+        schema: str | Path | Source | SavedPlan,
+        branch: Place = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> SchemaApplied:
+        """Give a branch another schema, with everything that follows, as one commit."""
+        return self.branch(place_of(branch), actor=actor, message=message).apply_schema(schema)
+
+    def report(
+        self,
+        target: Place = MAIN,
+        *,
+        compared: "Mapping[str, ChangeSet] | None" = None,
+        answered: "Mapping[str, Result] | None" = None,
+        commits: int = 40,
+    ) -> str:
+        """Give a page of HTML about the graph, which opens without a network.
+
+        It shows the schema of a branch or commit, the newest commits of all branches, and, each
+        under its title, changes that were compared and results of queries.
+        """
+        from omnigraph.report.page import Page
+
+        view = self.at(target)
+        branches = {name: self.branch(name) for name in self.branches()}
+        found = {
+            commit.id: commit
+            for branch in branches.values()
+            for commit in branch.log(limit=commits)
+        }
+        newest = sorted(found.values(), key=lambda each: -each.version)[:commits]
+        return Page(
+            uri=self.uri,
+            snapshot=view.snapshot,
+            schema_source=view.schema,
+            commits=newest,
+            heads={name: branch.commit.id for name, branch in branches.items()},
+            compared=compared or {},
+            answered=answered or {},
+        ).html()
+
+    def merge_base(self, one: Place, other: Place) -> Commit:
         """Give the newest commit that two branches or commits came from."""
-        ids = [self.snapshot(each).commit.id for each in (one, other)]
+        ids = [self._commit_at(place_of(each)).id for each in (one, other)]
         return history.merge_base(self.repository, *ids)
+
+    def _commit_at(self, place: str) -> Commit:
+        """Give the commit that is meant; its rows may have been cleaned up."""
+        return self._access.commit(place) if is_ulid(place) else self.snapshot(place).commit
+
+    def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeHow]") -> "Optimized":
+        """Write a branch anew in few large files, all indexed; no content changes.
+
+        Small fragments are joined and indexes completed, as one commit that diffs and changes
+        pass by. Writers are never held up: a table that they change meanwhile is left to them.
+        """
+        from omnigraph.pipeline.optimize import optimize, optimize_options
+
+        self._access.allow(Action.ADMIN)
+        options = optimize_options({**how, "actor": self._access.author(how.get("actor"))})
+        return optimize(self.repository, branch, options)
+
+    def ensure_indices(self, branch: str = MAIN) -> "Optimized":
+        """Complete all indexes of a branch, and leave its files else as they are."""
+        return self.optimize(branch, indexes_only=True)
+
+    def coverage(self, target: Place = MAIN) -> list[Coverage]:
+        """Give for each index how many rows are in it, how many are not yet, and why."""
+        return coverage(self.snapshot(target))
+
+    def cleanup(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: timedelta | str | None = None,
+        grace: timedelta | str = GRACE,
+        confirm: bool = False,
+    ) -> Cleaned:
+        """Remove what only old commits need; without `confirm`, tell what that would be.
+
+        The newest `keep` commits of each branch stay, and those at which a branch stood within
+        `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
+        and runs stand at always stays, and so does everything of the last `grace`.
+        """
+        self._access.allow(Action.ADMIN)
+        rule = retention(keep, older_than, grace)
+        return cleanup(self.repository, rule, confirm=confirm)
+
+    def fsck(self) -> Checkup:
+        """Check everything that the graph is made of and name all damage; nothing is changed."""
+        self._access.allow(Action.ADMIN)
+        return fsck(self.repository.store)
 
 
 def init(
@@ -540,8 +544,9 @@ def init(
 
     An existing graph is refused and not touched.
     """
-    source = _schema_source(schema)
-    return Graph(create(uri, compile_schema(source), source.text, durable=durable))
+    source = schema_source(schema)
+    repository = create(uri, compile_schema(source), source.text, durable=durable)
+    return Graph(Access.to(repository, keeps=True))
 
 
 def open(  # noqa: A001 - read as omnigraph.open
@@ -550,68 +555,28 @@ def open(  # noqa: A001 - read as omnigraph.open
     read_only: bool = False,
     durable: bool = True,
     keeps_topology: bool | None = None,
+    actor: str | None = None,
+    policy: Decider | str | Path | None = None,
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
 
     Unless the graph is opened for reading only, what queries derive from its tables is kept
     beside it for later processes; `keeps_topology` says otherwise.
+
+    The actor is noted with every change. With a policy, a `Path` to its file or its text, the
+    actor can do what it allows and nothing else.
     """
     repository = open_repository(uri, read_only=read_only, durable=durable)
-    return Graph(repository, keeps=not read_only if keeps_topology is None else keeps_topology)
+    keeps = not read_only if keeps_topology is None else keeps_topology
+    access = Access.to(repository, keeps=keeps).under(_policy(policy), actor)
+    return Graph(access)
 
 
-def _filter(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> ChangeFilter:
-    return ChangeFilter(
-        frozenset(_choice(EntityKind, each) for each in kinds),
-        frozenset(types),
-        frozenset(_choice(Op, each) for each in ops),
-    )
+def _policy(given: Decider | str | Path | None) -> Decider | None:
+    from omnigraph.policy.policy import load_policy, parse_policy
+
+    if isinstance(given, Path):
+        return load_policy(given)
+    return parse_policy("<policy>", given.encode()) if isinstance(given, str) else given
 
 
-def _choice(kinds: type[_Choice], given: str) -> _Choice:
-    """Give what a word stands for, or raise InputError with the words that there are."""
-    try:
-        return kinds(given)
-    except ValueError:
-        known = ", ".join(kinds)
-        raise InputError(f"there is no '{given}'", hint=f"it is one of: {known}") from None
-
-
-def _merge_how(
-    actor: str | None,
-    message: str | None,
-    resolutions: Resolutions | Side | str | None,
-    strict: bool,
-) -> MergeHow:
-    if not isinstance(resolutions, Resolutions):
-        resolutions = Resolutions(None if resolutions is None else _choice(Side, resolutions))
-    return MergeHow(actor=actor, message=message, resolutions=resolutions, strict=strict)
-
-
-def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
-    """Give where derived state is kept for other processes: beside a graph on a local disk."""
-    if not repository.store.is_local:
-        return None
-    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)
-
-
-def _schema_source(schema: str | Path | Source) -> Source:
-    if isinstance(schema, str):
-        return Source("<schema>", schema)
-    if isinstance(schema, Source):
-        return schema
-    return decode(str(schema), _bytes(schema), SchemaError, Code.SCHEMA_SYNTAX)
-
-
-def _query_source(queries: str | Path | Source) -> str | Source:
-    if isinstance(queries, str | Source):
-        return queries
-    return decode(str(queries), _bytes(queries), QueryError, Code.QUERY_SYNTAX)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None

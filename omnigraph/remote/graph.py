@@ -1,0 +1,339 @@
+"""Graph: a graph that a server has; the handle answers as that of a graph at hand."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from omnigraph import wire
+from omnigraph.client import Client, segment
+from omnigraph.engine.blame import Blamed
+from omnigraph.engine.change import Receipt
+from omnigraph.engine.merge import Merge
+from omnigraph.engine.runs import RunRecord
+from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
+from omnigraph.engine.threeway import Resolutions, Side
+from omnigraph.errors import InputError, Json
+from omnigraph.given import resolutions_of
+from omnigraph.html import html_facts
+from omnigraph.profile import Explanation, Profile
+from omnigraph.remote.sending import lines_of
+from omnigraph.remote.view import Place, RemoteBranch, RemoteView, load_query, place_of
+from omnigraph.result import Result
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.codec import content_hash
+from omnigraph.span import Source
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.wire import SentChanges, SentCommit
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.ingest import Ingested
+    from omnigraph.pipeline.inputs import Data
+    from omnigraph.pipeline.load import Loaded
+
+
+class RemoteGraph:
+    """A graph that a server has: its branches and its history. The token says who acts."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __repr__(self) -> str:
+        return f"RemoteGraph({self.uri!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
+        return html_facts(repr(self), facts, self.branch()._repr_html_())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connections; whatever is asked of the graph or its handles later is refused."""
+        self._client.close()
+
+    @property
+    def uri(self) -> str:
+        """Where the server is."""
+        return self._client.url
+
+    @property
+    def catalog(self) -> Catalog:
+        """The types of `main`."""
+        return self.branch().catalog
+
+    @property
+    def schema_hash(self) -> str:
+        """The hash of what the schema of `main` says."""
+        return content_hash(self.catalog)
+
+    @property
+    def schema(self) -> str:
+        """The text of the schema of `main`."""
+        return self.branch().schema
+
+    def branch(
+        self,
+        name: str = MAIN,
+        *,
+        message: str | None = None,
+        expect: str | None = None,
+        operation_id: str | None = None,
+    ) -> RemoteBranch:
+        """Give a branch to read and to change; it need not be there until it is used.
+
+        An `operation_id` holds for every change that is made through the handle.
+        """
+        if operation_id == "":
+            raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
+        return RemoteBranch(
+            self._client, name, message=message, expect=expect, operation_id=operation_id
+        )
+
+    on = branch
+
+    def at(self, target: Place = MAIN) -> RemoteView:
+        """Give a branch where it stands now, or a commit, to read from."""
+        found = self.snapshot(target)
+        return RemoteView(self._client, found.commit.id)
+
+    def snapshot(self, target: Place = MAIN) -> Snapshot:
+        """Give where a branch stands now, or a commit by its id."""
+        return RemoteView(self._client, place_of(target)).snapshot
+
+    def branches(self) -> list[str]:
+        """Give the names of all branches, `main` first."""
+        return list(self._get("/branches")["branches"])
+
+    def create_branch(self, name: str, source: Place = MAIN) -> RemoteBranch:
+        """Make a branch where another one, or a commit, stands, and give it."""
+        self._client.post("/branches", {"name": name, "from": place_of(source)})
+        return self.branch(name)
+
+    def delete_branch(self, name: str) -> None:
+        """Remove a branch; one to which a run is to be published is refused."""
+        self._client.delete(f"/branches/{segment(name)}")
+
+    def rename_branch(self, name: str, new_name: str) -> None:
+        """Give a branch another name."""
+        self._client.post("/branches/rename", {"name": name, "new_name": new_name})
+
+    def tags(self) -> dict[str, str]:
+        """Give the commit of every tag, by name."""
+        return {each["name"]: each["commit"] for each in self._get("/tags")["tags"]}
+
+    def create_tag(self, name: str, target: Place = MAIN) -> str:
+        """Give a name to a commit, or to where a branch stands now; gives the commit's id."""
+        found = self._client.post("/tags", {"name": name, "target": place_of(target)})
+        return str(cast(Any, found)["commit"])
+
+    def delete_tag(self, name: str) -> None:
+        """Take a name away; the commit stays."""
+        self._client.delete(f"/tags/{segment(name)}")
+
+    def runs(self) -> list[RunRecord]:
+        """Give all runs, newest first."""
+        return [wire.run_of(each) for each in self._get("/runs")["runs"]]
+
+    def run(self, run_id: str) -> RunRecord:
+        """Give a run by its id."""
+        return wire.run_of(self._get(f"/runs/{segment(run_id)}"))
+
+    def begin_run(self, target: str = MAIN, *, operation_hash: str | None = None) -> RunRecord:
+        """Begin a run: what is written to its `run_branch` is published to the target at once."""
+        body: Json = {"target_branch": target, "operation_hash": operation_hash}
+        return wire.run_of(cast(Any, self._client.post("/runs", body)))
+
+    def publish_run(
+        self,
+        run_id: str,
+        *,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+    ) -> RunRecord:
+        """Merge what a run wrote into its target; its branch is removed."""
+        body = {"message": message, **wire.choices_json(resolutions_of(resolutions))}
+        return self._ended(run_id, "publish", body)
+
+    def abort_run(self, run_id: str) -> RunRecord:
+        """Give a run up; what it wrote is never published."""
+        return self._ended(run_id, "abort")
+
+    def fail_run(self, run_id: str) -> RunRecord:
+        """Note that a run failed; what it wrote is never published."""
+        return self._ended(run_id, "fail")
+
+    def commit(self, commit_id: str) -> Commit:
+        """Give a commit by its id."""
+        return wire.commit_of(self._get(f"/commits/{segment(commit_id)}"))
+
+    def query(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Result:
+        """Run a read on `main` as it stands now."""
+        return self.branch().query(source, name, **params)
+
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
+        """Give the plan of a read on `main`, and the road it would take; nothing is run."""
+        return self.branch().explain(source, name)
+
+    def profile(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Profile:
+        """Run a read on `main` and give its result with what each operator took."""
+        return self.branch().profile(source, name, **params)
+
+    def change(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Receipt:
+        """Run a mutation on `main` as one commit."""
+        return self.branch().mutate(source, name, **params)
+
+    mutate = change
+
+    def load(
+        self,
+        data: "Data",
+        *,
+        branch: str = MAIN,
+        type: str | None = None,  # noqa: A002 - the word of the command line
+        mode: str = "append",
+        message: str | None = None,
+        dry_run: bool = False,
+    ) -> "Loaded":
+        """Load rows into a branch as one commit; see `RemoteBranch.load`."""
+        target = self.branch(branch, message=message)
+        return target.load(data, type=type, mode=mode, dry_run=dry_run)
+
+    def ingest(
+        self,
+        data: "Data",
+        *,
+        branch: str,
+        base: str = MAIN,
+        type: str | None = None,  # noqa: A002 - the word of the command line
+        mode: str = "merge",
+        message: str | None = None,
+        dry_run: bool = False,
+    ) -> "Ingested":
+        """Load rows into a branch, which is made from `base` by the same commit if need be."""
+        lines = lines_of(data, type, self.branch(base).catalog)
+        query = {**load_query(branch, mode, message, dry_run), "from": base}
+        return wire.ingested_of(self.branch(branch).upload("/ingest", lines, query))
+
+    def export(
+        self, target: Place = MAIN, *, types: Sequence[str] = (), tables: Sequence[str] = ()
+    ) -> Iterator[bytes]:
+        """Give the rows of a branch or commit as JSON lines, many at a time."""
+        return RemoteView(self._client, place_of(target)).export(types=types, tables=tables)
+
+    def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
+        """Give for each property of a node or edge the commit that it has its value from."""
+        return RemoteView(self._client, place_of(target)).blame(type_name, row_id)
+
+    def log(
+        self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
+    ) -> Iterator[Commit]:
+        """Give the commits of a branch, newest first; `after` goes on behind one of them."""
+        return self.branch(branch).log(limit=limit, after=after)
+
+    def diff(
+        self,
+        old: Place,
+        new: Place = MAIN,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> SentChanges:
+        """Give the net changes from one branch or commit to another."""
+        earlier = RemoteView(self._client, place_of(old))
+        return earlier.diff(new, kinds=kinds, types=types, ops=ops)
+
+    def changes(
+        self,
+        branch: str = MAIN,
+        *,
+        since: str | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> Iterator[SentCommit]:
+        """Give what each commit of a branch changed, oldest first, after the one of a cursor."""
+        return self.branch(branch).changes(since=since, kinds=kinds, types=types, ops=ops)
+
+    def merge(
+        self,
+        source: Place,
+        into: Place = MAIN,
+        *,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+        strict: bool = False,
+    ) -> Merge:
+        """Merge a branch or commit into a branch, as one commit with two parents."""
+        target = self.branch(place_of(into), message=message)
+        return target.merge(source, resolutions=resolutions, strict=strict)
+
+    def preview_merge(
+        self,
+        source: Place,
+        into: Place = MAIN,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        strict: bool = False,
+    ) -> Merge:
+        """Give what a merge would do, conflicts included; nothing is written."""
+        target = self.branch(place_of(into))
+        return target.preview_merge(source, resolutions=resolutions, strict=strict)
+
+    def revert(
+        self,
+        commit_id: str,
+        branch: Place = MAIN,
+        *,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+    ) -> Merge:
+        """Undo what a commit did, as a new commit of a branch."""
+        return self.branch(place_of(branch), message=message).revert(
+            commit_id, resolutions=resolutions
+        )
+
+    def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
+        """Give what a schema would change on a branch; nothing is written."""
+        return self.branch(place_of(branch)).plan_schema(schema)
+
+    def apply_schema(
+        self,
+        schema: str | Path | Source | SavedPlan,
+        branch: Place = MAIN,
+        *,
+        message: str | None = None,
+    ) -> SchemaApplied:
+        """Give a branch another schema, with everything that follows, as one commit."""
+        return self.branch(place_of(branch), message=message).apply_schema(schema)
+
+    def _ended(self, run_id: str, how: str, body: Json = None) -> RunRecord:
+        return wire.run_of(cast(Any, self._client.post(f"/runs/{segment(run_id)}/{how}", body)))
+
+    def _get(self, path: str) -> Any:  # noqa: ANN401 - a document
+        return self._client.get(path)
+
+
+def connect(url: str, *, token: str | None = None, seconds: float | None = None) -> RemoteGraph:
+    """Give the graph of a server; nothing is sent before it is asked for something.
+
+    An answer that takes longer than so many seconds is given up; by default none is.
+    """
+    return RemoteGraph(Client(url, token, seconds=seconds))

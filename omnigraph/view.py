@@ -1,0 +1,573 @@
+"""View and Branch: a graph at one commit to read, and a branch of it to read and to change."""
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+from omnigraph.access import Access
+from omnigraph.engine.answer import Answer, Terms, answer
+from omnigraph.engine.blame import Blamed, blame
+from omnigraph.engine.blob import Blob, blob_of
+from omnigraph.engine.change import Intent, Receipt
+from omnigraph.engine.change import change as run_change
+from omnigraph.engine.changes import ChangeFilter, ChangeSet, CommitChanges
+from omnigraph.engine.dense import Dense
+from omnigraph.engine.merge import Merge, MergeHow, preview
+from omnigraph.engine.merge import merge as run_merge
+from omnigraph.engine.merge import revert as run_revert
+from omnigraph.engine.migrate import apply_schema, plan_schema
+from omnigraph.engine.road import Road, choose, rows_read
+from omnigraph.engine.run import Budget
+from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
+from omnigraph.engine.threeway import Resolutions, Side
+from omnigraph.errors import BudgetError, InputError
+from omnigraph.given import change_filter, query_source, resolutions_of, schema_source
+from omnigraph.html import html_facts
+from omnigraph.policy.actions import Action
+from omnigraph.profile import Explanation, Profile, profile_of
+from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.params import bind_params
+from omnigraph.query.plan import MutationPlan, ReadPlan
+from omnigraph.result import Result, ResultStream
+from omnigraph.schema.catalog import Catalog
+from omnigraph.span import Source
+from omnigraph.versioning import history
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import networkx
+
+    from omnigraph.pipeline.export import Exported, ExportHow
+    from omnigraph.pipeline.inputs import Data
+    from omnigraph.pipeline.load import Loaded, Target
+    from omnigraph.pipeline.options import BulkHow, LoadHow, LoadOptions
+    from omnigraph.pipeline.progress import Progress
+    from omnigraph.pipeline.runner import Runner
+    from omnigraph.pipeline.session import SparkSettings
+    from omnigraph.pipeline.sources import Source as SourceFile
+
+# Tables of more rows than that are left to Spark, unless few rows are looked up by index.
+_MOST_ROWS_HERE = 50_000_000
+
+# A branch or a commit: by its name or id, or by a handle on it.
+Place: TypeAlias = Union[str, "View"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Which engine answers queries, and where Spark runs if it is that."""
+
+    engine: str = "inline"
+    spark: "SparkSettings | None" = None
+
+    @staticmethod
+    def by(engine: str, spark: "SparkSettings | None" = None) -> "Reads":
+        """Give how queries are answered; an engine that does not exist is refused."""
+        if engine != "inline":
+            from omnigraph.pipeline.choice import Engine
+            from omnigraph.pipeline.options import chosen
+
+            engine = chosen(Engine, engine)
+        return Reads(engine, spark)
+
+
+class View:
+    """A graph at one commit; it can be read, and never changes."""
+
+    def __init__(
+        self,
+        access: Access,
+        snapshot: Snapshot | None,
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+        reads: Reads | None = None,
+    ) -> None:
+        self._access = access
+        self._pinned = snapshot
+        self._budget = budget or Budget()
+        self._is_bounded = budget is not None
+        self._cancelled = cancelled or Event()
+        self._reads = reads or Reads()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.place!r})"
+
+    def _repr_html_(self) -> str:
+        return html_facts(repr(self), (), self.snapshot._repr_html_())
+
+    @property
+    def place(self) -> str:
+        """What is read: the id of a commit, or the name of a branch."""
+        assert self._pinned is not None
+        return self._pinned.commit.id
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The commit that is read, with its catalog and tables."""
+        return self._allowed(Action.READ)
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that is read."""
+        return self.snapshot.commit
+
+    @property
+    def catalog(self) -> Catalog:
+        """The types of the graph."""
+        return self.snapshot.catalog
+
+    @property
+    def schema(self) -> str:
+        """The text of the schema."""
+        return self._access.repository.schema_source(self.commit.schema)
+
+    def query(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Result:
+        """Run a read; keywords are the parameters of the query.
+
+        A `Path` is a file of queries and a `str` is their text; a name is needed when there are
+        several.
+        """
+        snapshot = self.snapshot
+        plan = _read_plan(source, name, snapshot)
+        found = self._rows(plan, snapshot, params)
+        return found if isinstance(found, Result) else found.to_result()
+
+    def stream(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> ResultStream:
+        """Run a read and give its rows as Arrow batches, in their order.
+
+        On Spark they are made while they are read, so that a result can be larger than the memory.
+        """
+        snapshot = self.snapshot
+        plan = _read_plan(source, name, snapshot)
+        found = self._rows(plan, snapshot, params)
+        return found if isinstance(found, ResultStream) else found.to_stream()
+
+    def profile(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Profile:
+        """Run a read and give its result with what each operator took, read and gave."""
+        snapshot = self.snapshot
+        plan = _read_plan(source, name, snapshot)
+        return profile_of(plan, self._answer(plan, snapshot, params, measures=True))
+
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
+        """Give the plan of a read, and the road it would take; nothing is run."""
+        snapshot = self.snapshot
+        plan = _read_plan(source, name, snapshot)
+        return Explanation(plan, choose(plan, snapshot, self._access.topology))
+
+    def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
+        """Give a Blob property of one node or edge to read from; None when it is null."""
+        return blob_of(self.snapshot, type_name, row_id, name)
+
+    def blame(self, type_name: str, row_id: str) -> list[Blamed]:
+        """Give for each property of a node or edge the commit that it has its value from."""
+        self._access.check_place(self.place)
+        return blame(self._access.repository, self.place, type_name, row_id)
+
+    def diff(
+        self,
+        new: Place,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> ChangeSet:
+        """Give the net changes from here to another branch or commit, read as they are used."""
+        wanted = change_filter(kinds, types, ops)
+        here, later = self.snapshot, self._access.pin(place_of(new))
+        wanted.check(here.catalog, later.catalog)
+        return ChangeSet(here, later, wanted)
+
+    def export(
+        self,
+        *,
+        types: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: "Progress | None" = None,
+    ) -> Iterator[bytes]:
+        """Give the rows as JSON lines, many at a time.
+
+        Nodes come first, then edges, by type and by id, so equal graphs give equal bytes.
+        """
+        from omnigraph.pipeline.export import Selection, export_lines
+        from omnigraph.pipeline.progress import NO_PROGRESS
+
+        selection = Selection(tuple(types), tuple(tables))
+        return export_lines(self._allowed(Action.EXPORT), selection, progress or NO_PROGRESS)
+
+    def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
+        """Write the rows as files of a new or empty folder.
+
+        The format is `jsonl` (the default) or `parquet`.
+        """
+        return exported(self._allowed(Action.EXPORT), self.place, folder, how)
+
+    def to_networkx(
+        self, *, types: Sequence[str] | None = None, edges: Sequence[str] | None = None
+    ) -> "networkx.MultiDiGraph":
+        """Give the nodes of some types, or all, and the edges between them to networkx.
+
+        A node is `(type, id)`, and so is the key of an edge; properties are attributes, but for
+        blobs. It is held in memory as a whole.
+        """
+        from omnigraph.engine.network import chosen_types, network_of, records_of
+
+        snapshot = self._allowed(Action.EXPORT)
+        chosen = chosen_types(snapshot.catalog, types, edges)
+        return network_of(records_of(snapshot, chosen))
+
+    def _allowed(self, action: Action) -> Snapshot:
+        """Give the commit that is read, if the actor may do this to it."""
+        assert self._pinned is not None
+        self._access.repository.check_open()
+        self._access.check_place(self._pinned.commit.id, action)
+        return self._pinned
+
+    def _rows(
+        self, plan: ReadPlan, snapshot: Snapshot, params: Mapping[str, object]
+    ) -> Result | ResultStream:
+        """Give the rows of a plan, from Spark when they are too many for this process."""
+        engine = self._reads.engine
+        is_auto = engine == "auto"
+        if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
+            try:
+                return Result(plan.name, self._answer(plan, snapshot, params).table)
+            except BudgetError as exceeded:
+                if not is_auto or self._is_bounded or exceeded.limit == "seconds":
+                    raise
+        from omnigraph.pipeline.query import on_spark
+
+        terms = self._terms(plan, params)
+        if not self._is_bounded:
+            terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
+        return on_spark(plan, snapshot, terms, self._reads.spark)
+
+    def _is_large(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
+        """Tell whether a plan reads more rows than this process should hold."""
+        states = snapshot.commit.tables.values()
+        if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
+            return False
+        if rows_read(plan, snapshot) <= _MOST_ROWS_HERE:
+            return False
+        return choose(plan, snapshot, self._access.topology).road is Road.ADJACENCY
+
+    def _answer(
+        self,
+        plan: ReadPlan,
+        snapshot: Snapshot,
+        params: Mapping[str, object],
+        *,
+        measures: bool = False,
+    ) -> Answer:
+        terms = self._terms(plan, params, measures=measures)
+        return answer(plan, snapshot, self._access.topology, terms)
+
+    def _terms(
+        self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
+    ) -> Terms:
+        return Terms(
+            params=bind_params(plan, params),
+            now=datetime.now(UTC),
+            budget=self._budget,
+            environment=os.environ,
+            cancelled=self._cancelled,
+            measures=measures,
+        )
+
+
+class Branch(View):
+    """A branch: reads see it where it stands now, and each change is one commit of it."""
+
+    def __init__(
+        self,
+        access: Access,
+        intent: Intent,
+        budget: Budget | None = None,
+        cancelled: Event | None = None,
+    ) -> None:
+        super().__init__(access, None, budget, cancelled)
+        self._intent = intent
+
+    @property
+    def name(self) -> str:
+        """The name of the branch."""
+        return self._intent.branch
+
+    @property
+    def place(self) -> str:
+        """What is read: the branch, by its name."""
+        return self.name
+
+    def mutate(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> Receipt:
+        """Run a mutation as one commit; keywords are the parameters of the query.
+
+        Raises ViolationsError with everything that is wrong, and then nothing is visible.
+        """
+        self._access.check(self.name, Action.CHANGE)
+        now = datetime.now(UTC)
+
+        def asked(snapshot: Snapshot) -> tuple[MutationPlan, Terms]:
+            plan = _mutation_plan(source, name, snapshot)
+            terms = Terms(
+                params=bind_params(plan, params),
+                now=now,
+                budget=self._budget,
+                environment=os.environ,
+            )
+            return plan, terms
+
+        access = self._access
+        return run_change(access.repository, access.topology, asked, self._intent)
+
+    change = mutate
+
+    def load(
+        self,
+        data: "Data",
+        *,
+        type: str | None = None,  # noqa: A002 - the word of the command line
+        **how: "Unpack[LoadHow]",
+    ) -> "Loaded":
+        """Load rows as one commit, or raise ViolationsError and change nothing.
+
+        `data` is a path or several, JSON lines as text or a stream of them, a frame of one
+        `type`, or frames by the names of their types. The mode is `append` (the default),
+        `merge` or `overwrite`.
+        """
+        from omnigraph.pipeline.load import Target
+        from omnigraph.pipeline.load import load as run_load
+        from omnigraph.pipeline.options import LoadMode, options_of
+
+        options = options_of(self._how(how), LoadMode.APPEND)
+        target = Target(self.name, self._allowed(Action.CHANGE))
+        with job(self._access, data, type, target, options) as (sources, runner):
+            loaded = run_load(self._access.repository, target, sources, runner, options)
+        written(self._access, target.snapshot, loaded.commit)
+        return loaded
+
+    def merge(
+        self,
+        source: Place,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+        strict: bool = False,
+        **bulk: "Unpack[BulkHow]",
+    ) -> Merge:
+        """Merge a branch or commit into this branch, as one commit with two parents.
+
+        Raises MergeConflictsError with all conflicts, and then nothing is changed. `ours` or
+        `theirs`, or `Resolutions` by type, row and property, say whose version is taken. With
+        `strict` any row that both sides changed differently is a conflict. Large changes are merged
+        on Spark, or in this process a part at a time; `engine` and `spark` say otherwise.
+        """
+        how = self._merge_how(actor, message, resolutions, strict, bulk)
+        access = self._access
+        with access.merging(self.name, Action.BRANCH_MERGE):
+            access.check_place(place_of(source))
+            return run_merge(access.repository, access.topology, place_of(source), self.name, how)
+
+    def preview_merge(
+        self,
+        source: Place,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        strict: bool = False,
+        **bulk: "Unpack[BulkHow]",
+    ) -> Merge:
+        """Give what a merge would do, conflicts included; nothing is written."""
+        how = merge_how(None, None, resolutions, strict, bulk)
+        self._access.check(self.name, Action.READ)
+        self._access.check_place(place_of(source))
+        return preview(self._access.repository, place_of(source), self.name, how)
+
+    def revert(
+        self,
+        commit_id: str,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolutions: Resolutions | Side | str | None = None,
+    ) -> Merge:
+        """Undo what a commit did, as a new commit."""
+        how = self._merge_how(actor, message, resolutions, strict=False, bulk={})
+        access = self._access
+        with access.merging(self.name, Action.CHANGE):
+            access.check_place(commit_id)
+            return run_revert(access.repository, access.topology, commit_id, self.name, how)
+
+    def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
+        """Give what a schema would change, and what is in its way; nothing is written."""
+        self._access.check(self.name, Action.READ)
+        return plan_schema(self._access.repository, schema_source(schema), self.name)
+
+    def apply_schema(self, schema: str | Path | Source | SavedPlan) -> SchemaApplied:
+        """Get another schema, with everything that follows for the tables, as one commit.
+
+        Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
+        and then nothing is changed. A plan that was saved is applied only where the branch still
+        stands as it was planned, else HeadMovedError.
+        """
+        self._access.check(self.name, Action.SCHEMA_APPLY)
+        intent = self._intent
+        if isinstance(schema, SavedPlan):
+            intent = replace(intent, expect=schema.head_for(self.name))
+            schema = schema.schema_source
+        return apply_schema(self._access.repository, schema_source(schema), intent)
+
+    def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
+        """Give the commits, newest first; `after` goes on behind one of them."""
+        self._access.check(self.name, Action.READ)
+        if after is not None:
+            self._access.check_place(after)
+        return islice(history.log(self._access.repository, self.name, after=after), limit)
+
+    def changes(
+        self,
+        *,
+        since: str | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> Iterator[CommitChanges]:
+        """Give what each commit changed, oldest first, after the one of a cursor.
+
+        Going on from the cursor of the last one that was dealt with, none is missed.
+        """
+        self._access.check(self.name, Action.READ)
+        wanted = change_filter(kinds, types, ops)
+        repository = self._access.repository
+        past = [] if since is None else [repository.pinned(self._access.commit(since)).catalog]
+        wanted.check(self.snapshot.catalog, *past)
+        return self._changes(since, wanted)
+
+    def _changes(self, since: str | None, wanted: ChangeFilter) -> Iterator[CommitChanges]:
+        repository = self._access.repository
+        for commit in history.since(repository, self.name, since):
+            assert commit.parent is not None
+            before = repository.pinned(repository.commit(commit.parent))
+            yield CommitChanges(commit, ChangeSet(before, repository.pinned(commit), wanted))
+
+    def _allowed(self, action: Action) -> Snapshot:
+        """Give the commit at which the branch stands now, if the actor may do this to it."""
+        return self._access.standing(self.name, action)
+
+    def _how(self, how: "LoadHow") -> "LoadHow":
+        """Give the keywords of a load, with who makes it and why as the branch was asked for."""
+        self._refuse_terms_of_mutations()
+        actor = self._access.author(how.get("actor") or self._intent.actor)
+        return {"message": self._intent.message, **how, "actor": actor}
+
+    def _merge_how(
+        self,
+        actor: str | None,
+        message: str | None,
+        resolutions: Resolutions | Side | str | None,
+        strict: bool,
+        bulk: "BulkHow",
+    ) -> MergeHow:
+        self._refuse_terms_of_mutations()
+        who, why = actor or self._intent.actor, message or self._intent.message
+        return merge_how(self._access.author(who), why, resolutions, strict, bulk)
+
+    def _refuse_terms_of_mutations(self) -> None:
+        if self._intent.expect is not None or self._intent.operation_id is not None:
+            hint = "take the branch without them for this"
+            raise InputError("'expect' and 'operation_id' are for mutations only", hint=hint)
+
+
+@contextmanager
+def job(
+    access: Access, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
+) -> "Iterator[tuple[list[SourceFile], Runner]]":
+    """Give the sources of a load and who runs it; what was laid down for it is removed."""
+    from omnigraph.pipeline.choice import runner_for
+    from omnigraph.pipeline.inputs import sources_of
+    from omnigraph.pipeline.spool import spool
+
+    access.repository.check_writable()
+    with spool(access.repository.store) as laid:
+        sources = sources_of(data, type_name, target.snapshot.catalog, laid)
+        size = sum(source.file.size for source in sources)
+        yield sources, runner_for(options.engine, options.spark, size)
+
+
+def exported(
+    snapshot: Snapshot, place: str, folder: str | os.PathLike[str], how: "ExportHow"
+) -> "Exported":
+    """Write the rows of a snapshot as files of a folder; they are said to be of a place."""
+    from omnigraph.pipeline.choice import runner_for
+    from omnigraph.pipeline.export import export_folder, export_options, plan_export
+    from omnigraph.pipeline.load import Target
+
+    options = export_options(how)
+    pinned = Target(place, snapshot)
+    plan = plan_export(pinned, folder, options.selection, options.format)
+    runner = runner_for(options.engine, options.spark, plan.size)
+    return export_folder(plan, runner, options.progress)
+
+
+def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
+    """Let the next read find what is in memory extended by a small commit."""
+    if commit is not None:
+        Dense(access.repository.pinned(commit), access.topology).extend(before)
+
+
+def place_of(place: Place) -> str:
+    """Give the name of a branch or the id of a commit."""
+    return place if isinstance(place, str) else place.place
+
+
+def merge_how(
+    actor: str | None,
+    message: str | None,
+    resolutions: Resolutions | Side | str | None,
+    strict: bool,
+    bulk: "BulkHow",
+) -> MergeHow:
+    """Give how a merge is done; a side or an engine that does not exist is refused."""
+    from omnigraph.pipeline.merge import bulk_of
+
+    return MergeHow(
+        actor=actor,
+        message=message,
+        resolutions=resolutions_of(resolutions),
+        strict=strict,
+        bulk=bulk_of(bulk),
+    )
+
+
+def _read_plan(source: str | Path | Source, name: str | None, snapshot: Snapshot) -> ReadPlan:
+    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
+    if not isinstance(plan, ReadPlan):
+        hint = "run it with Branch.mutate, or with omnigraph change"
+        raise InputError(f"'{plan.name}' is a mutation", hint=hint)
+    return plan
+
+
+def _mutation_plan(
+    source: str | Path | Source, name: str | None, snapshot: Snapshot
+) -> MutationPlan:
+    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
+    if not isinstance(plan, MutationPlan):
+        hint = "run it with Branch.query, or with omnigraph read"
+        raise InputError(f"'{plan.name}' is a read", hint=hint)
+    return plan

@@ -1,0 +1,199 @@
+"""A graph, a branch and a view: what a user holds in a notebook."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph import Branch, Commit, Graph, Resolutions, View
+from omnigraph.errors import BranchNotFoundError, HeadMovedError, InputError
+from tests.api.people import QUERIES, people
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    with people(tmp_path / "people.omni") as found:
+        yield found
+
+
+def slugs(view: View) -> list[object]:
+    return [row["slug"] for row in view.query(QUERIES, "ages")]
+
+
+def test_a_branch_is_read_where_it_stands_now_and_a_view_where_it_stood(graph: Graph) -> None:
+    main = graph.branch()
+    before = graph.at()
+    receipt = main.mutate(QUERIES, "add", slug="dag")
+    assert slugs(main) == ["ana", "bo", "cy", "dag"]
+    assert slugs(before) == ["ana", "bo", "cy"]
+    assert receipt.commit is not None
+    assert main.commit == receipt.commit
+    assert slugs(graph.at(receipt.commit.id)) == slugs(main)
+
+
+def test_a_draft_is_made_changed_compared_and_merged(graph: Graph) -> None:
+    main, draft = graph.branch(), graph.create_branch("review/hires")
+    assert isinstance(draft, Branch)
+    draft.mutate(QUERIES, "add", slug="eve", age=29)
+    assert [(each.id, each.op) for each in graph.diff("main", draft)] == [("eve", "insert")]
+    assert [each.id for each in main.diff(draft)] == ["eve"]
+    assert main.preview_merge(draft).outcome == "fast_forward"
+    assert main.merge(draft).commit is not None
+    assert "eve" in slugs(main)
+    assert [each.id for each in main.diff(draft)] == []
+
+
+def test_a_branch_answers_everything_that_is_asked_about_it(graph: Graph) -> None:
+    main = graph.branch(actor="eva", message="a birthday")
+    main.change(QUERIES, "birthday", slug="bo", age=42)
+    newest, first = main.log(limit=2)
+    assert (newest.actor, newest.message) == ("eva", "a birthday")
+    assert [each.commit for each in main.changes(since=first.id)] == [newest]
+    assert {each.property: each.commit for each in main.blame("Person", "bo")}["age"] == newest
+    assert main.revert(newest.id).commit is not None
+    assert graph.query(QUERIES, "ages").to_dicts()[1] == {"slug": "bo", "age": 41}
+    photo = main.blob("Person", "ana", "photo")
+    assert photo is not None
+    assert photo.read() == b"hello"
+    assert b"".join(main.export(types=["Team"])).startswith(b'{"type":"Team"')
+    assert main.explain(QUERIES, "ages").plan.name == "ages"
+    assert main.profile(QUERIES, "ages").result.to_dicts() == main.query(QUERIES, "ages").to_dicts()
+    assert main.catalog == graph.catalog
+    assert main.schema == graph.schema
+
+
+def test_a_load_and_a_merge_are_noted_with_the_actor_of_the_branch(graph: Graph) -> None:
+    main = graph.branch(actor="eva", message="more people")
+    loaded = main.load('{"type": "Person", "data": {"slug": "dag", "name": "Dag"}}')
+    assert loaded.commit is not None
+    assert (loaded.commit.actor, loaded.commit.message) == ("eva", "more people")
+    graph.create_branch("draft").mutate(QUERIES, "add", slug="eve")
+    merged = main.merge("draft").commit
+    assert merged is not None
+    assert (merged.actor, merged.message) == ("eva", "more people")
+
+
+@pytest.mark.parametrize(
+    "terms", [{"operation_id": "once"}, {"expect": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}]
+)
+def test_terms_of_mutations_are_not_dropped_by_other_changes(
+    graph: Graph, terms: dict[str, str]
+) -> None:
+    branch = graph.branch(**terms)  # type: ignore[arg-type]
+    for change in (
+        lambda: branch.load("", mode="append"),
+        lambda: branch.merge("main"),
+        lambda: branch.revert(graph.snapshot().commit.id),
+    ):
+        with pytest.raises(InputError, match="for mutations only"):
+            change()
+
+
+def test_a_branch_need_not_be_there_until_it_is_used(graph: Graph) -> None:
+    missing = graph.branch("nothing")
+    with pytest.raises(BranchNotFoundError):
+        missing.query(QUERIES, "ages")
+    with pytest.raises(BranchNotFoundError):
+        missing.mutate(QUERIES, "add", slug="dag")
+
+
+def test_what_is_expected_of_a_branch_is_checked(graph: Graph) -> None:
+    seen = graph.branch().commit.id
+    graph.change(QUERIES, "add", slug="dag")
+    with pytest.raises(HeadMovedError):
+        graph.branch(expect=seen).mutate(QUERIES, "add", slug="eve")
+
+
+def test_a_closed_graph_and_its_handles_answer_nothing(tmp_path: Path) -> None:
+    with people(tmp_path / "g") as graph:
+        main, view = graph.branch(), graph.at()
+        assert len(slugs(view)) == 3
+    for ask in (
+        graph.branches,
+        graph.tags,
+        lambda: graph.log(limit=1).__next__(),
+        lambda: graph.query(QUERIES, "ages"),
+        lambda: graph.create_branch("x"),
+        lambda: main.query(QUERIES, "ages"),
+        lambda: main.mutate(QUERIES, "add", slug="x"),
+        lambda: main.load("{}"),
+        lambda: view.query(QUERIES, "ages"),
+        lambda: view.blob("Person", "ana", "photo"),
+        lambda: next(view.export()),
+    ):
+        with pytest.raises(InputError, match="was closed"):
+            ask()
+    graph.close()
+    assert len(slugs(og.open(tmp_path / "g").at())) == 3
+
+
+def test_threads_share_one_handle(graph: Graph) -> None:
+    main = graph.branch()
+
+    def work(number: int) -> int:
+        main.mutate(QUERIES, "add", slug=f"p{number}", age=number)
+        rows = main.query(QUERIES, "ages").to_dicts()
+        assert {"slug": f"p{number}", "age": number} in rows
+        return len(rows)
+
+    with ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(work, range(12)))
+    assert max(counts) == 3 + 12
+    assert len(list(main.log())) == 2 + 12
+
+
+def test_handles_show_themselves_in_a_word(graph: Graph) -> None:
+    commit = graph.branch().commit
+    assert repr(graph) == f"Graph({graph.uri!r})"
+    assert repr(graph.branch("a/b")) == "Branch('a/b')"
+    assert repr(graph.at()) == f"View('{commit.id}')"
+    assert repr(commit) == f"Commit('{commit.id}', branch='main', version=1, kind='write')"
+    assert repr(graph.diff("main", "main")) == "ChangeSet(1 → 1)"
+    ages = graph.query(QUERIES, "ages")
+    assert repr(ages) == "Result('ages', 3 rows, columns slug, age)"
+
+
+def test_a_notebook_shows_handles_as_tables_and_escapes_all_of_it(graph: Graph) -> None:
+    evil = "<script>alert('&')</script>"
+    main = graph.branch(actor=evil, message=evil)
+    main.mutate(QUERIES, "add", slug=evil, age=1)
+    shown = {
+        "graph": graph._repr_html_(),
+        "branch": main._repr_html_(),
+        "view": graph.at()._repr_html_(),
+        "commit": main.commit._repr_html_(),
+        "result": main.query(QUERIES, "ages")._repr_html_(),
+        "changes": graph.diff(str(main.commit.parent), "main")._repr_html_(),
+    }
+    assert all("<script" not in html for html in shown.values())
+    assert {name for name, html in shown.items() if "&lt;script&gt;" in html} == {
+        "commit",
+        "result",
+        "changes",
+    }
+    assert "<td>Person</td><td>4</td>" in shown["branch"]
+    assert "<td>branches</td><td>main</td>" in shown["graph"]
+    assert isinstance(main.commit, Commit)
+
+
+def test_a_long_diff_is_cut_in_a_notebook(graph: Graph) -> None:
+    before = graph.branch().commit.id
+    rows = (f'{{"type": "Team", "data": {{"slug": "t{n}"}}}}' for n in range(30))
+    graph.load("\n".join(rows))
+    html = graph.diff(before, "main")._repr_html_()
+    assert html.count("<td>insert</td>") == 20
+    assert "… and 10 more changes" in html
+
+
+def test_sides_are_taken_as_words_too_and_words_that_are_none_are_refused(graph: Graph) -> None:
+    draft = graph.create_branch("draft")
+    draft.mutate(QUERIES, "birthday", slug="bo", age=1)
+    graph.mutate(QUERIES, "birthday", slug="bo", age=2)
+    wrong = Resolutions(rows={("Person", "bo"): "mine"})  # type: ignore[dict-item]
+    with pytest.raises(InputError, match="there is no 'mine'"):
+        graph.branch().merge(draft, resolutions=wrong)
+    right = Resolutions(rows={("Person", "bo"): "theirs"})  # type: ignore[dict-item]
+    graph.branch().merge(draft, resolutions=right)
+    assert {"slug": "bo", "age": 1} in graph.query(QUERIES, "ages").to_dicts()

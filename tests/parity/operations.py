@@ -1,0 +1,299 @@
+"""Operations: what is asked of a graph at hand and of one behind a server, in this order."""
+
+import io
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars
+import pyarrow as pa
+
+from omnigraph.engine.threeway import Resolutions, Side
+from tests.api.people import QUERIES, SCHEMA
+
+# The handles of both kinds have the same methods, and no common class.
+Graph = Any
+Operation = Callable[[Graph, Path], object]
+
+OPERATIONS: dict[str, Operation] = {}
+DAG = '{"type": "Person", "data": {"slug": "dag", "name": "Dag", "age": 5}}\n'
+NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def operation(given: Operation) -> Operation:
+    OPERATIONS[given.__name__.replace("_", " ")] = given
+    return given
+
+
+def add(name: str, given: Operation) -> None:
+    assert name not in OPERATIONS
+    OPERATIONS[name] = given
+
+
+def head(graph: Graph, branch: str = "main") -> str:
+    return str(graph.branch(branch).commit.id)
+
+
+# Reads
+add("read every kind of value", lambda g, _: g.query(QUERIES, "all"))
+add("read with a parameter", lambda g, _: g.branch().query(QUERIES, "person", slug="ana"))
+add("read whole nodes", lambda g, _: g.query(QUERIES, "whole", slug="bo"))
+add("read along edges", lambda g, _: g.at().query(QUERIES, "friends"))
+add("read nothing", lambda g, _: g.query(QUERIES, "person", slug="nobody"))
+add("read at a commit", lambda g, _: g.at(head(g)).query(QUERIES, "ages"))
+add("read a file of queries", lambda g, at: g.query(at / "people.gq", "ages"))
+add("explain", lambda g, _: g.explain(QUERIES, "friends"))
+add("profile", lambda g, _: g.profile(QUERIES, "friends"))
+add("a blob", lambda g, _: g.branch().blob("Person", "ana", "photo"))
+add("no blob", lambda g, _: g.branch().blob("Person", "bo", "photo"))
+add("export", lambda g, _: b"".join(g.export()).decode())
+add("export a type", lambda g, _: b"".join(g.branch().export(types=["Team"])))
+add("to networkx", lambda g, _: g.branch().to_networkx())
+add("to networkx in part", lambda g, _: g.at().to_networkx(types=["Person"], edges=["Knows"]))
+add("the schema", lambda g, _: (g.schema, g.schema_hash, g.branch().schema))
+add("the catalog", lambda g, _: (g.catalog, g.at().catalog))
+add("a snapshot", lambda g, _: g.snapshot())
+add("the commit of a view", lambda g, _: g.at().commit)
+add("branches", lambda g, _: g.branches())
+add("log", lambda g, _: list(g.log()))
+add("the start of the log", lambda g, _: list(g.branch().log(limit=1)))
+add("the rest of the log", lambda g, _: list(g.log(after=head(g))))
+add("a commit", lambda g, _: g.commit(head(g)))
+
+# Reads that fail
+add("no such query", lambda g, _: g.query(QUERIES, "agess"))
+add("which query", lambda g, _: g.query(QUERIES))
+add("a query that cannot be parsed", lambda g, _: g.query("query q( {"))
+add(
+    "a query with an unknown type",
+    lambda g, _: g.query("query q() { match { $p: Persn } return { $p.x } }"),
+)
+add("a file with an unknown type", lambda g, at: g.query(at / "wrong.gq"))
+add("a file that is not there", lambda g, at: g.query(Path("/nowhere/x.gq")))
+add("a missing parameter", lambda g, _: g.query(QUERIES, "person"))
+add("an unknown parameter", lambda g, _: g.query(QUERIES, "person", slug="a", slgu=1))
+add("a parameter of another type", lambda g, _: g.query(QUERIES, "person", slug=3))
+add("a parameter with half a character", lambda g, _: g.query(QUERIES, "person", slug="\ud800"))
+add("a parameter that is no value", lambda g, _: g.query(QUERIES, "person", slug=object))
+add(
+    "a parameter that is no number",
+    lambda g, _: g.mutate(QUERIES, "add", slug="x", age=float("nan")),
+)
+add("a read of a mutation", lambda g, _: g.query(QUERIES, "add", slug="x"))
+add("a read of no branch", lambda g, _: g.branch("nothing").query(QUERIES, "ages"))
+add("a view of no branch", lambda g, _: g.at("nothing"))
+add("a view of no commit", lambda g, _: g.at(NOBODY))
+add("no commit", lambda g, _: g.commit(NOBODY))
+add("a blob of nobody", lambda g, _: g.branch().blob("Person", "nobody", "photo"))
+add("a blob that is none", lambda g, _: g.branch().blob("Person", "ana", "name"))
+add("an export of no type", lambda g, _: list(g.export(types=["Persn"])))
+add("a network of no type", lambda g, _: g.branch().to_networkx(types=["Persn"]))
+
+# Changes
+add("insert", lambda g, _: g.mutate(QUERIES, "add", slug="eve", age=29))
+add("insert with null", lambda g, _: g.branch().mutate(QUERIES, "add", slug="fay", age=None))
+add("update", lambda g, _: g.change(QUERIES, "birthday", slug="bo", age=42))
+add("a change of nothing", lambda g, _: g.change(QUERIES, "birthday", slug="bo", age=42))
+add(
+    "a message",
+    lambda g, _: g.branch(message="hello ü").mutate(QUERIES, "birthday", slug="bo", age=43),
+)
+add(
+    "an expectation that holds",
+    lambda g, _: g.branch(expect=head(g)).mutate(QUERIES, "add", slug="gil"),
+)
+add(
+    "an expectation that does not",
+    lambda g, _: g.branch(expect=g.commit(head(g)).parent).mutate(QUERIES, "add", slug="hal"),
+)
+add("a mutation of a read", lambda g, _: g.mutate(QUERIES, "ages"))
+add("a mutation of no branch", lambda g, _: g.branch("nothing").mutate(QUERIES, "add", slug="x"))
+add(
+    "an existing key",
+    lambda g, _: g.mutate('query q() { insert Person { slug: "ana" name: "x" } }'),
+)
+add(
+    "a missing end",
+    lambda g, _: g.mutate('query q() { insert Knows { from: "ana" to: "nobody" } }'),
+)
+
+
+@operation
+def an_operation_id_that_was_given(g: Graph, _: Path) -> object:
+    branch = g.branch(operation_id="once")
+    one = branch.mutate(QUERIES, "add", slug="ida")
+    return one, branch.mutate(QUERIES, "add", slug="ida") == one, head(g) == one.commit.id
+
+
+# Branches and tags
+add("create a branch", lambda g, _: g.create_branch("review/ünï-1"))
+add("read a branch", lambda g, _: g.branch("review/ünï-1").query(QUERIES, "ages"))
+add("a branch that exists", lambda g, _: g.create_branch("review/ünï-1"))
+add("a name that is none", lambda g, _: g.create_branch("a..b"))
+add("a branch of nothing", lambda g, _: g.create_branch("b", "nothing"))
+add("rename a branch", lambda g, _: (g.rename_branch("review/ünï-1", "review/2"), g.branches()))
+add("delete a branch", lambda g, _: (g.delete_branch("review/2"), g.branches()))
+add("delete no branch", lambda g, _: g.delete_branch("review/2"))
+add("delete main", lambda g, _: g.delete_branch("main"))
+add("create a tag", lambda g, _: (g.create_tag("v1"), g.tags()))
+add("a tag that exists", lambda g, _: g.create_tag("v1"))
+add("read a tag", lambda g, _: g.at("v1").query(QUERIES, "ages"))
+add("delete a tag", lambda g, _: (g.delete_tag("v1"), g.tags()))
+add("delete no tag", lambda g, _: g.delete_tag("v1"))
+
+# Loads
+add("load a text", lambda g, _: g.branch().load(DAG))
+add("load it again", lambda g, _: g.load(DAG))
+add("load and merge", lambda g, _: g.load(DAG.replace("5", "6"), mode="merge", message="more"))
+add("load a file", lambda g, at: g.load(at / "teams.jsonl"))
+add("load files", lambda g, at: g.load([at / "teams.jsonl", at / "wrong.jsonl"]))
+add("load gzip", lambda g, at: g.load(at / "teams.jsonl.gz"))
+add("load a pattern", lambda g, at: g.load(at / "t3*.jsonl"))
+add("load no file", lambda g, at: g.load(Path("nowhere.jsonl")))
+add("load a folder", lambda g, at: g.load(Path("/")))
+add("load Parquet", lambda g, at: g.load(at / "teams.parquet", type="Team"))
+add("load Parquet of no type", lambda g, at: g.load(at / "teams.parquet"))
+add("load lines of a type", lambda g, at: g.load(at / "teams.jsonl", type="Team"))
+add("load a stream", lambda g, _: g.load(io.BytesIO(DAG.replace("dag", "jon").encode())))
+add("load a dry run", lambda g, _: (g.load(DAG.replace("dag", "kim"), dry_run=True), head(g)))
+add(
+    "load lines that are wrong",
+    lambda g, _: g.load(DAG + '{"type": "Person", "data": {"slug": 1}}\n{"typ": 1}'),
+)
+add("load in no mode", lambda g, _: g.load(DAG, mode="apend"))
+add("load a name", lambda g, _: g.load("people.jsonl"))
+add("load a number", lambda g, _: g.load(3))
+add("load into no branch", lambda g, _: g.load(DAG, branch="nothing"))
+add(
+    "load a frame",
+    lambda g, _: g.load(
+        pd.DataFrame({"slug": ["lea"], "name": ["Lea"], "born": [date(2000, 1, 2)]}), type="Person"
+    ),
+)
+add("load a frame of no type", lambda g, _: g.load(pd.DataFrame({"slug": ["x"]})))
+add(
+    "load frames",
+    lambda g, _: g.load(
+        {
+            "Team": polars.DataFrame({"slug": ["x"]}),
+            "MemberOf": pa.table({"from": ["ana"], "to": ["x"]}),
+        }
+    ),
+)
+add(
+    "load a frame that is wrong",
+    lambda g, _: g.load(pa.table({"slug": ["y", "z"], "title": [1, 2]}), type="Team"),
+)
+add("ingest", lambda g, _: g.ingest(DAG.replace("dag", "mia"), branch="inbox"))
+add("ingest again", lambda g, _: g.ingest(DAG.replace("dag", "mia"), branch="inbox"))
+
+# Differences and merges
+add("diff", lambda g, _: g.diff("main", "inbox"))
+add("diff handles", lambda g, _: g.diff(g.branch(), g.branch("inbox"), kinds=["node"]))
+add(
+    "diff commits",
+    lambda g, _: g.diff(list(g.log())[-1].id, "main", types=["Person"], ops=["update", "insert"]),
+)
+add("diff of nothing", lambda g, _: g.branch().diff("main"))
+add("diff with no branch", lambda g, _: g.diff("main", "nothing"))
+add("diff of no kind", lambda g, _: g.diff("main", "inbox", kinds=["nod"]))
+add("changes", lambda g, _: list(g.changes()))
+add(
+    "changes since",
+    lambda g, _: list(g.branch().changes(since=list(g.log())[2].id, ops=["insert"])),
+)
+add("blame", lambda g, _: g.blame("Person", "bo"))
+add("blame nobody", lambda g, _: g.branch().blame("Person", "nobody"))
+add("blame no type", lambda g, _: g.branch().blame("Persn", "bo"))
+add("preview a merge", lambda g, _: g.preview_merge("inbox"))
+add("merge", lambda g, _: g.branch(message="from the inbox").merge(g.branch("inbox")))
+add("merge again", lambda g, _: g.merge("inbox"))
+add("merge nothing", lambda g, _: g.merge("nothing"))
+add("revert", lambda g, _: (g.branch().revert(head(g)), g.query(QUERIES, "ages")))
+add("revert no commit", lambda g, _: g.revert(NOBODY))
+
+
+@operation
+def a_merge_with_conflicts(g: Graph, _: Path) -> object:
+    draft = g.create_branch("draft")
+    draft.mutate(QUERIES, "birthday", slug="bo", age=1)
+    g.mutate(QUERIES, "birthday", slug="bo", age=2)
+    return g.branch().merge(draft)
+
+
+add("preview a merge with conflicts", lambda g, _: g.preview_merge("draft"))
+add("a merge with no side", lambda g, _: g.merge("draft", resolutions="mine"))
+add(
+    "preview with a side for a type",
+    lambda g, _: g.preview_merge("draft", resolutions=Resolutions(types={"Person": Side.OURS})),
+)
+add(
+    "a merge with a resolution",
+    lambda g, _: (
+        g.merge(
+            "draft", resolutions=Resolutions(properties={("Person", "bo", "age"): Side.THEIRS})
+        ),
+        g.query(QUERIES, "ages"),
+    ),
+)
+
+
+@operation
+def a_merge_of_dates_with_conflicts(g: Graph, _: Path) -> object:
+    rows = '{"type": "Person", "data": {"slug": "cy", "name": "Cy", "born": "%s", "count": %d}}'
+    draft = g.create_branch("dates")
+    draft.load(rows % ("2001-01-01", 2**60), mode="merge")
+    g.load(rows % ("2002-02-02", 2**61), mode="merge")
+    return g.preview_merge(draft), g.diff("main", draft), g.blame("Person", "cy", draft)
+
+
+# Runs
+add("begin a run", lambda g, _: g.begin_run(operation_hash="h"))
+add("runs", lambda g, _: g.runs())
+
+
+@operation
+def publish_a_run(g: Graph, _: Path) -> object:
+    record = g.runs()[0]
+    g.branch(record.run_branch).mutate(QUERIES, "add", slug="nia")
+    return g.publish_run(record.run_id, message="a run"), g.run(record.run_id)
+
+
+add("abort a run", lambda g, _: g.abort_run(g.begin_run().run_id))
+add("fail a run", lambda g, _: g.fail_run(g.begin_run().run_id))
+add("no run", lambda g, _: g.run(NOBODY))
+add("publish it twice", lambda g, _: g.publish_run(g.runs()[-1].run_id))
+# Schemas
+OTHER = (
+    SCHEMA.replace("born: Date?", 'birth: Date? @rename_from("born")').replace(
+        "title: String?", 'name: String? @rename_from("title")  size: I32 @default(1)'
+    )
+    + "node City { slug: String @key }"
+)
+add("plan a schema", lambda g, _: g.plan_schema(OTHER))
+add("plan what cannot be", lambda g, _: g.plan_schema(SCHEMA.replace("age: I32?", "age: String?")))
+add(
+    "apply what cannot be", lambda g, _: g.apply_schema(SCHEMA.replace("age: I32?", "age: String?"))
+)
+add("plan a schema that is none", lambda g, _: g.plan_schema("node {"))
+add(
+    "plan a rule that rows break",
+    lambda g, _: g.plan_schema(SCHEMA.replace("age: I32?", "age: I32? @unique")),
+)
+add(
+    "apply a rule that rows break",
+    lambda g, _: g.branch().apply_schema(SCHEMA.replace("age: I32?", "age: I32? @unique")),
+)
+add("apply a schema", lambda g, _: g.branch(message="more").apply_schema(OTHER))
+add("apply it again", lambda g, _: g.apply_schema(OTHER))
+add("the schema then", lambda g, _: (g.schema, g.catalog, b"".join(g.export(types=["Team"]))))
+add("the changes then", lambda g, _: g.diff(list(g.log())[1].id, "main"))
+add("changes across schemas", lambda g, _: list(g.changes()))
+add("diff across schemas", lambda g, _: g.diff(list(g.log())[-1].id, "main"))
+add("blame across schemas", lambda g, _: g.blame("Person", "cy"))
+add("changes since nothing", lambda g, _: g.changes(since=NOBODY))
+add("changes of no type", lambda g, _: g.changes(types=["Persn"]))
+add("diff of no type", lambda g, _: g.diff("main", "inbox", types=["Persn"]))
+add("all that came of it", lambda g, _: (b"".join(g.export()).decode(), list(g.log())))
