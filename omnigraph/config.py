@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.pipeline.session import SparkSettings
+from omnigraph.syntax.dotenv import parse_dotenv
 from omnigraph.syntax.problems import listed, nearest_name
 from omnigraph.syntax.yaml import Section, parse_yaml
 
@@ -108,6 +109,15 @@ class Config:
         places = [folder / path for folder in (self.path.parent, *self.query_roots)]
         return next((place for place in places if place.exists()), places[0])
 
+    def load_env(self, environment: MutableMapping[str, str]) -> None:
+        """Put the variables of the env file into an environment; what it has stays as it is.
+
+        A file that is not there gives none: it is usually kept out of version control.
+        """
+        if self.env_file is not None and self.env_file.exists():
+            found = parse_dotenv(str(self.env_file), _bytes(self.env_file))
+            environment.update({k: v for k, v in found.items() if k not in environment})
+
 
 def find_config(explicit: str | None, folder: Path) -> Config | None:
     """Give the configuration of a path, or of the `omnigraph.yaml` of a folder if there is one."""
@@ -119,12 +129,7 @@ def find_config(explicit: str | None, folder: Path) -> Config | None:
 
 def load_config(path: Path) -> Config:
     """Read a configuration; raises ConfigError with everything that is wrong in it."""
-    try:
-        data = path.read_bytes()
-    except OSError as failed:
-        reason = failed.strerror or type(failed).__name__
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None
-    top = parse_yaml(str(path), data, _TOP)
+    top = parse_yaml(str(path), _bytes(path), _TOP)
     config = _config(path.absolute(), top)
     top.check()
     return config
@@ -146,8 +151,24 @@ cli:
   graph: {name}
   # branch: main
   # output_format: table           # {", ".join(OUTPUT_FORMATS)}
+  # table_max_column_width: 80
+  # table_cell_layout: truncate    # or wrap
+# server:
+#   graph: {name}
+#   bind: 127.0.0.1:8080
 # query:
 #   roots: [queries]               # folders with .gq files
+# auth:
+#   env_file: .env.omni            # variables that the environment lacks
+# aliases:
+#   friends:                       # omnigraph read --alias friends Ana
+#     command: read
+#     query: people.gq
+#     name: friends_of
+#     args: [name]
+# policy:
+#   file: policy.yaml
+#   tests: policy.tests.yaml
 # spark:
 #   master: local[4]               # or remote: sc://host
 #   conf: {{spark.driver.memory: 2g}}
@@ -167,6 +188,14 @@ def write_scaffold(folder: Path, uri: str) -> bool:
             f"the graph was made, but {FILE_NAME} cannot be written: {reason}"
         ) from None
     return True
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as failed:
+        reason = failed.strerror or type(failed).__name__
+        raise UnreadableError(f"cannot read '{path}': {reason}") from None
 
 
 def _config(path: Path, top: Section) -> Config:

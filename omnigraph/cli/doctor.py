@@ -1,37 +1,32 @@
 """The command `doctor`: whether Python, Java, Spark and the store are fit for use."""
 
+from typing import Any
+
 import click
 
-from omnigraph.cli.output import show_json
+from omnigraph.cli.session import Session, graph_options
 from omnigraph.cli.spark import spark_options, spark_settings
 
 
 @click.command()
-@click.argument("uri", required=False)
 @spark_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def doctor(
-    uri: str | None,
-    spark_master: str | None,
-    spark_remote: str | None,
-    spark_conf: tuple[str, ...],
-    as_json: bool,
-) -> None:
+@graph_options
+def doctor(session: Session, **how: Any) -> None:  # noqa: ANN401
     """Check Python, Java and Spark, and the store of URI.
 
     Starts Spark and runs a small job. Exits with 1 when a check failed.
     """
     from omnigraph.pipeline.doctor import diagnose
 
-    checks = diagnose(spark_settings(spark_master, spark_remote, spark_conf), uri)
+    uri = None if session.find_address() is None else session.local_uri
+    checks = diagnose(spark_settings(session.config, how), uri)
     ok = all(check.ok for check in checks)
-    if as_json:
-        show_json({"ok": ok, "checks": [check.to_json() for check in checks]})
-    else:
-        for check in checks:
-            mark = click.style("ok", fg="green") if check.ok else click.style("failed", fg="red")
-            click.echo(f"{check.name}: {mark}, {check.detail}")
-            if check.hint is not None:
-                click.echo(f"   = hint: {check.hint}")
+    lines = []
+    for check in checks:
+        mark = click.style("ok", fg="green") if check.ok else click.style("failed", fg="red")
+        lines.append(f"{check.name}: {mark}, {check.detail}")
+        if check.hint is not None:
+            lines.append(f"   = hint: {check.hint}")
+    session.show({"ok": ok, "checks": [check.to_json() for check in checks]}, *lines)
     if not ok:
         click.get_current_context().exit(1)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from omnigraph.cli.address import given_config
 from omnigraph.cli.output import counted, show_json
+from omnigraph.cli.session import config_option, json_option
 from omnigraph.cli.spark import spark_options, spark_settings
 from omnigraph.errors import InputError
 
@@ -44,7 +46,8 @@ def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "
 )
 @click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
 @spark_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@config_option
+@json_option
 def embed(seed: str | None, as_json: bool, **how: Any) -> None:  # noqa: ANN401
     """Make vectors for the records of a file.
 
@@ -92,7 +95,7 @@ def _how(progress: "Progress", how: dict[str, Any]) -> "EmbedHow":
         "types": how["types"],
         "select": how["select"],
         "engine": how["engine"],
-        "spark": spark_settings(how["spark_master"], how["spark_remote"], how["spark_conf"]),
+        "spark": spark_settings(given_config(), how),
         "progress": progress,
     }
 

@@ -4,8 +4,11 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from omnigraph.cli.output import cell
 from omnigraph.errors import Json, terminal_columns
 
 if TYPE_CHECKING:
@@ -13,17 +16,74 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json", "arrow")
 WIDEST_COLUMN = 80
+_ROWS_AT_ONCE = 4096
 
 
-def document(result: "Result", branch: str | None, snapshot: str | None) -> dict[str, Json]:
-    """Give a result in the stable machine form."""
-    return {**metadata(result, branch, snapshot), "rows": result.to_json()}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows of a query as JSON values, column by column, and what they were read from.
 
+    They are not counted when more rows follow, and nobody knows yet how many.
+    """
 
-def metadata(result: "Result", branch: str | None, snapshot: str | None) -> dict[str, Json]:
-    """Give everything about a result but its rows."""
-    counts: dict[str, Json] = {"row_count": len(result), "columns": [*result.columns]}
-    return {**about(result.query_name, branch, snapshot), **counts}
+    query_name: str
+    branch: str | None
+    snapshot: str | None
+    columns: Sequence[str]
+    values: Sequence[Sequence[Json]] = field(repr=False)
+    count: int
+    is_counted: bool = True
+
+    @classmethod
+    def of_result(cls, result: "Result", branch: str | None, snapshot: str | None) -> "Rows":
+        """Give the rows of a result of this process."""
+        return cls(
+            query_name=result.query_name,
+            branch=branch,
+            snapshot=snapshot,
+            columns=result.columns,
+            values=result.json_columns(),
+            count=len(result),
+        )
+
+    @classmethod
+    def of_document(cls, document: dict[str, "Json"]) -> "Rows":
+        """Give the rows of the stable machine form."""
+        columns, rows, target = document["columns"], document["rows"], document["target"]
+        assert isinstance(columns, list)
+        assert isinstance(rows, list)
+        assert isinstance(target, dict)
+        names = [str(name) for name in columns]
+        values = [[row[name] for row in rows if isinstance(row, dict)] for name in names]
+        branch, snapshot = target["branch"], target["snapshot"]
+        return cls(
+            query_name=str(document["query_name"]),
+            branch=None if branch is None else str(branch),
+            snapshot=None if snapshot is None else str(snapshot),
+            columns=names,
+            values=values,
+            count=len(rows),
+        )
+
+    def document(self) -> dict[str, Json]:
+        """Give the rows in the stable machine form."""
+        return {**self.metadata(), "rows": list(self.objects())}
+
+    def metadata(self) -> dict[str, Json]:
+        """Give everything about the rows but themselves."""
+        count = self.count if self.is_counted else None
+        counts: dict[str, Json] = {"row_count": count, "columns": [*self.columns]}
+        return {**about(self.query_name, self.branch, self.snapshot), **counts}
+
+    def objects(self) -> Iterator[dict[str, Json]]:
+        """Give each row as an object."""
+        for row in zip(*self.values, strict=True):
+            yield dict(zip(self.columns, row, strict=True))
+
+    def cells(self) -> Iterator[list[str]]:
+        """Give each row as texts for people."""
+        for row in zip(*self.values, strict=True):
+            yield ["null" if value is None else cell(value) for value in row]
 
 
 def about(query_name: str, branch: str | None, snapshot: str | None) -> dict[str, Json]:
@@ -31,72 +91,102 @@ def about(query_name: str, branch: str | None, snapshot: str | None) -> dict[str
     return {"query_name": query_name, "target": {"branch": branch, "snapshot": snapshot}}
 
 
-def as_jsonl(result: "Result", branch: str | None, snapshot: str | None) -> Iterator[str]:
-    """Give a line about the result, and then a line for each row."""
-    yield _line({"kind": "metadata", **metadata(result, branch, snapshot)})
-    yield from (_line(row) for row in result.to_json())
+def as_jsonl(rows: Rows) -> Iterator[str]:
+    """Give a line about the rows, and then a line for each, many lines at a time."""
+    yield _lines([{"kind": "metadata", **rows.metadata()}])
+    objects = rows.objects()
+    while some := list(islice(objects, _ROWS_AT_ONCE)):
+        yield _lines(some)
 
 
-def as_csv(result: "Result") -> str:
-    """Give the rows as RFC 4180 does, with a header; null is empty."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(result.columns)
-    writer.writerows(_cells(result))
-    return text.getvalue()
+def as_csv(rows: Rows) -> Iterator[str]:
+    """Give the rows as RFC 4180 does, with a header, many at a time; null is empty."""
+    table = zip(*map(_csv_column, rows.values), strict=True)
+    some: Sequence[Sequence[object]] = [rows.columns]
+    while some:
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\r\n").writerows(some)
+        yield text.getvalue()
+        some = list(islice(table, _ROWS_AT_ONCE))
 
 
-def as_table(result: "Result", widest: int = WIDEST_COLUMN) -> Iterator[str]:
-    """Give the rows in columns; a long cell is cut."""
-    rows = [[_cut(cell, widest) for cell in row] for row in _cells(result, null="null")]
+def as_table(rows: Rows, widest: int = WIDEST_COLUMN, layout: str = "truncate") -> Iterator[str]:
+    """Give the rows in columns; a long cell is cut, or goes on in the next line."""
+    fit = _wrapped if layout == "wrap" else _cut
+    table = [[fit(each, widest) for each in row] for row in rows.cells()]
     widths = [
-        max(terminal_columns(name), *(terminal_columns(row[at]) for row in rows))
-        if rows
-        else terminal_columns(name)
-        for at, name in enumerate(result.columns)
+        max([terminal_columns(name), *(_width(row[at]) for row in table)])
+        for at, name in enumerate(rows.columns)
     ]
-    yield _padded(result.columns, widths)
+    yield _padded(rows.columns, widths)
     yield "  ".join("-" * width for width in widths)
-    yield from (_padded(row, widths) for row in rows)
+    for row in table:
+        for number in range(max(map(len, row))):
+            yield _padded([each[number] if number < len(each) else "" for each in row], widths)
 
 
-def as_kv(result: "Result") -> Iterator[str]:
+def as_kv(rows: Rows) -> Iterator[str]:
     """Give each row as a block of names and values."""
-    widest = max(map(terminal_columns, result.columns), default=0)
-    for number, row in enumerate(_cells(result, null="null"), start=1):
+    widest = max(map(terminal_columns, rows.columns), default=0)
+    for number, row in enumerate(rows.cells(), start=1):
         yield f"-- row {number}"
-        for name, cell in zip(result.columns, row, strict=True):
-            yield f"{name}{' ' * (widest - terminal_columns(name))}  {cell}"
+        for name, text in zip(rows.columns, row, strict=True):
+            yield f"{name}{' ' * (widest - terminal_columns(name))}  {text}"
 
 
-def _cells(result: "Result", null: str = "") -> Iterator[list[str]]:
-    for row in result.to_json():
-        assert isinstance(row, dict)
-        yield [_cell(value, null) for value in row.values()]
+def _csv_column(values: Sequence[Json]) -> Iterable[object]:
+    """Give the cells of a column; texts, numbers and null are written as they should be."""
+    plain = not any(isinstance(value, bool | list | dict) for value in values)
+    return values if plain else ["" if value is None else cell(value) for value in values]
 
 
-def _cell(value: Json, null: str) -> str:
-    if value is None:
-        return null
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _lines(objects: Iterable[Json]) -> str:
+    dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    return "\n".join(map(dump, objects)) + "\n"
 
 
-def _line(row: Json) -> str:
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+def _width(lines: Sequence[str]) -> int:
+    return max(map(terminal_columns, lines))
 
 
 def _padded(cells: Sequence[str], widths: Iterable[int]) -> str:
     pairs = zip(cells, widths, strict=True)
     return "  ".join(
-        cell + " " * (width - terminal_columns(cell)) for cell, width in pairs
+        text + " " * (width - terminal_columns(text)) for text, width in pairs
     ).rstrip()
 
 
-def _cut(cell: str, widest: int) -> str:
-    flat = "".join(char if char.isprintable() else " " for char in cell)
+def _cut(text: str, widest: int) -> list[str]:
+    flat = _flat(text)
     if terminal_columns(flat) <= widest:
-        return flat
-    kept = flat
-    while terminal_columns(kept) > widest - 1:
-        kept = kept[: len(kept) - max(1, (terminal_columns(kept) - widest) // 2)]
-    return kept + "…"
+        return [flat]
+    return [flat[: _fitting(flat, widest - 1)] + "…"]
+
+
+def _wrapped(text: str, widest: int) -> list[str]:
+    lines: list[str] = []
+    for line in text.split("\n"):
+        rest = _flat(line)
+        while terminal_columns(rest) > widest:
+            at = _fitting(rest, widest) or 1
+            at = rest.rfind(" ", 1, at + 1) if " " in rest[1 : at + 1] else at
+            lines.append(rest[:at].rstrip())
+            rest = rest[at:].lstrip()
+        lines.append(rest)
+    return lines
+
+
+def _fitting(text: str, width: int) -> int:
+    """Count the characters at the start of a text that take up at most so many columns."""
+    used = 0
+    for count, char in enumerate(text):
+        used += terminal_columns(char)
+        if used > width:
+            return count
+    return len(text)
+
+
+def _flat(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " for char in text)

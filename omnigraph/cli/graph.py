@@ -2,26 +2,25 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.output import counted, show_json
-from omnigraph.cli.session import read_schema
-
-if TYPE_CHECKING:
-    from omnigraph.graph import Graph
-
-_URI = click.argument("uri")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-_BRANCH = click.option("--branch", default="main", show_default=True, help="The branch.")
+from omnigraph.cli import completing
+from omnigraph.cli.output import counted
+from omnigraph.cli.session import Session, branch_option, graph_options, read_schema
 
 
 @click.command()
-@click.option("--schema", "schema_path", required=True, metavar="FILE", help="The .pg file.")
-@_URI
-@_JSON
-def init(schema_path: str, uri: str, as_json: bool) -> None:
+@click.option(
+    "--schema",
+    "schema_path",
+    required=True,
+    metavar="FILE",
+    shell_complete=completing.files,
+    help="The .pg file.",
+)
+@graph_options
+def init(session: Session, schema_path: str) -> None:
     """Make a new graph at URI.
 
     An existing graph is refused and not touched. A first omnigraph.yaml is written into this
@@ -30,35 +29,37 @@ def init(schema_path: str, uri: str, as_json: bool) -> None:
     from omnigraph.config import FILE_NAME, write_scaffold
     from omnigraph.graph import init as init_graph
 
+    uri = session.local_uri
     graph = init_graph(uri, read_schema(schema_path))
     wrote = write_scaffold(Path.cwd(), uri)
-    if as_json:
-        show_json({"uri": graph.uri, "schema_hash": graph.schema_hash})
-    else:
-        nodes = counted(len(graph.catalog.nodes), "node type")
-        edges = counted(len(graph.catalog.edges), "edge type")
-        click.echo(f"made {graph.uri} with {nodes} and {edges}")
-        if wrote:
-            click.echo(f"wrote {FILE_NAME}")
+    nodes = counted(len(graph.catalog.nodes), "node type")
+    edges = counted(len(graph.catalog.edges), "edge type")
+    session.show(
+        {"uri": graph.uri, "schema_hash": graph.schema_hash},
+        f"made {graph.uri} with {nodes} and {edges}",
+        *([f"wrote {FILE_NAME}"] if wrote else []),
+    )
 
 
 @click.command()
-@_URI
-@_BRANCH
-@_JSON
-def snapshot(uri: str, branch: str, as_json: bool) -> None:
+@branch_option
+@graph_options
+def snapshot(session: Session, branch: str | None) -> None:
     """Show what a branch holds.
 
     Prints the version and commit of the branch and the number of rows of every table.
     """
-    pinned = opened(uri).snapshot(branch)
-    if as_json:
-        show_json(pinned.to_json(branch))
-        return
-    click.echo(f"{branch} at version {pinned.version}, commit {pinned.commit.id}")
-    width = max((len(key) for key in pinned.commit.tables), default=0)
-    for key, state in pinned.commit.tables.items():
-        click.echo(f"  {key.ljust(width)}  {counted(state.row_count, 'row')}")
+    found = session.backend().snapshot(session.branch(branch))
+    tables = found["tables"]
+    width = max((len(each["table_key"]) for each in tables), default=0)
+    session.show(
+        found,
+        f"{found['branch']} at version {found['manifest_version']}, commit {found['commit']}",
+        *(
+            f"  {each['table_key'].ljust(width)}  {counted(each['row_count'], 'row')}"
+            for each in tables
+        ),
+    )
 
 
 @click.group()
@@ -67,59 +68,45 @@ def branch() -> None:
 
 
 @branch.command("list")
-@_URI
-@_JSON
-def list_branches(uri: str, as_json: bool) -> None:
+@graph_options
+def list_branches(session: Session) -> None:
     """List the branches, main first."""
-    names = opened(uri).branches()
-    if as_json:
-        show_json({"branches": [*names]})
-    else:
-        click.echo("\n".join(names))
+    found = session.backend().branches()
+    session.show(found, *found["branches"])
 
 
 @branch.command()
 @click.argument("name")
-@_URI
-@click.option("--from", "source", default="main", show_default=True, help="A branch or a commit.")
-@_JSON
-def create(name: str, uri: str, source: str, as_json: bool) -> None:
+@click.option(
+    "--from",
+    "source",
+    metavar="PLACE",
+    shell_complete=completing.places,
+    help="A branch or a commit.  [default: cli.branch, or main]",
+)
+@graph_options
+def create(session: Session, name: str, source: str | None) -> None:
     """Make the branch NAME where another branch or a commit stands."""
-    graph = opened(uri, writing=True)
-    graph.create_branch(name, source)
-    if as_json:
-        show_json({"uri": graph.uri, "from": source, "name": name, "actor_id": None})
-    else:
-        click.echo(f"made branch {name} from {source}")
+    made = session.backend().create_branch(name, session.branch(source))
+    session.show(made, f"made branch {made['name']} from {made['from']}")
 
 
 @branch.command()
-@click.argument("name")
-@_URI
-@_JSON
-def delete(name: str, uri: str, as_json: bool) -> None:
+@click.argument("name", shell_complete=completing.branches)
+@graph_options
+def delete(session: Session, name: str) -> None:
     """Delete the branch NAME."""
-    graph = opened(uri, writing=True)
-    graph.delete_branch(name)
-    if as_json:
-        show_json({"uri": graph.uri, "name": name})
-    else:
-        click.echo(f"deleted branch {name}")
+    session.show(session.backend().delete_branch(name), f"deleted branch {name}")
 
 
 @branch.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.branches)
 @click.argument("new_name")
-@_URI
-@_JSON
-def rename(name: str, new_name: str, uri: str, as_json: bool) -> None:
+@graph_options
+def rename(session: Session, name: str, new_name: str) -> None:
     """Give the branch NAME the name NEW_NAME."""
-    graph = opened(uri, writing=True)
-    graph.rename_branch(name, new_name)
-    if as_json:
-        show_json({"uri": graph.uri, "name": new_name})
-    else:
-        click.echo(f"renamed branch {name} to {new_name}")
+    done = session.backend().rename_branch(name, new_name)
+    session.show(done, f"renamed branch {name} to {done['name']}")
 
 
 @click.group()
@@ -128,44 +115,31 @@ def commit() -> None:
 
 
 @commit.command("list")
-@_URI
-@_BRANCH
+@branch_option
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many, newest first.")
 @click.option("--after", metavar="COMMIT", help="Go on behind this commit.")
-@_JSON
+@graph_options
 def list_commits(
-    uri: str, branch: str, limit: int | None, after: str | None, as_json: bool
+    session: Session, branch: str | None, limit: int | None, after: str | None
 ) -> None:
     """List the commits of a branch, newest first."""
-    commits = opened(uri).log(branch, limit=limit, after=after)
-    if as_json:
-        show_json({"commits": [each.to_json() for each in commits]})
-        return
-    for each in commits:
-        message = each.message or ""
-        click.echo(f"{each.id}  {_when(each.created_at)}  {each.kind}  {message}".rstrip())
+    found = session.backend().commits(session.branch(branch), limit, after)
+    session.show(
+        found,
+        *(
+            f"{each['graph_commit_id']}  {_when(each['created_at'])}  {each['kind']}  "
+            f"{each['message'] or ''}".rstrip()
+            for each in found["commits"]
+        ),
+    )
 
 
 @commit.command()
 @click.argument("commit_id")
-@_URI
-@_JSON
-def show(commit_id: str, uri: str, as_json: bool) -> None:
+@graph_options
+def show(session: Session, commit_id: str) -> None:
     """Show the commit COMMIT_ID."""
-    found = opened(uri).commit(commit_id).to_json()
-    if as_json:
-        show_json(found)
-        return
-    for name, value in found.items():
-        if value is not None:
-            click.echo(f"{name}: {value}")
-
-
-def opened(uri: str, *, writing: bool = False) -> "Graph":
-    """Open a graph for a command."""
-    from omnigraph.graph import open as open_graph
-
-    return open_graph(uri, read_only=not writing)
+    session.show_fields(session.backend().commit(commit_id))
 
 
 def _when(microseconds: int) -> str:

@@ -1,55 +1,58 @@
 """The commands `changes` and `blame`, and the families `tag` and `run`."""
 
 import json
-from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.graph import opened
-from omnigraph.cli.output import show_json
-
-if TYPE_CHECKING:
-    from omnigraph.engine.runs import RunRecord
-
-_URI = click.argument("uri")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-_BRANCH = click.option("--branch", default="main", show_default=True, help="The branch.")
-_ACTOR = click.option("--as", "actor", metavar="ACTOR", help="Who does it.")
+from omnigraph.cli import completing
+from omnigraph.cli.output import Document, cell
+from omnigraph.cli.session import Session, branch_option, graph_options, types_option
+from omnigraph.cli.terms import DiffTerms
 
 
 @click.command()
-@_URI
-@_BRANCH
+@branch_option
 @click.option("--since", metavar="COMMIT", help="Go on behind this commit.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type; repeatable.")
-def changes(uri: str, branch: str, since: str | None, types: tuple[str, ...]) -> None:
+@types_option
+@graph_options
+def changes(
+    session: Session, branch: str | None, since: str | None, types: tuple[str, ...]
+) -> None:
     """Follow what the commits of a branch changed, oldest first.
 
-    Prints a JSON line for each change, with its commit. The commit of the last line that was
-    dealt with is where to go on from.
+    Prints a JSON line for each change, with its commit, or with --json one document with all of
+    them. The commit of the last change that was dealt with is where to go on from.
     """
-    for each in opened(uri).changes(branch, since=since, types=types):
-        for change in each.changes:
-            line = {"commit": each.cursor, "actor_id": each.commit.actor, **change.to_json()}
-            click.echo(json.dumps(line, ensure_ascii=False))
+    found = session.backend().changes(session.branch(branch), since, DiffTerms(types=types))
+    if session.as_json:
+        session.show({"changes": list(found)})
+        return
+    for change in found:
+        click.echo(json.dumps(change, ensure_ascii=False))
 
 
 @click.command()
-@click.argument("type_name", metavar="TYPE")
+@click.argument("type_name", metavar="TYPE", shell_complete=completing.types)
 @click.argument("row_id", metavar="ID")
-@_URI
-@click.option("--branch", default="main", show_default=True, help="A branch, tag or commit.")
-@_JSON
-def blame(type_name: str, row_id: str, uri: str, branch: str, as_json: bool) -> None:
+@click.option(
+    "--branch",
+    metavar="PLACE",
+    shell_complete=completing.places,
+    help="A branch, tag or commit.  [default: cli.branch, or main]",
+)
+@graph_options
+def blame(session: Session, type_name: str, row_id: str, branch: str | None) -> None:
     """Show which commit gave each property of a node or edge its value."""
-    found = opened(uri).blame(type_name, row_id, branch)
-    if as_json:
-        show_json({"type_name": type_name, "id": row_id, "blame": [b.to_json() for b in found]})
-        return
-    width = max(len(each.property) for each in found)
-    for each in found:
-        who = each.commit.actor or "-"
-        click.echo(f"{each.commit.id}  {who}  {each.property.ljust(width)}  {each.value}")
+    found = session.backend().blame(type_name, row_id, session.branch(branch))
+    width = max((len(each["property"]) for each in found["blame"]), default=0)
+    session.show(
+        found,
+        *(
+            f"{each['commit']}  {each['actor_id'] or '-'}  {each['property'].ljust(width)}  "
+            f"{cell(each['value'])}"
+            for each in found["blame"]
+        ),
+    )
 
 
 @click.group()
@@ -59,42 +62,34 @@ def tag() -> None:
 
 @tag.command("create")
 @click.argument("name")
-@_URI
-@click.option("--at", "target", default="main", show_default=True, help="A branch or a commit.")
-@_JSON
-def create_tag(name: str, uri: str, target: str, as_json: bool) -> None:
+@click.option(
+    "--at",
+    "place",
+    metavar="PLACE",
+    shell_complete=completing.branches,
+    help="A branch or a commit.  [default: cli.branch, or main]",
+)
+@graph_options
+def create_tag(session: Session, name: str, place: str | None) -> None:
     """Give the name NAME to a commit."""
-    commit = opened(uri, writing=True).create_tag(name, target)
-    if as_json:
-        show_json({"name": name, "commit": commit})
-    else:
-        click.echo(f"{name} is commit {commit}")
+    made = session.backend().create_tag(name, session.branch(place))
+    session.show(made, f"{made['name']} is commit {made['commit']}")
 
 
 @tag.command("list")
-@_URI
-@_JSON
-def list_tags(uri: str, as_json: bool) -> None:
+@graph_options
+def list_tags(session: Session) -> None:
     """List the tags and their commits."""
-    found = opened(uri).tags()
-    if as_json:
-        show_json({"tags": [{"name": name, "commit": commit} for name, commit in found.items()]})
-        return
-    for name, commit in found.items():
-        click.echo(f"{commit}  {name}")
+    found = session.backend().tags()
+    session.show(found, *(f"{each['commit']}  {each['name']}" for each in found["tags"]))
 
 
 @tag.command("delete")
-@click.argument("name")
-@_URI
-@_JSON
-def delete_tag(name: str, uri: str, as_json: bool) -> None:
+@click.argument("name", shell_complete=completing.tags)
+@graph_options
+def delete_tag(session: Session, name: str) -> None:
     """Take the name NAME away; its commit stays."""
-    opened(uri, writing=True).delete_tag(name)
-    if as_json:
-        show_json({"name": name})
-    else:
-        click.echo(f"deleted tag {name}")
+    session.show(session.backend().delete_tag(name), f"deleted tag {name}")
 
 
 @click.group()
@@ -103,73 +98,58 @@ def run() -> None:
 
 
 @run.command("begin")
-@_URI
-@click.option("--branch", default="main", show_default=True, help="The branch to publish to.")
+@click.option(
+    "--branch",
+    metavar="NAME",
+    shell_complete=completing.branches,
+    help="The branch to publish to.  [default: cli.branch, or main]",
+)
 @click.option("--operation-hash", metavar="HASH", help="A live run that has it is given again.")
-@_ACTOR
-@_JSON
-def begin_run(
-    uri: str, branch: str, operation_hash: str | None, actor: str | None, as_json: bool
-) -> None:
+@graph_options
+def begin_run(session: Session, branch: str | None, operation_hash: str | None) -> None:
     """Begin a run; write to its branch with --branch."""
-    graph = opened(uri, writing=True)
-    _show(graph.begin_run(branch, operation_hash=operation_hash, actor=actor), as_json)
+    session.show_fields(session.backend().begin_run(session.branch(branch), operation_hash))
 
 
 @run.command("list")
-@_URI
-@_JSON
-def list_runs(uri: str, as_json: bool) -> None:
+@graph_options
+def list_runs(session: Session) -> None:
     """List the runs, newest first."""
-    found = opened(uri).runs()
-    if as_json:
-        show_json({"runs": [each.to_json() for each in found]})
-        return
-    for each in found:
-        click.echo(f"{each.run_id}  {each.status}  into {each.target_branch}")
+    found = session.backend().runs()
+    session.show(found, *map(_told, found["runs"]))
 
 
 @run.command("show")
 @click.argument("run_id")
-@_URI
-@_JSON
-def show_run(run_id: str, uri: str, as_json: bool) -> None:
+@graph_options
+def show_run(session: Session, run_id: str) -> None:
     """Show the run RUN_ID."""
-    _show(opened(uri).run(run_id), as_json)
+    session.show_fields(session.backend().run(run_id))
 
 
 @run.command("publish")
 @click.argument("run_id")
-@_URI
-@_ACTOR
-@_JSON
-def publish_run(run_id: str, uri: str, actor: str | None, as_json: bool) -> None:
+@graph_options
+def publish_run(session: Session, run_id: str) -> None:
     """Merge what the run RUN_ID wrote into its target."""
-    _show(opened(uri, writing=True).publish_run(run_id, actor=actor), as_json)
+    session.show_fields(session.backend().publish_run(run_id))
 
 
 @run.command("abort")
 @click.argument("run_id")
-@_URI
-@_JSON
-def abort_run(run_id: str, uri: str, as_json: bool) -> None:
+@graph_options
+def abort_run(session: Session, run_id: str) -> None:
     """Give the run RUN_ID up."""
-    _show(opened(uri, writing=True).abort_run(run_id), as_json)
+    session.show_fields(session.backend().abort_run(run_id))
 
 
 @run.command("fail")
 @click.argument("run_id")
-@_URI
-@_JSON
-def fail_run(run_id: str, uri: str, as_json: bool) -> None:
+@graph_options
+def fail_run(session: Session, run_id: str) -> None:
     """Note that the run RUN_ID failed."""
-    _show(opened(uri, writing=True).fail_run(run_id), as_json)
+    session.show_fields(session.backend().fail_run(run_id))
 
 
-def _show(record: "RunRecord", as_json: bool) -> None:
-    if as_json:
-        show_json(record.to_json())
-        return
-    for name, value in record.to_json().items():
-        if value is not None:
-            click.echo(f"{name}: {value}")
+def _told(found: Document) -> str:
+    return f"{found['run_id']}  {found['status']}  into {found['target_branch']}"

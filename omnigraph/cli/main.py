@@ -12,28 +12,47 @@ from omnigraph.cli.completion import completion
 from omnigraph.cli.data import ingest, load
 from omnigraph.cli.doctor import doctor
 from omnigraph.cli.embed import embed
+from omnigraph.cli.explain import explain
 from omnigraph.cli.export import export
 from omnigraph.cli.graph import branch, commit, init, snapshot
 from omnigraph.cli.history import blame, changes, run, tag
+from omnigraph.cli.maintenance import cleanup, coverage, fsck, optimize
 from omnigraph.cli.merge import diff, merge, revert
+from omnigraph.cli.policy import policy
 from omnigraph.cli.query import query
 from omnigraph.cli.read import read
+from omnigraph.cli.report import report
 from omnigraph.cli.schema import schema
-from omnigraph.cli.session import exit_code, show_error
+from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
+from omnigraph.cli.shell import shell
 from omnigraph.errors import OmniGraphError
 
 _INTERRUPTED = 130
+_WANTS_JSON = "omnigraph.wants_json"
 
 
 class _Root(click.Group):
     """Turns every failure into one message and an exit code, never a traceback."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Known before the command is, so that also a wrong usage is told as JSON.
+        ctx.meta[_WANTS_JSON] = "--json" in args
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
+        as_json: bool = ctx.meta[_WANTS_JSON]
         try:
             return super().invoke(ctx)
         except OmniGraphError as error:
-            show_error(error, as_json="--json" in sys.argv)
+            show_error(error, as_json=as_json)
             ctx.exit(exit_code(error))
+        except click.UsageError as wrong:
+            if not as_json:
+                raise
+            show_usage(wrong)
+            ctx.exit(wrong.exit_code)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(_INTERRUPTED)
@@ -50,7 +69,7 @@ def omnigraph() -> None:
 
 
 @omnigraph.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def version(as_json: bool) -> None:
     """Print the version."""
     from omnigraph.cli.output import show_json
@@ -67,6 +86,7 @@ for command in (
     ingest,
     read,
     change,
+    shell,
     export,
     blob,
     embed,
@@ -81,6 +101,13 @@ for command in (
     run,
     query,
     schema,
+    policy,
+    explain,
+    optimize,
+    coverage,
+    cleanup,
+    fsck,
+    report,
     doctor,
     completion,
 ):

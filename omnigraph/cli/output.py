@@ -1,11 +1,19 @@
 """Output: how results are shown."""
 
 import json
+import sys
+from collections.abc import Iterable
+from typing import Any, BinaryIO, TypeAlias
 
 import click
 
 from omnigraph.errors import Json, Problem
 from omnigraph.span import Source
+
+# A JSON object of the stable machine form; docs/json.md lists them all.
+Document: TypeAlias = dict[str, Any]
+
+_LONGEST_SHOWN = 40
 
 
 def show_json(document: Json) -> None:
@@ -15,18 +23,50 @@ def show_json(document: Json) -> None:
 
 def show_problem(problem: Problem, source: Source) -> None:
     """Print a problem with its source line, in colour on a terminal."""
-    head, _, rest = problem.render(source).partition("\n")
-    click.echo(click.style(head, fg="red", bold=True))
-    if rest:
-        click.echo(rest)
+    click.echo(coloured(problem.render(source)))
 
 
 def show_warning(code: str, message: str) -> None:
     """Print a warning, in colour on a terminal."""
-    click.echo(click.style(f"warning[{code}]: {message}", fg="yellow"))
+    click.echo(coloured(f"warning[{code}]: {message}"))
+
+
+def coloured(text: str) -> str:
+    """Give a text with its errors in red and its warnings in yellow."""
+    return "\n".join(_coloured(line) for line in text.split("\n"))
+
+
+def _coloured(line: str) -> str:
+    if line.startswith("error["):
+        return click.style(line, fg="red", bold=True)
+    return click.style(line, fg="yellow") if line.startswith("warning[") else line
 
 
 def counted(count: int, noun: str) -> str:
     """Give a count with its noun: `1 error`, `2 errors`, `3 queries`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"
+
+
+def cell(value: Json) -> str:
+    """Give a JSON value as a text for people: a text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def shortened(value: Json) -> str:
+    """Give a JSON value as a text that is short enough to be part of a line."""
+    text = cell(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+
+
+def write_bytes(pieces: Iterable[bytes], file: BinaryIO | None = None) -> int:
+    """Write pieces to a file or standard output, whole; gives how many bytes they were."""
+    out = sys.stdout.buffer if file is None else file
+    written = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:  # an unbuffered stream may take a part only
+            rest = rest[out.write(rest) :]
+        written += len(piece)
+    out.flush()
+    return written

@@ -2,37 +2,55 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.session import config_option, given_config, read_queries, read_text
+from omnigraph.cli import completing
+from omnigraph.cli.address import NO_CONFIG
+from omnigraph.cli.session import Session, read_queries, read_text, session_options
+from omnigraph.cli.terms import Question, Target
 from omnigraph.errors import Code, ConfigError, InputError, ParamsError, Problem
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
     from omnigraph.config import AliasConfig, Config
-    from omnigraph.versioning.snapshot import Snapshot
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.argument("words", nargs=-1, metavar="[URI] [ARGS]..."),
-    click.option("--query", "query_path", metavar="FILE", help="The .gq file; - for stdin."),
+    click.argument("words", nargs=-1, metavar="[URI] [ARGS]...", shell_complete=completing.folders),
+    click.option(
+        "--query",
+        "query_path",
+        metavar="FILE",
+        shell_complete=completing.files,
+        help="The .gq file; - for stdin.",
+    ),
     click.option("-e", "--execute", "text", metavar="TEXT", help="The text of a query itself."),
-    click.option("--name", help="The query to run; needed when there are several."),
+    click.option(
+        "--name",
+        shell_complete=completing.queries,
+        help="The query to run; needed when there are several.",
+    ),
     click.option("--params", metavar="JSON", help="The parameters, as a JSON object."),
-    click.option("--params-file", metavar="FILE", help="A file that holds them."),
-    click.option("--alias", metavar="NAME", help="A query of omnigraph.yaml; takes ARGS."),
-    click.option("--uri", metavar="URI", help="The graph, where ARGS are given."),
-    click.option("--target", metavar="NAME", help="A graph of omnigraph.yaml, by its name."),
-    config_option,
+    click.option(
+        "--params-file",
+        metavar="FILE",
+        shell_complete=completing.files,
+        help="A file that holds them.",
+    ),
+    click.option(
+        "--alias",
+        metavar="NAME",
+        shell_complete=completing.aliases,
+        help="A query of omnigraph.yaml; takes ARGS.",
+    ),
 )
 
 
-def query_options(command: _Command) -> _Command:
-    """Give a command the options that say what to run; `asked` reads them."""
+def query_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what to run, and its graph; `asked` reads them."""
+    command = session_options(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -40,53 +58,47 @@ def query_options(command: _Command) -> _Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query to run, on which graph, and what it is given.
+    """A query to run, in the session of its graph, and what it is given.
 
     The branch and the format are for when no option says otherwise.
     """
 
-    uri: str
+    session: Session
     source: Source
     name: str | None
-    branch: str
+    branch: str | None
     format: str | None
     given: Mapping[str, object]
     arguments: Mapping[str, str]
 
-    def params(self, snapshot: "Snapshot") -> dict[str, object]:
-        """Give the parameters; what was given by name comes before what was given by position."""
+    def question(self, target: Target) -> Question:
+        """Give the query with its parameters, those by name before those by position."""
         if not self.arguments:
-            return dict(self.given)
-        from omnigraph.query.compile import Schema, compiled
+            return Question(self.source, self.name, self.given)
+        from omnigraph.query.compile import compiled
         from omnigraph.query.params import params_of_texts
 
-        schema = Schema(snapshot.commit.schema, snapshot.catalog)
-        plan = compiled(self.source, schema, self.name)
-        return {**params_of_texts(plan, self.arguments), **self.given}
+        plan = compiled(self.source, self.session.backend().schema(target), self.name)
+        given = {**params_of_texts(plan, self.arguments), **self.given}
+        return Question(self.source, self.name, given)
 
 
-def asked(command: str, how: Mapping[str, Any]) -> Asked:
+def asked(command: str, session: Session, how: Mapping[str, Any]) -> Asked:
     """Give what the options, the alias and omnigraph.yaml mean together."""
     _check(how)
-    config = given_config()
-    alias = None if how["alias"] is None else _alias(command, how["alias"], config)
-    uri, words = _graph(how, config, alias)
-    source, name = _query(how, config, alias)
-    usual = None if config is None else config.cli
+    alias = None if how["alias"] is None else _alias(command, how["alias"], session.config)
+    session, words = _with_graph(session, how["words"], alias)
+    source, name = _query(how, session.config, alias)
+    usual = None if session.config is None else session.config.cli.output_format
     return Asked(
-        uri=uri,
+        session=session,
         source=source,
         name=name,
-        branch=_first(alias and alias.branch, usual and usual.branch) or "main",
-        format=_first(alias and alias.format, usual and usual.output_format),
-        given=_params(how["params"], how["params_file"]),
+        branch=None if alias is None else alias.branch,
+        format=usual if alias is None else alias.format or usual,
+        given=given_params(how["params"], how["params_file"]),
         arguments=_arguments(how["alias"], alias, words),
     )
-
-
-def _first(*values: object) -> str | None:
-    """Give the first text of those that may be there."""
-    return next((value for value in values if isinstance(value, str)), None)
 
 
 def _check(how: Mapping[str, Any]) -> None:
@@ -94,7 +106,7 @@ def _check(how: Mapping[str, Any]) -> None:
     ways = [how["query_path"], how["text"], how["alias"]]
     if sum(way is not None for way in ways) != 1:
         raise click.UsageError("give one of --query, -e and --alias")
-    for one, other in (("alias", "name"), ("params", "params_file"), ("uri", "target")):
+    for one, other in (("alias", "name"), ("params", "params_file")):
         if how[one] is not None and how[other] is not None:
             options = f"--{one} and --{other}".replace("_", "-")
             raise click.UsageError(f"{options} exclude each other")
@@ -104,8 +116,8 @@ def _check(how: Mapping[str, Any]) -> None:
 
 def _alias(command: str, name: str, config: "Config | None") -> "AliasConfig":
     if config is None:
-        hint = "write an omnigraph.yaml here, or name one with --config"
-        raise ConfigError(f"there is no omnigraph.yaml, and so no alias '{name}'", hint=hint)
+        message = f"there is no omnigraph.yaml, and so no alias '{name}'"
+        raise ConfigError(message, hint=NO_CONFIG)
     found = config.alias(name)
     if found.command != command:
         hint = f"run it with omnigraph {found.command} --alias {name}"
@@ -113,41 +125,20 @@ def _alias(command: str, name: str, config: "Config | None") -> "AliasConfig":
     return found
 
 
-def _graph(
-    how: Mapping[str, Any], config: "Config | None", alias: "AliasConfig | None"
-) -> tuple[str, tuple[str, ...]]:
-    """Give the graph, and the words that are left.
+def _with_graph(
+    session: Session, words: tuple[str, ...], alias: "AliasConfig | None"
+) -> tuple[Session, tuple[str, ...]]:
+    """Give the session with its graph, and the words that are left.
 
     The first word is the graph, unless an alias takes words and the graph is known without them.
     """
-    words: tuple[str, ...] = how["words"]
-    named = _named_graph(how, config)
-    if alias is None and words:
-        if named is not None:
-            raise click.UsageError("the graph is named twice")
-        if len(words) > 1:
-            raise click.UsageError(f"unexpected argument '{words[1]}'; only --alias takes any")
-        return words[0], ()
-    if named is None and config is not None:
-        usual = _first(alias and alias.graph, config.cli.graph)
-        named = None if usual is None else config.graph(usual).uri
-    if named is not None:
-        return named, words
-    if not words:
-        raise click.UsageError("name a graph, by its URI or with --target")
-    return words[0], words[1:]
-
-
-def _named_graph(how: Mapping[str, Any], config: "Config | None") -> str | None:
-    """Give the graph that an option names."""
-    target: str | None = how["target"]
-    uri: str | None = how["uri"]
-    if target is None:
-        return uri
-    if config is None:
-        hint = "write an omnigraph.yaml here, or name one with --config"
-        raise ConfigError(f"there is no omnigraph.yaml, and so no graph '{target}'", hint=hint)
-    return config.graph(target).uri
+    if alias is None and len(words) > 1:
+        raise click.UsageError(f"unexpected argument '{words[1]}'; only --alias takes any")
+    if alias is not None:
+        session = replace(session, usual=alias.graph)
+        if session.find_address() is not None:
+            return session, words
+    return (replace(session, word=words[0]), words[1:]) if words else (session, ())
 
 
 def _query(
@@ -173,7 +164,8 @@ def _arguments(
     return dict(zip(alias.args, words, strict=False))
 
 
-def _params(text: str | None, path: str | None) -> dict[str, object]:
+def given_params(text: str | None, path: str | None = None) -> dict[str, object]:
+    """Give the parameters of a text or else of a file, which hold a JSON object."""
     text = text if path is None else read_text(path)
     if text is None:
         return {}

@@ -1,94 +1,127 @@
 """The command `read`: runs a query and shows its rows, or how they come about."""
 
 import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import formats
-from omnigraph.cli.output import show_json
+from omnigraph.cli.output import show_json, write_bytes
 from omnigraph.cli.queries import asked, query_options
+from omnigraph.cli.session import Session, target_options
+from omnigraph.cli.spark import SPARK_OPTIONS, engine_option, spark_options, spark_settings
+from omnigraph.cli.terms import Target
 
 if TYPE_CHECKING:
-    from omnigraph.errors import Json
-    from omnigraph.profile import Explanation, Profile
-    from omnigraph.result import Result
+    from omnigraph.config import CliConfig
+    from omnigraph.result import ResultStream
+
+_STREAMED = {"jsonl": formats.as_jsonl, "csv": formats.as_csv}
 
 
 @click.command()
-@query_options
-@click.option("--branch", metavar="NAME", help="The branch to read.  [default: main]")
-@click.option("--snapshot", metavar="COMMIT", help="The commit to read instead.")
+@target_options
 @click.option(
     "--format", "shown_as", type=click.Choice(formats.FORMATS), help="How rows are shown."
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--explain", "explains", is_flag=True, help="Show the plan, and run nothing.")
 @click.option("--profile", "profiles", is_flag=True, help="Show what the run took, not the rows.")
+@engine_option
+@spark_options
+@query_options
 def read(
+    session: Session,
     branch: str | None,
     snapshot: str | None,
     shown_as: str | None,
-    as_json: bool,
     explains: bool,
     profiles: bool,
     **how: Any,  # noqa: ANN401
 ) -> None:
-    """Run a query on the graph at URI.
+    """Run a query.
 
     Rows are shown as a table on a terminal, and as lines of JSON otherwise; plans and profiles as
-    text, and as JSON with --json.
+    text, and as JSON when a server tells them. --json is the same as --format json.
     """
-    if branch is not None and snapshot is not None:
-        raise click.UsageError("--branch and --snapshot exclude each other")
     if explains and profiles:
         raise click.UsageError("--explain and --profile exclude each other")
     if (explains or profiles) and shown_as not in (None, "json"):
         raise click.UsageError(f"--format {shown_as} is for rows; leave it out, or give --json")
-    what = asked("read", how)
-    from omnigraph.graph import open as open_graph
-
-    branch = what.branch if branch is None else branch
-    graph = open_graph(what.uri, read_only=True, keeps_topology=True)
-    view = graph.at(branch if snapshot is None else snapshot)
+    if (explains or profiles) and how["engine"] == "spark":
+        raise click.UsageError("--engine spark is for rows, not for --explain and --profile")
+    what = asked("read", session, how)
+    target = what.session.to_read(branch, snapshot, what.branch)
     usual = what.format or ("table" if sys.stdout.isatty() else "jsonl")
-    chosen = "json" if as_json else shown_as or usual
-    branch = branch if snapshot is None else None
-    if explains:
-        explanation = view.explain(what.source, what.name)
-        _show_how(explanation, formats.about(explanation.plan.name, branch, snapshot), chosen)
+    chosen = "json" if session.as_json else shown_as or usual
+    backend = what.session.backend()
+    question = what.question(target)
+    if explains or profiles:
+        tell = backend.explain if explains else backend.profile
+        document, text = tell(question, target)
+        if chosen == "json" or text is None:
+            show_json(document)
+        else:
+            click.echo(text, nl=False)
         return
-    given = what.params(view.snapshot)
-    if profiles:
-        profile = view.profile(what.source, what.name, **given)
-        _show_how(profile, formats.about(profile.result.query_name, branch, snapshot), chosen)
+    config = what.session.config
+    shown_how = None if config is None else config.cli
+    from omnigraph.cli.local import Local
+
+    if isinstance(backend, Local):
+        settings = spark_settings(config, how)
+        found = backend.stream(question, target, how["engine"], settings)
+        _show_stream(found, target, chosen, shown_how)
+        return
+    _refuse_engine(how)
+    if chosen == "arrow":
+        write_bytes([backend.read_arrow(question, target)])
     else:
-        show(view.query(what.source, what.name, **given), chosen, branch, snapshot)
+        show(backend.read(question, target), chosen, shown_how)
 
 
-def _show_how(how: "Explanation | Profile", about: dict[str, "Json"], shown_as: str) -> None:
-    """Print how a query is run, as JSON with what it is about, or as text."""
-    if shown_as == "json":
-        show_json({**about, **how.to_json()})
+def _refuse_engine(how: Mapping[str, Any]) -> None:
+    """Raise UsageError when a server is told how to run a query."""
+    if how["engine"] != "auto" or any(how[name] for name in SPARK_OPTIONS):
+        raise click.UsageError("a server runs queries itself; leave --engine and --spark-… out")
+
+
+def _show_stream(
+    found: "ResultStream", target: Target, shown_as: str, how: "CliConfig | None"
+) -> None:
+    """Print rows as they come, in the formats that can begin before all rows are there."""
+    if shown_as == "arrow":
+        write_bytes(found.to_ipc())
+    elif shown_as in _STREAMED:
+        for number, result in enumerate(found.results()):
+            rows = formats.Rows.of_result(result, target.branch, target.snapshot)
+            is_counted = found.count is not None
+            known = replace(rows, count=found.count or 0, is_counted=is_counted)
+            pieces = _STREAMED[shown_as](known)
+            _echo(islice(pieces, min(number, 1), None))  # the head is the first piece
     else:
-        click.echo(str(how), nl=False)
+        rows = formats.Rows.of_result(found.to_result(), target.branch, target.snapshot)
+        show(rows, shown_as, how)
 
 
-def show(result: "Result", shown_as: str, branch: str | None, snapshot: str | None) -> None:
-    """Print a result in one of the formats."""
+def show(rows: formats.Rows, shown_as: str, how: "CliConfig | None" = None) -> None:
+    """Print rows in one of the formats; tables as the configuration says."""
     match shown_as:
         case "json":
-            show_json(formats.document(result, branch, snapshot))
+            show_json(rows.document())
         case "jsonl":
-            for line in formats.as_jsonl(result, branch, snapshot):
-                click.echo(line)
+            _echo(formats.as_jsonl(rows))
         case "csv":
-            click.echo(formats.as_csv(result), nl=False)
+            _echo(formats.as_csv(rows))
         case "kv":
-            for line in formats.as_kv(result):
-                click.echo(line)
-        case "arrow":
-            click.echo(result.to_ipc(), nl=False)
+            _echo(f"{line}\n" for line in formats.as_kv(rows))
         case _:
-            for line in formats.as_table(result):
-                click.echo(line)
+            given = () if how is None else (how.table_max_column_width, how.table_cell_layout)
+            _echo(f"{line}\n" for line in formats.as_table(rows, *given))
+
+
+def _echo(pieces: Iterable[str]) -> None:
+    for piece in pieces:
+        click.echo(piece, nl=False)

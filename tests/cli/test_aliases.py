@@ -141,7 +141,7 @@ def test_what_is_configured_for_all_commands_holds_without_an_alias(
         (("--alias", "older", "1", "2", "3"), 2, "unexpected argument '3'; 'older' takes: age"),
         (("--alias", "older", "--name", "add"), 2, "--alias and --name exclude each other"),
         (("--alias", "older", "--query", "x"), 2, "give one of --query, -e and --alias"),
-        (("--alias", "older", "--uri", "x", "--target", "y"), 2, "--uri and --target exclude"),
+        (("--alias", "older", "--uri", "x", "--target", "y"), 2, "the graph is named twice"),
         (("--alias", "older", "--target", "peopl"), 1, "no graph 'peopl'\n   = hint: did you mean"),
     ],
 )

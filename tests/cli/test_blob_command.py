@@ -27,7 +27,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
         graph.change(PUT, slug=slug, content=content)
 
     def invoke(slug: str, *more: str) -> Result:
-        given = ["blob", "g.omni", "Photo", slug, "content", *more]
+        given = ["blob", "Photo", slug, "content", "g.omni", *more]
         monkeypatch.setattr(sys, "argv", ["omnigraph", *given])
         return CliRunner().invoke(omnigraph, given)
 
@@ -74,6 +74,13 @@ def test_a_description_tells_content_reference_empty_and_null_apart(
     ]
 
 
+def test_a_description_has_no_file_to_go_to(run: Callable[..., Result]) -> None:
+    done = run("full", "--json", "--output", "x")
+
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["error"] == "--json and --output exclude each other"
+
+
 def test_null_is_no_content_and_a_reference_is_not_fetched(run: Callable[..., Result]) -> None:
     null, far = run("null", "--output", "null"), run("far", "--output", "far")
 
@@ -91,7 +98,6 @@ def test_null_is_no_content_and_a_reference_is_not_fetched(run: Callable[..., Re
         ("full", ("--branch", "empty"), 5, "error[row_not_found]: no Photo 'full'"),
         ("full", ("--snapshot", "01K9Z0000000000000000000ZZ"), 5, "_not_found]"),
         ("full", ("--snapshot", "x", "--branch", "main"), 2, "exclude each other"),
-        ("full", ("--json", "--output", "x"), 2, "--json and --output exclude each other"),
         ("full", ("--offset", "-1"), 2, "-1 is not in the range x>=0"),
     ],
 )

@@ -221,11 +221,11 @@ def test_each_command_names_the_other_for_what_is_not_its_own(run: Callable[...,
     assert (read.exit_code, mutation.exit_code) == (1, 1)
     assert read.stderr == (
         "error[bad_input]: 'everyone' is a read\n"
-        "   = hint: run it with Graph.query, or with omnigraph read\n"
+        "   = hint: run it with Branch.query, or with omnigraph read\n"
     )
     assert mutation.stderr == (
         "error[bad_input]: 'add' is a mutation\n"
-        "   = hint: run it with Graph.change, or with omnigraph change\n"
+        "   = hint: run it with Branch.mutate, or with omnigraph change\n"
     )
 
 

@@ -215,10 +215,3 @@ def test_a_real_bash_completes_commands(tmp_path: Path) -> None:
     )
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout == b"explain\n"
-
-
-def test_the_server_says_that_this_release_has_none(tmp_path: Path) -> None:
-    done = run("omnigraph-server", "graph.omni", cwd=tmp_path)
-    assert done.returncode == 1
-    assert b"error[unavailable]" in done.stderr
-    assert run("omnigraph-server", "--help", cwd=tmp_path).returncode == 0

@@ -235,7 +235,7 @@ def test_a_pattern_and_the_type_of_a_table_are_passed_on(
     ("arguments", "told"),
     [
         (("load",), "Missing option '--data'"),
-        (("ingest", "--data", "a.jsonl"), "Missing option '--branch'"),
+        (("ingest", "--data", "a.jsonl"), "name a branch with --branch"),
         (("load", "--data", "a.jsonl", "--mode", "upsert"), "'upsert' is not one of"),
         (("load", "--data", "a.jsonl", "--engine", "flink"), "'flink' is not one of"),
         (("load", "--data", "a.jsonl", "--show", "0"), "0 is not in the range x>=1"),

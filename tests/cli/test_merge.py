@@ -343,6 +343,27 @@ def test_a_commit_is_undone(graph: Graph, run: Run) -> None:
     assert people(graph)["ann"] == (31, "Ulm")
 
 
+def test_what_was_undone_before_is_said_to_be(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", set_age("ann", 31))
+    undone = graph.snapshot().commit.id
+    graph.revert(undone)
+
+    again = run("revert", undone, "g.omni")
+
+    assert (again.exit_code, again.stdout) == (0, f"nothing of {undone} is left to revert\n")
+    assert answered(run("revert", undone, "g.omni", "--json"))["commit"] is None
+
+
+def test_a_merge_is_told_which_engine_merges_large_changes(graph: Graph, run: Run) -> None:
+    change(graph, "main", "eve", set_age("ann", 31))
+    change(graph, "draft", "adam", move("ann", "Ulm"))
+
+    assert run("branch", "merge", "draft", "g.omni", "--engine", "cluster").exit_code == 2
+    done = run("branch", "merge", "draft", "g.omni", "--engine", "inline", "--json")
+
+    assert answered(done)["outcome"] == "merged"
+
+
 def test_a_commit_that_others_built_upon_is_not_undone_unless_a_side_is_taken(
     graph: Graph, run: Run
 ) -> None:

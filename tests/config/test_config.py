@@ -1,5 +1,6 @@
 """The file `omnigraph.yaml`: what it can say, and how it is refused."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.config import (
+    _TOP,
     AliasConfig,
     CliConfig,
     Config,
@@ -275,12 +277,14 @@ def test_a_new_file_names_its_graph_and_can_be_read(tmp_path: Path, uri: str, na
 
 
 def test_what_a_new_file_shows_in_comments_can_be_read_too(tmp_path: Path) -> None:
-    text = scaffold("people.omni").replace("# spark", "spark").replace("# query", "query")
-    text = text.replace("#   ", "  ").replace("# bearer", "bearer").replace("# branch", "branch")
-    config = load_config(written(tmp_path, text.replace("# output", "output")))
+    lines = scaffold("people.omni").splitlines()[1:]
+    plain = [re.sub(r"^( *)# ?", r"\1", line) for line in lines]
+    config = load_config(written(tmp_path, "\n".join(plain)))
+    assert [name for name in _TOP if f"{name}:" not in plain] == []
     assert config.spark == SparkSettings("local[4]", conf={"spark.driver.memory": "2g"})
     assert config.query_roots == (tmp_path / "queries",)
     assert config.cli == CliConfig("people", "main", "table")
+    assert config.aliases["friends"].args == ("name",)
 
 
 def test_reading_a_configuration_imports_nothing_heavy(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from omnigraph.cli.address import Address, Naming
 from omnigraph.cli.main import omnigraph
 from omnigraph.config import load_config, write_scaffold
-from omnigraph.errors import UnreadableError
+from omnigraph.errors import ConfigError, UnreadableError
 
 SCHEMA = "node Person { slug: String @key }"
 
@@ -81,3 +84,95 @@ def test_a_configuration_that_is_wrong_stops_the_command(folder: Path) -> None:
     printed = run("load", "people.omni", "--data", "people.pg")
 
     assert "unknown key 'sparc'; did you mean 'spark'?" in printed
+
+
+ENV_FILE = """\
+# a comment
+OMNI_PLAIN = plain text   # and why
+export OMNI_SINGLE='as it is: \\n'
+OMNI_DOUBLE="two\\nlines"
+OMNI_KEPT=other
+
+OMNI_EMPTY=
+"""
+
+
+def test_an_env_file_gives_variables_that_the_environment_lacks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / ".env.omni").write_text(ENV_FILE)
+    (folder / "omnigraph.yaml").write_text("auth: {env_file: .env.omni}\n")
+    environment = {"OMNI_KEPT": "kept"}
+
+    load_config(folder / "omnigraph.yaml").load_env(environment)
+
+    assert environment == {
+        "OMNI_PLAIN": "plain text",
+        "OMNI_SINGLE": "as it is: \\n",
+        "OMNI_DOUBLE": "two\nlines",
+        "OMNI_KEPT": "kept",
+        "OMNI_EMPTY": "",
+    }
+
+
+def test_an_env_file_that_is_not_there_gives_nothing(folder: Path) -> None:
+    (folder / "omnigraph.yaml").write_text("auth: {env_file: .env.omni}\n")
+    environment: dict[str, str] = {}
+
+    load_config(folder / "omnigraph.yaml").load_env(environment)
+
+    assert environment == {}
+
+
+@pytest.mark.parametrize("line", ["secret", "1A=x", "A='x", 'A="x" y', "A B=x"])
+def test_a_line_that_is_no_variable_is_refused_and_not_shown(folder: Path, line: str) -> None:
+    (folder / ".env").write_text(f"OK=1\n{line}\n")
+    (folder / "omnigraph.yaml").write_text("auth: {env_file: .env}\n")
+
+    with pytest.raises(ConfigError, match=r"\.env:2: this is no variable") as raised:
+        load_config(folder / "omnigraph.yaml").load_env({})
+    assert line not in raised.value.render()
+
+
+GRAPHS = """\
+graphs:
+  here: {uri: here.omni}
+  there: {uri: 'http://127.0.0.1:9', bearer_token_env: OMNI_THERE}
+  open: {uri: 'http://127.0.0.1:8'}
+cli: {graph: here, branch: draft}
+"""
+
+
+@pytest.mark.parametrize(
+    ("naming", "address"),
+    [
+        ({}, Address("{folder}/here.omni")),
+        ({"usual": "there"}, Address("http://127.0.0.1:9", "own")),
+        ({"target": "there", "usual": "here"}, Address("http://127.0.0.1:9", "own")),
+        ({"word": "x.omni", "usual": "there"}, Address("x.omni")),
+        ({"uri": "x.omni"}, Address("x.omni")),
+        ({"uri": "http://127.0.0.1:9/"}, Address("http://127.0.0.1:9", "own")),
+        ({"target": "open"}, Address("http://127.0.0.1:8", "global")),
+        ({"uri": "http://127.0.0.1:7"}, Address("http://127.0.0.1:7", "global")),
+    ],
+)
+def test_what_names_the_graph_comes_in_this_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, naming: dict[str, str], address: Address
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_BEARER_TOKEN", "global")
+    monkeypatch.setenv("OMNI_THERE", "own")
+    (folder / "omnigraph.yaml").write_text(GRAPHS)
+    wanted = replace(address, uri=address.uri.replace("{folder}", str(folder)))
+
+    with click.Context(omnigraph):
+        assert Naming(**naming).find_address() == wanted
+
+
+def test_the_branch_of_the_configuration_is_that_of_every_command(folder: Path) -> None:
+    run("init", "--schema", "people.pg", "here.omni")
+    run("branch", "create", "draft")
+    (folder / "omnigraph.yaml").write_text(GRAPHS)
+
+    assert run("snapshot").startswith("0 draft at version")
+    assert run("branch", "create", "more").startswith("0 made branch more from draft")
+    assert run("snapshot", "--branch", "main").startswith("0 main at version")

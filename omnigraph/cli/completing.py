@@ -1,0 +1,81 @@
+"""Completing: what a shell offers for the next word of a command: names, and kinds of files."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from omnigraph.cli.names import Names
+    from omnigraph.config import Config
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def files(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Offer files."""
+    return [CompletionItem(begun, type="file")]
+
+
+def folders(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Offer folders."""
+    return [CompletionItem(begun, type="dir")]
+
+
+def _named(names: "Callable[[Names], Iterable[str]]") -> Completer:
+    """Offer names of the graph that a command is about."""
+
+    def offered(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+        from omnigraph.cli.address import Naming
+        from omnigraph.cli.names import names_at
+
+        # Nobody who presses TAB wants to read why there is nothing to offer.
+        with suppress(Exception), context.scope(cleanup=False):
+            given = {name: context.params.get(name) for name in ("word", "uri", "target")}
+            address = Naming(**given).find_address()
+            return [] if address is None else _items(names(names_at(address)), begun)
+        return []
+
+    return offered
+
+
+def _configured(names: "Callable[[Config], Iterable[str]]") -> Completer:
+    """Offer names of omnigraph.yaml."""
+
+    def offered(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+        from omnigraph.cli.address import given_config
+
+        with suppress(Exception), context.scope(cleanup=False):
+            config = given_config()
+            return [] if config is None else _items(names(config), begun)
+        return []
+
+    return offered
+
+
+def _items(names: Iterable[str], begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]
+
+
+branches = _named(lambda names: names.branches)
+tags = _named(lambda names: names.tags)
+places = _named(lambda names: [*names.branches, *names.tags])
+types = _named(lambda names: names.types)
+graphs = _configured(lambda config: config.graphs)
+aliases = _configured(lambda config: config.aliases)
+
+
+def queries(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Offer the queries of the file that `--query` names."""
+    from omnigraph.query.compile import read_queries
+    from omnigraph.span import Source
+    from omnigraph.syntax.problems import Problems
+
+    with suppress(Exception):
+        text = Path(context.params["query_path"]).read_text(encoding="utf-8")
+        found = read_queries(Source("", text), Problems())
+        return _items((query.name.text for query in found.queries), begun)
+    return []

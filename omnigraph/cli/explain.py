@@ -1,0 +1,59 @@
+"""The command `explain`: what an error code means, as the documentation says it."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+import click
+from click.shell_completion import CompletionItem
+
+from omnigraph.cli.output import show_json
+from omnigraph.cli.session import json_option
+from omnigraph.errors import NotFoundError
+
+_SECTION = re.compile(r"^## (\w+)(?:: (.+))?$")
+
+
+def _codes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    found = (code for code in _sections() if code.lower().startswith(begun.lower()))
+    return [CompletionItem(code) for code in found]
+
+
+@click.command()
+@click.argument("code", shell_complete=_codes)
+@json_option
+def explain(code: str, as_json: bool) -> None:
+    """Show what the error code CODE means, and what to do about it."""
+    known = {each.lower(): each for each in _sections()}
+    found = known.get(code.lower())
+    if found is None:
+        from omnigraph.syntax.problems import nearest_name
+
+        near = nearest_name(code, known.values())
+        hint = "docs/errors.md lists them all" if near is None else f"did you mean '{near}'?"
+        raise NotFoundError(f"there is no error code '{code}'", hint=hint)
+    title, text = _sections()[found]
+    if as_json:
+        show_json({"code": found, "title": title, "text": text})
+    else:
+        click.echo(f"{found}: {title}\n\n{text}" if title else f"{found}\n\n{text}")
+
+
+@cache
+def _sections() -> dict[str, tuple[str | None, str]]:
+    """Give the title and the text of each code, as docs/errors.md has them."""
+    sections: dict[str, tuple[str | None, str]] = {}
+    lines: list[str] = []
+    code, title, is_code_block = None, None, False
+    page = files("omnigraph.cli").joinpath("errors.md").read_text(encoding="utf-8")
+    for line in [*page.splitlines(), "# end"]:
+        is_code_block ^= line.startswith("```")
+        if not is_code_block and line.startswith("#"):
+            if code is not None:
+                sections[code] = title, "\n".join(lines).strip()
+            match = _SECTION.match(line)
+            code, title = (None, None) if match is None else (match[1], match[2])
+            lines = []
+        else:
+            lines.append(line)
+    return sections

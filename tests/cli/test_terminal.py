@@ -1,0 +1,342 @@
+"""At a terminal: completion in a real bash, the shell, colours, closed pipes and Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from threading import Timer
+
+import pexpect
+import pytest
+
+from omnigraph.cli.local import Local
+from omnigraph.cli.terms import Question, Target
+from omnigraph.engine import walk
+from omnigraph.errors import CancelledError
+from omnigraph.graph import init
+from omnigraph.span import Source
+from tests.cli.scene import GOLDEN
+
+# A child at a terminal is forked and becomes another program at once.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:lance is not fork-safe"),
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
+
+BIN = Path(sys.executable).parent
+NEW_PROMPT = "\x1b[?2004h"  # what a terminal is told when a line begins
+EVERYONE = "match { $p: Person } return { $p.name as name } order { name };"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("terminal")
+    for file in GOLDEN.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    graph = init(folder / "g.omni", (GOLDEN / "people.pg").read_text(), durable=False)
+    graph.load([str(GOLDEN / "people.jsonl")], engine="inline")
+    graph.create_branch("review/hires")
+    graph.create_tag("v1")
+    (folder / "omnigraph.yaml").write_text(
+        "graphs: {people: {uri: g.omni}}\ncli: {graph: people}\n"
+        "aliases: {friends: {command: read, query: people.gq, name: friends, args: [name]}}\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def environment(folder: Path) -> dict[str, str]:
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_STATE_HOME": str(folder / "state")}
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR",)}
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    return {**kept, **own, "PATH": path, "TERM": "xterm", "PS1": "READY "}
+
+
+@pytest.fixture
+def bash(folder: Path, environment: dict[str, str]) -> Iterator[pexpect.spawn]:
+    shell = pexpect.spawn(
+        "bash",
+        ["--norc", "--noprofile"],
+        cwd=str(folder),
+        env=environment,
+        encoding="utf-8",
+        timeout=25,
+        dimensions=(40, 200),
+    )
+    shell.expect("READY ")
+    shell.sendline("bind 'set enable-bracketed-paste off'; bind 'set bell-style none'")
+    shell.expect("READY ")
+    shell.sendline('eval "$(omnigraph completion bash)"')
+    shell.expect("READY ")
+    yield shell
+    shell.close(force=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("omnigraph snap", "omnigraph snapshot "),
+        ("omnigraph branch delete rev", "review/hires "),
+        ("omnigraph read --branch rev", "review/hires "),
+        ("omnigraph export --type Per", "Person "),
+        ("omnigraph blame Kno", "Knows "),
+        ("omnigraph read --snapshot v", "v1 "),
+        ("omnigraph read --alias fr", "friends "),
+        ("omnigraph snapshot --target peo", "people "),
+        ("omnigraph read --query people.gq --name eve", "everyone "),
+        ("omnigraph read --format jsonl --bra", "--branch "),
+        ("omnigraph explain head_", "head_moved "),
+        ("omnigraph load --data peo", "people."),
+    ],
+)
+def test_bash_completes(bash: pexpect.spawn, typed: str, completed: str) -> None:
+    bash.send(f"{typed}\t")
+    bash.expect_exact(typed)
+    bash.expect_exact(completed.removeprefix(typed) if completed.startswith(typed) else "")
+    bash.sendcontrol("u")
+    bash.sendline("echo over")
+    bash.expect_exact("over")
+
+
+def test_names_are_completed_from_a_graph_as_it_is_now(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    def offered(words: str) -> list[str]:
+        given = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+        variables = {**environment, **given, "_OMNIGRAPH_COMPLETE": "bash_complete"}
+        done = subprocess.run(
+            ["omnigraph"], cwd=folder, env=variables, capture_output=True, text=True, check=False
+        )
+        return [line.partition(",")[2] for line in done.stdout.split()]
+
+    assert offered("omnigraph read --branch ") == ["main", "review/hires"]
+    subprocess.run(
+        ["omnigraph", "branch", "create", "new"], cwd=folder, env=environment, check=True
+    )
+    assert offered("omnigraph read --branch ") == ["main", "new", "review/hires"]
+    subprocess.run(
+        ["omnigraph", "branch", "delete", "new"], cwd=folder, env=environment, check=True
+    )
+    assert offered("omnigraph read --target nowhere --branch ") == []
+
+
+class Talk:
+    """A shell at a terminal: what is typed, and what it prints for it."""
+
+    def __init__(self, child: pexpect.spawn) -> None:
+        self.child = child
+
+    def says(self, text: str) -> None:
+        self.child.expect_exact(text)
+
+    def type(self, text: str) -> None:
+        self.child.send(text)
+
+
+@pytest.fixture
+def talk(folder: Path, environment: dict[str, str]) -> Iterator[Talk]:
+    child = pexpect.spawn(
+        str(BIN / "omnigraph"),
+        ["shell"],
+        cwd=str(folder),
+        env={**environment, "PROMPT_TOOLKIT_NO_CPR": "1"},
+        encoding="utf-8",
+        timeout=25,
+        dimensions=(40, 200),
+    )
+    child.expect_exact(NEW_PROMPT)
+    child.expect_exact("g main>")
+    yield Talk(child)
+    child.close(force=True)
+
+
+def test_a_query_of_many_lines_is_run_when_it_is_complete(talk: Talk) -> None:
+    talk.type("query q() {\rmatch { $p: Person }\rreturn { $p.name as name }\r}\r")
+    for line in ("name", "----", "ann", "bob", "(2 rows)"):
+        talk.says(line)
+    talk.type(f"{EVERYONE}\r")
+    talk.says("(2 rows)")
+
+
+def test_dot_commands_show_and_change_where_the_shell_is(talk: Talk) -> None:
+    talk.type(".branch\r")
+    talk.says("* main")
+    talk.type(".branch review/hires\r")
+    talk.says("g review/hires>")
+    talk.type('insert Person { name: "eve" };\r')
+    talk.says("changed 1 node and 0 edges on review/hires")
+    talk.type(".mode csv\r")
+    talk.type(".set name ann\r")
+    talk.type(".run people.gq friends\r")
+    talk.says("friend")
+    talk.says("bob")
+    talk.type(".explain\r")
+    talk.says("NodeScan")
+    talk.type(".schema Knows\r")
+    talk.says("edge Knows: Person -> Person")
+    talk.type(".mod\r")
+    talk.says("there is no command '.mod'")
+    talk.says("did you mean '.mode'?")
+    talk.type(".help\r")
+    talk.says(".quit")
+    talk.type(".quit\r")
+    talk.child.expect(pexpect.EOF)
+
+
+def test_an_error_is_told_and_the_next_statement_is_read(talk: Talk) -> None:
+    talk.type("match { $p: Persn } return { $p };\r")
+    talk.says("error[T1]: unknown type 'Persn'")
+    talk.type(f"{EVERYONE}\r")
+    talk.says("(2 rows)")
+
+
+def test_tab_completes_names_of_the_graph(talk: Talk) -> None:
+    talk.type("match { $p: Per\t")
+    talk.says("son")
+    talk.type(" } return { $p.ag\t")
+    talk.says("e")
+    talk.type(" as x };\r")
+    talk.says("(2 rows)")
+    talk.type(".branch rev\t")
+    talk.says("iew/hires")
+    talk.type("\r")
+    talk.says("g review/hires>")
+
+
+def test_ctrl_c_drops_what_is_typed_and_ctrl_d_leaves(talk: Talk) -> None:
+    talk.type("query q() {")
+    talk.says("{")
+    talk.child.sendcontrol("c")
+    talk.says(NEW_PROMPT)
+    talk.type(f"{EVERYONE}\r")
+    talk.says("(2 rows)")
+    talk.says(NEW_PROMPT)
+    talk.child.sendcontrol("d")
+    talk.child.expect(pexpect.EOF)
+
+
+def test_ctrl_c_cancels_the_query_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One start at a time: the walk alone takes many seconds.
+    monkeypatch.setattr(walk, "_MOST_MARKS", 1)
+    graph = init(tmp_path / "g.omni", (GOLDEN / "people.pg").read_text(), durable=False)
+    names = [f"p{number}" for number in range(400)]
+    lines = [{"type": "Person", "data": {"name": name}} for name in names]
+    edges = [{"edge": "Knows", "from": one, "to": other} for one, other in pairwise(names)]
+    graph.load("\n".join(json.dumps(line) for line in [*lines, *edges]), engine="inline")
+    hops = "match { $a: Person  $a knows {1,} $b } return { count(distinct $b) as n }"
+    question = Question(Source("<text>", f"query q() {{ {hops} }}"), None, {})
+
+    ctrl_c = Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    with pytest.raises(CancelledError):
+        Local(lambda **_: graph).watched(question, Target("main"))
+
+
+def test_what_was_typed_is_there_the_next_time(
+    talk: Talk, folder: Path, environment: dict[str, str]
+) -> None:
+    talk.type(".mode kv\r")
+    talk.says("g main>")
+    talk.type(".quit\r")
+    talk.child.expect(pexpect.EOF)
+    history = folder / "state" / "omnigraph" / "history"
+    assert "+.mode kv\n" in history.read_text()
+    assert history.stat().st_mode & 0o077 == 0
+
+
+def piped(text: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["omnigraph", "shell"],
+        input=text,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_statements_come_through_a_pipe(folder: Path, environment: dict[str, str]) -> None:
+    done = piped(f".mode csv\n{EVERYONE}\n", folder, environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["name", "ann", "bob"]
+
+
+def test_the_first_error_ends_what_comes_through_a_pipe(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    done = piped(f".branch nowhere\n{EVERYONE}\n", folder, environment)
+
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr.startswith("error[branch_not_found]")
+
+
+@pytest.mark.parametrize("no_color", [False, True], ids=["colours", "NO_COLOR"])
+def test_errors_are_red_at_a_terminal(
+    folder: Path, environment: dict[str, str], no_color: bool
+) -> None:
+    given = {**environment, **({"NO_COLOR": "1"} if no_color else {})}
+    printed = pexpect.run(
+        f"{BIN}/omnigraph commit show nothing", cwd=str(folder), env=given, encoding="utf-8"
+    )
+
+    assert "error[commit_not_found]" in printed
+    assert ("\x1b[31m" in printed) is not no_color
+
+
+def test_nothing_is_coloured_in_a_pipe(folder: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["omnigraph", "commit", "show", "nothing"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert b"\x1b" not in done.stderr
+
+
+def test_a_reader_that_closes_the_pipe_ends_a_command_quietly(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    # More than a pipe holds.
+    pieces = " ".join(f"$p{number}: Person" for number in range(14))
+    names = ", ".join(f"$p{number}.name as n{number}" for number in range(14))
+    query = f"query q() {{ match {{ {pieces} }} return {{ {names} }} }}"
+    done = subprocess.run(
+        f"omnigraph read -e '{query}' --format csv | head -1",
+        shell=True,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.stdout.startswith(b"n0,n1,")
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+
+
+def test_ctrl_c_ends_a_command_with_130_and_no_traceback(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    running = subprocess.Popen(
+        ["omnigraph", "load", "--data", "-", "--engine", "inline"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(2)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+
+    assert running.returncode == 130
+    assert told == b"interrupted\n"
