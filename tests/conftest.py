@@ -1,10 +1,9 @@
 """What all tests share."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.stores import bucket, lane, moto, seaweedfs, standin
 
@@ -14,17 +13,23 @@ settings.register_profile("tests", deadline=None, print_blob=True, derandomize=T
 settings.load_profile("tests")
 
 
-# What Spark runs in is one process, so that there is one session; about half of the time is spent
-# there, and the other half by all other tests, in a second process.
-SPARK_FOLDERS = ("pipeline", "docs", "fuzz")
+# What Spark runs in is one process, so that there is one session. All other files go to whichever
+# process is free.
+SPARK_FOLDER = "tests/pipeline/"
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Name for each test the process in which it runs, when there are two."""
-    for item in items:
-        folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
-        group = "spark" if folder in SPARK_FOLDERS else "rest"
-        item.add_marker(pytest.mark.xdist_group(group))
+class _Sharing(LoadScopeScheduling):  # type: ignore[misc]
+    """Shares the tests out between processes, all tests of a file to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return SPARK_FOLDER if path.startswith(SPARK_FOLDER) else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Say which tests run in the same process, when there are several."""
+    return _Sharing(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

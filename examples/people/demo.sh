@@ -1,7 +1,9 @@
 #!/bin/sh
 # The main job end to end: make a graph, load it on Spark, query, search, change, branch, look back, write out.
-# `make demo` runs this with .venv/bin on PATH; it works from any directory and leaves nothing behind.
+# `make demo` runs this with .venv/bin on PATH; it works from any directory. It leaves nothing behind but a page about the
+# graph, where the first argument says.
 set -eu
+page=$(realpath "${1:-people.html}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$(dirname "$0")"/people.* "$work"
@@ -81,6 +83,10 @@ show omnigraph commit list people.omni --branch review/hires
 say "What a branch changed is shown row by row, and merged as one commit."
 show omnigraph diff main review/hires people.omni
 show omnigraph branch merge review/hires people.omni
+
+say "The whole graph as one page: its types, its history, what a branch changed. It opens without a network."
+first=$(omnigraph commit list people.omni --json | sed -n 's/.*"graph_commit_id": *"\([^"]*\)".*/\1/p' | tail -1)
+show omnigraph report people.omni --out "$page" --diff "$first" main --query people.gq --name project_hours --name employers
 
 say "What was loaded can be written out again, as lines that load back to the same graph."
 show omnigraph export people.omni --type WorksAt

@@ -1,0 +1,222 @@
+"""Figures: what the software is held to, each found in the stored run of a workload."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from bench.record import RESULTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A finding of a workload, what it is, and the bound that it has to keep."""
+
+    area: str
+    workload: str
+    finding: str
+    what: str
+    unit: str = "ms"
+    most: float | None = None
+    least: float | None = None
+
+    @property
+    def bound(self) -> str:
+        """The bound in words."""
+        word, value = ("≤", self.most) if self.most is not None else ("≥", self.least)
+        return f"{word} {value:,g}{_unit(self.unit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A figure with what was measured; None when the workload has no stored run."""
+
+    figure: Figure
+    value: float | None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bound was kept."""
+        if self.value is None:
+            return "not measured"
+        most, least = self.figure.most, self.figure.least
+        kept = (most is None or self.value <= most) and (least is None or self.value >= least)
+        return "pass" if kept else "short"
+
+    @property
+    def shown(self) -> str:
+        """The value as it is read."""
+        if self.value is None:
+            return "—"
+        digits = f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
+        return f"{digits}{_unit(self.figure.unit)}"
+
+
+_Short: TypeAlias = tuple[str, str, float] | tuple[str, str, float, str]
+
+
+def _of(area: str, workload: str, *figures: _Short) -> Iterator[Figure]:
+    """Give figures that are bounded from above: finding, what it is, bound, and unit if not ms."""
+    for finding, what, most, *unit in figures:
+        yield Figure(
+            area=area,
+            workload=workload,
+            finding=finding,
+            what=what,
+            unit=str(unit[0]) if unit else "ms",
+            most=most,
+        )
+
+
+_QUESTIONS = (
+    "q1_most_followed",
+    "q2_city_of_most_followed",
+    "q3_youngest_cities",
+    "q4_aged_per_country",
+    "q5_men_of_london_dining",
+    "q6_cities_of_women_tennis",
+    "q7_state_of_photographers",
+    "q8_two_hop_paths",
+    "q9_two_hop_paths_by_age",
+)
+
+FIGURES: tuple[Figure, ...] = (
+    *_of(
+        "Languages",
+        "compile",
+        ("text_to_plan_warm", "a query of 342 characters from text to plan, warm", 2),
+        ("help_cold", "`omnigraph --help`, cold process", 250),
+        ("lint_20_queries_cold", "`query lint` of 20 queries, cold process", 500),
+    ),
+    *_of(
+        "Commands",
+        "cli",
+        ("help_process", "`omnigraph --help`, cold process", 250),
+        ("read_process", "`omnigraph read` of one row of 100k by key, cold process", 1_000),
+        ("alias_over_read", "the same through an alias, over without", 1.1, "×"),
+    ),
+    Figure(
+        area="Commands",
+        workload="cli",
+        finding="csv_rows_per_second",
+        what="rows per second written as CSV",
+        unit="rows/s",
+        least=200_000,
+    ),
+    *_of(
+        "Storage",
+        "storage",
+        ("write_all", "commit of one row, without flush", 15),
+        ("write_last_over_first", "commit 5,000 over commit 50", 1.3, "×"),
+        ("point_read_last_over_first", "point read after 5,000 commits over 50", 1.5, "×"),
+        ("head_read_after_5000", "reading the head, warm", 1),
+        ("create_branch_50_types_of_1000000_rows", "new branch, 50 types × 1M rows", 5),
+        ("delete_branch_50_types_of_1000000_rows", "deleting it", 5),
+        ("create_branch_1000_branches", "new branch beside 1,000 others", 5),
+    ),
+    *_of(
+        "Pipeline",
+        "pipeline",
+        ("load_over_peer", "2M lines checked and loaded, over Spark's JSON → Parquet", 2, "×"),
+        ("peak_memory_mb", "peak memory of all processes, 2M lines", 2_000, "MB"),
+        ("peak_memory_mb_6000000_lines", "the same, 6M lines", 2_000, "MB"),
+        ("load_500_lines", "500 lines on a warm session", 1_000),
+    ),
+    Figure(
+        area="Pipeline",
+        workload="pipeline",
+        finding="load_lines_per_s",
+        what="lines per second, warm on two cores",
+        unit="lines/s",
+        least=350_000,
+    ),
+    Figure(
+        area="Pipeline",
+        workload="pipeline",
+        finding="export_stream_rows_per_s",
+        what="rows per second written out as JSON lines",
+        unit="rows/s",
+        least=300_000,
+    ),
+    *(
+        Figure(
+            area="Queries",
+            workload="queries",
+            finding=f"{name}_peer_over_ours",
+            what=f"{name.partition('_')[2].replace('_', ' ')}: best peer over ours",
+            unit="×",
+            least=2,
+        )
+        for name in _QUESTIONS
+    ),
+    Figure(
+        area="Queries",
+        workload="queries",
+        finding="nine_geometric_mean",
+        what="geometric mean of the nine",
+        unit="×",
+        least=10,
+    ),
+    *_of(
+        "Queries",
+        "queries",
+        ("point_read_warm", "point read by key at 1M rows", 3),
+        ("hybrid_over_lancedb", "hybrid search over LanceDB's", 1.2, "×"),
+        ("count_peak_mb", "peak memory of a count beside 410 MB of vectors", 200, "MB"),
+        ("after_commit_two_hops_over_warm", "read after a one-edge commit over warm", 2, "×"),
+    ),
+    *_of(
+        "Changes",
+        "changes",
+        ("large_insert_node_unsynced", "one row into 1M rows", 30),
+        ("merge_ten_thousand", "10,000 rows merged into 1M", 1_000),
+        ("validator_large_over_small", "validator at 1M rows over 1k", 2, "×"),
+    ),
+    *_of(
+        "Merges",
+        "merges",
+        ("types_merge_1", "merge of 8 types × 100k rows, one change", 60),
+        ("types_merge_50", "the same, 50 changes on both sides", 100),
+        ("1m_diff_600", "diff, 600 changes in 1M rows", 60),
+        ("1m_merge_600", "merge, 600 changes in 1M rows", 150),
+    ),
+    *_of(
+        "Schemas",
+        "evolution",
+        ("rename_property", "rename a property of 1M rows", 50),
+        ("rename_type", "rename a type of 1M rows", 50),
+        ("add_nullable", "add a nullable property to 1M rows", 50),
+    ),
+)
+
+
+def held(figures: "tuple[Figure, ...]") -> list[Held]:
+    """Give every figure with what its workload found last."""
+    runs = {workload: stored_run(workload) for workload in {each.workload for each in figures}}
+    return [Held(each, _value(runs[each.workload], each.finding)) for each in figures]
+
+
+def stored_run(workload: str) -> dict[str, Any] | None:
+    """Give the stored run of a workload, if there is one."""
+    path = RESULTS / f"{workload}.json"
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def stored_runs() -> Iterator[dict[str, Any]]:
+    """Give all stored runs by the names of their workloads."""
+    for path in sorted(RESULTS.glob("*.json")):
+        yield json.loads(path.read_text())
+
+
+def _value(run: dict[str, Any] | None, finding: str) -> float | None:
+    found = None if run is None else run["findings"].get(finding)
+    if isinstance(found, dict):
+        found = found["median_ms"]
+    return None if found is None else float(found)
+
+
+def _unit(unit: str) -> str:
+    return unit if unit in ("×", "") else f" {unit}"
