@@ -1,6 +1,9 @@
 """Profile: how a read is run, before and after it was, for people and for programs."""
 
+import json
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from omnigraph.engine.answer import Answer
 from omnigraph.engine.road import Choice, Road
@@ -8,6 +11,8 @@ from omnigraph.errors import Json
 from omnigraph.query.explain import explain_json, explain_text, operator_text
 from omnigraph.query.plan import ReadPlan
 from omnigraph.result import Result
+
+_METADATA = b"omnigraph.profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,13 @@ class Profile:
         lines.append(f"{len(self.result):>12,}  {total:>10.3f}  {'':>14}  by {self.road}")
         return "\n".join(lines) + "\n"
 
+    def to_ipc(self) -> bytes:
+        """Give the rows as an Arrow stream that has the road and the costs with it."""
+        told = json.dumps({"query_name": self.result.query_name, **self.to_json()})
+        table = self.result.table
+        metadata = {**(table.schema.metadata or {}), _METADATA: told.encode()}
+        return Result(self.result.query_name, table.replace_schema_metadata(metadata)).to_ipc()
+
     def to_json(self) -> dict[str, Json]:
         """Give the road and the costs as JSON."""
         costs: list[Json] = [
@@ -70,6 +82,18 @@ class Profile:
             for cost in self.costs
         ]
         return {"road": str(self.road), "row_count": len(self.result), "operators": costs}
+
+
+def profile_from(table: pa.Table) -> Profile:
+    """Give the profile that `Profile.to_ipc` wrote."""
+    metadata = dict(table.schema.metadata)
+    told = json.loads(metadata.pop(_METADATA))
+    costs = tuple(
+        Cost(tuple(each["operators"]), each["rows"], each["ms"], each["bytes_read"])
+        for each in told["operators"]
+    )
+    rows = table.replace_schema_metadata(metadata or None)
+    return Profile(Result(told["query_name"], rows), Road(told["road"]), costs)
 
 
 def profile_of(plan: ReadPlan, answer: Answer) -> Profile:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.adjacency import identity
+from omnigraph.engine.compare import unsigned
 from omnigraph.engine.entities import NONE, Numbers
 from omnigraph.engine.evaluate import Evaluation
 from omnigraph.engine.numbering import combined, dense
@@ -66,7 +67,7 @@ class Aggregation:
     def _over(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
         kept, groups = column.take(pa.array(present)), self.groups[present]
         if expr.function in ("min", "max"):
-            return _extremes(kept, groups, self.count, least=expr.function == "min")
+            return _extremes(unsigned(kept), groups, self.count, least=expr.function == "min")
         counts = self._counts(present, expr.distinct)
         numbers = kept.to_numpy(zero_copy_only=False)
         weights = None if expr.distinct or self.rows.weights is None else self.rows.weights[present]
@@ -91,12 +92,12 @@ class Aggregation:
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> "np.ndarray":
         """Give sums as floats; they do not depend on the order of the rows."""
+        if not np.issubdtype(numbers.dtype, np.floating):
+            return self._exact_sums(groups, numbers, weights).astype(np.float64)
         values = numbers.astype(np.float64)
         values = values if weights is None else values * weights
-        if np.issubdtype(numbers.dtype, np.floating):
-            order = np.argsort(values)
-            groups, values = groups[order], values[order]
-        return self._added(groups, values, None)
+        order = np.argsort(values)
+        return self._added(groups[order], values[order], None)
 
     def _added(
         self, groups: Numbers, values: "np.ndarray", weights: Numbers | None
@@ -108,6 +109,15 @@ class Aggregation:
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> Numbers:
         """Give sums of whole numbers, exactly; raises when one does not fit 64 bits."""
+        found = self._exact_sums(groups, numbers, weights)
+        if any(not _LEAST <= each <= _MOST for each in (found if found.dtype == object else ())):
+            raise ResultOverflowError("a sum does not fit I64")
+        return found.astype(np.int64)
+
+    def _exact_sums(
+        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
+    ) -> "np.ndarray":
+        """Give sums of whole numbers, as large as they may be."""
         values = numbers.astype(np.float64)
         sizes = self._added(groups, np.abs(values), weights)
         if sizes.max(initial=0) < _EXACT:
@@ -117,9 +127,7 @@ class Aggregation:
         kind = np.int64 if sizes.max(initial=0) < _SAFE else object
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
-        if any(not _LEAST <= each <= _MOST for each in (found if kind is object else ())):
-            raise ResultOverflowError("a sum does not fit I64")
-        return found.astype(np.int64)
+        return found
 
 
 def _extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:

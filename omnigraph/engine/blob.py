@@ -34,6 +34,13 @@ class Blob:
         padding = bytes(memoryview(self._encoded)[-2:]).count(b"=")
         return len(self._encoded) // 4 * 3 - padding
 
+    @property
+    def text(self) -> str:
+        """The property as rows have it: `base64:` and the content, or the URI."""
+        if self._encoded is None:
+            return self.uri or ""
+        return f"{_MARK.decode()}{self._encoded.to_pybytes().decode()}"
+
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """Give the bytes from an offset on, all or so many; behind the end there are none."""
         first, end = self._bounds(offset, length)
@@ -73,10 +80,11 @@ def blob_of(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob 
     if not len(found):
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     value = found[0].as_buffer()
-    return None if value is None else _blob(value)
+    return None if value is None else blob_in(value)
 
 
-def _blob(value: pa.Buffer) -> Blob:
+def blob_in(value: pa.Buffer) -> Blob:
+    """Give the blob of a property as rows have it."""
     if memoryview(value)[: len(_MARK)] != _MARK:
         return Blob(value.to_pybytes().decode())
     return Blob(None, value.slice(len(_MARK)))

@@ -53,6 +53,13 @@ class Cache:
             key = self._newest.get(family)
             return None if key is None else self._kept.get(key)
 
+    def clear(self) -> None:
+        """Keep nothing of what was kept."""
+        with self._lock:
+            self._kept.clear()
+            self._newest.clear()
+            self._held = 0
+
     def _keep(self, key: Hashable, made: Sized, family: Hashable | None) -> None:
         with self._lock:
             before = self._kept.pop(key, None)

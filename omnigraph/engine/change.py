@@ -1,6 +1,6 @@
 """Change: a mutation becomes one commit, or nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -77,16 +77,21 @@ class Receipt:
 
 
 def change(
-    repository: Repository, topology: Topology, plan: MutationPlan, terms: Terms, intent: Intent
+    repository: Repository,
+    topology: Topology,
+    asked: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
 
-    When others changed the same tables meanwhile, it is run again on what they left. Raises
-    ViolationsError with everything that is wrong, and then nothing is visible.
+    `asked` gives the mutation as the schema of a snapshot understands it. When others changed the
+    same tables or the schema meanwhile, it is run again on what they left. Raises ViolationsError
+    with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
     for _ in attempts():
         snapshot = repository.snapshot(intent.branch)
+        plan, terms = asked(snapshot)
         # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
         earlier = _earlier(repository, plan, terms, intent)
         if earlier is not None:
@@ -100,7 +105,7 @@ def change(
                 current = repository.snapshot(intent.branch).commit.id
                 raise head_moved(intent.branch, intent.expect, current) from moved
     raise HeadMovedError(
-        f"'{intent.branch}' moved again and again while '{plan.name}' was run",
+        f"'{intent.branch}' moved again and again while it was changed",
         hint="repeat the change",
     )
 

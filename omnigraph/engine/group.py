@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from omnigraph.engine.adjacency import identity
 from omnigraph.engine.aggregate import Aggregation
+from omnigraph.engine.compare import unsigned
 from omnigraph.engine.entities import Numbers
 from omnigraph.engine.numbering import combined, dense
 from omnigraph.engine.project import column_of
@@ -51,7 +52,12 @@ def _identifies(run: Run, keys: Sequence[Column], name: str) -> bool:
 
 
 def _late(run: Run, known: Rows, expr: Expr) -> Late:
-    return Late(known, lambda rows: column_of(run, rows, expr))
+    return Late(known, lambda rows: _key(run, rows, expr))
+
+
+def _key(run: Run, rows: Rows, expr: Expr) -> pa.Array:
+    """Give a key for each row; of equal zeros, groups show the one without a sign."""
+    return unsigned(column_of(run, rows, expr))
 
 
 def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:
@@ -68,7 +74,7 @@ def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:
             columns = {key.name: _late(run, known, key.expr) for key in aggregate.keys}
             groups, count = of_row, known.count
         else:
-            values = {key.name: column_of(run, known, key.expr) for key in aggregate.keys}
+            values = {key.name: _key(run, known, key.expr) for key in aggregate.keys}
             same = [_numbered(known, key.expr, values[key.name]) for key in aggregate.keys]
             chosen, of_known = combined(same, known.count)
             columns = {name: column.take(pa.array(chosen)) for name, column in values.items()}

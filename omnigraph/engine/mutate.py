@@ -98,7 +98,7 @@ class _Mutation:
         given = dict(values)
         found = {name: self._constant(stored, name, value) for name, value in given.items()}
         columns = [
-            found[name].values if name in found else pa.nulls(1, kind)
+            found[name].values if name in found else _unset(stored, name, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         batch = with_defaults(stored, pa.record_batch(columns, schema=schema))
@@ -223,3 +223,11 @@ def _stale(stored: StoredType, given: dict[str, Assigned]) -> list[str]:
 def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
     at = rows.schema.get_field_index(name)
     return rows.set_column(at, rows.schema.field(at), values)
+
+
+def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:
+    """Give what an insert stores for a property that it does not set."""
+    item = stored.properties.get(name)
+    if item is None or item.default is None:
+        return pa.nulls(1, kind)
+    return one_by_one([item.default], item.type).values

@@ -26,7 +26,7 @@ def ordered(run: Run, rows: Rows, order: Order, limit: Limit | None) -> Rows:
     keys: list[OrderKey | str] = [*order.keys, *order.ties]
     if not keys:
         return rows
-    wanted = None if limit is None else _last(run, limit)
+    wanted = None if limit is None else last_row(run, limit)
     if wanted is not None:
         rows = _among_first(_sorting(run, rows, keys[0]), wanted, rows)
     return rows.take(np.lexsort([_sorting(run, rows, key) for key in reversed(keys)]))
@@ -49,7 +49,7 @@ def _key(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
 def limited(run: Run, rows: Rows, limit: Limit) -> Rows:
     """Give the rows that a limit keeps; a row of weight n counts as n."""
     skip = _count(run, limit.skip) or 0
-    last = _last(run, limit)
+    last = last_row(run, limit)
     if rows.weights is not None:
         last = rows.total if last is None else min(last, rows.total)
         run.check(last, len(rows.codes) + 1)
@@ -137,7 +137,8 @@ def _bound(key: "np.ndarray", wanted: int) -> object:
     return np.partition(candidates, wanted - 1)[wanted - 1]
 
 
-def _last(run: Run, limit: Limit) -> int | None:
+def last_row(run: Run, limit: Limit) -> int | None:
+    """Give how many first rows a limit needs; None for all."""
     most = _count(run, limit.limit)
     return None if most is None else most + (_count(run, limit.skip) or 0)
 

@@ -1,11 +1,12 @@
 """Project: the columns of a result, whole nodes and edges as objects."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.compare import IDENTITY
+from omnigraph.engine.compare import IDENTITY, unsigned
 from omnigraph.engine.entities import Numbers
 from omnigraph.engine.evaluate import Evaluation
 from omnigraph.engine.numbering import combined, dense
@@ -39,16 +40,17 @@ def column_of(run: Run, rows: Rows, expr: Expr) -> pa.Array:
 
 
 def distinct(rows: Rows) -> Rows:
-    """Give each different row of computed columns once."""
-    first, _ = combined([dense(rows.column(name)) for name in rows.columns], rows.count)
-    return rows.take(np.sort(first))
+    """Give each different row of computed columns once; of equal zeros, that without a sign."""
+    columns = {name: unsigned(rows.column(name)) for name in rows.columns}
+    first, _ = combined([dense(column) for column in columns.values()], rows.count)
+    return replace(rows, columns=columns).take(np.sort(first))
 
 
 def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
     """Give the Arrow type of a column of a result."""
     if not isinstance(kind, EntityType):
         return _shown_type(kind)
-    fields = _fields(kind, catalog).items()
+    fields = object_fields(kind, catalog).items()
     return pa.struct([(name, _shown_type(each)) for name, each in fields])
 
 
@@ -72,7 +74,7 @@ def _shown_type(kind: ValueType) -> pa.DataType:
 
 
 def _objects(run: Run, domain: Domain, kind: EntityType, codes: Numbers) -> pa.Array:
-    fields = _fields(kind, run.reader.snapshot.catalog)
+    fields = object_fields(kind, run.reader.snapshot.catalog)
     arrays = [
         domain.values(name, codes, each).cast(_shown_type(each)) for name, each in fields.items()
     ]
@@ -82,7 +84,7 @@ def _objects(run: Run, domain: Domain, kind: EntityType, codes: Numbers) -> pa.A
     return pa.StructArray.from_arrays(arrays, fields=kinds, mask=pa.array(codes < 0))
 
 
-def _fields(kind: EntityType, catalog: Catalog) -> dict[str, ValueType]:
+def object_fields(kind: EntityType, catalog: Catalog) -> dict[str, ValueType]:
     """Give the fields of an object: of several types, the properties that all of them have."""
     ends = ("from", "to") if kind.kind is EntityKind.EDGE else ()
     fields: dict[str, ValueType] = dict.fromkeys(("id", *ends), STRING)

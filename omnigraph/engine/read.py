@@ -10,13 +10,14 @@ import pyarrow as pa
 from omnigraph.engine.counting import Counted
 from omnigraph.engine.entities import NONE
 from omnigraph.engine.group import grouped
-from omnigraph.engine.order import limited, ordered
+from omnigraph.engine.order import last_row, limited, ordered
 from omnigraph.engine.project import distinct, projected, result_table
 from omnigraph.engine.rows import ONE, Rows
 from omnigraph.engine.run import Run
 from omnigraph.engine.scan import crossed
 from omnigraph.engine.search import scores
 from omnigraph.engine.traverse import expanded, filtered
+from omnigraph.query.expr import ColumnRef
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
@@ -53,7 +54,7 @@ def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
             # Not before all of the pattern is known: more may hang from what is counted.
             rows = _multiplied(run, rows, counted)
-        following = operators[at + 1] if at + 1 < len(operators) else None
+        following = tuple(operators[at + 1 : at + 3])
         rows = _measured(run, [operator], partial(_executed, run, rows, operator, following))
         run.check(rows.count, len(rows.codes) + len(rows.columns))
     return _multiplied(run, rows, counted) if counted.pending else rows
@@ -73,7 +74,7 @@ def _measured(run: Run, operators: Sequence[Operator], make: Callable[[], Rows])
     return rows
 
 
-def _executed(run: Run, rows: Rows, operator: Operator, following: Operator | None) -> Rows:
+def _executed(run: Run, rows: Rows, operator: Operator, following: tuple[Operator, ...]) -> Rows:
     match operator:
         case NodeScan():
             return crossed(run, rows, operator)
@@ -86,7 +87,7 @@ def _executed(run: Run, rows: Rows, operator: Operator, following: Operator | No
         case Optional():
             return _optional(run, rows, operator)
         case Rank():
-            return _ranked(run, rows, operator)
+            return _ranked(run, rows, operator, _first(run, operator, following))
         case Aggregate():
             return grouped(run, rows, operator)
         case Project(columns):
@@ -94,7 +95,8 @@ def _executed(run: Run, rows: Rows, operator: Operator, following: Operator | No
         case Distinct():
             return distinct(rows)
         case Order():
-            return ordered(run, rows, operator, following if isinstance(following, Limit) else None)
+            limit = following[0] if following else None
+            return ordered(run, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
             return limited(run, rows, operator)
         case _:
@@ -127,8 +129,18 @@ def _optional(run: Run, rows: Rows, optional: Optional) -> Rows:
     return kept
 
 
-def _ranked(run: Run, rows: Rows, rank: Rank) -> Rows:
-    found = scores(run, rank.ranking, rows)
+def _first(run: Run, rank: Rank, following: tuple[Operator, ...]) -> int | None:
+    """Give how many rows are wanted of those that rank first; None for all, or if others are."""
+    match following:
+        case (Order(keys=(key, *_)), Limit() as limit) if rank.restricts:
+            is_by_rank = isinstance(key.expr, ColumnRef) and key.expr.column == rank.column
+            return last_row(run, limit) if is_by_rank and not key.descending else None
+        case _:
+            return None
+
+
+def _ranked(run: Run, rows: Rows, rank: Rank, first: int | None) -> Rows:
+    found = scores(run, rank.ranking, rows, first)
     missing = np.isnan(found)
     rows = rows.with_column(rank.column, pa.array(found, mask=missing))
     return rows.keep(~missing) if rank.restricts else rows

@@ -115,6 +115,17 @@ def columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, 
     }
 
 
+def rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
+    """Give how many rows the tables have that a plan goes through."""
+    names: set[str] = set()
+    for operator in _flat(plan.operators):
+        names |= {kind for _, kinds, _ in _reads(operator) for kind in kinds}
+        if isinstance(operator, Expand):
+            names |= {step.edge for step in operator.steps}
+    stored = map(snapshot.catalog.stored, names)
+    return sum(snapshot.state(each.identity).row_count for each in stored if each is not None)
+
+
 def _has(stored: StoredType | None, name: str) -> bool:
     return stored is not None and stored.column(name) is not None
 

@@ -48,20 +48,29 @@ def _narrowed(run: Run, reader: Sparse, scan: NodeScan, name: str) -> Numbers:
     return reader.entities(name).where(where) + run.domains[scan.variable].base(name)
 
 
-def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
-    """Give the node of an id, or of the values of a key, if there is one."""
+def sought_ids(run: Run, scan: NodeScan, point: PointRead) -> dict[str, str]:
+    """Give the id that the node has if it is of a type, by type; none when no node can have it."""
     given = [run.constant(value) for value in point.values]
     values = [value for value in given if value is not None]
     if len(values) < len(given) or any(_is_unlike_any(value) for value in values):
-        return np.empty(0, np.int64)
-    codes = []
+        return {}
+    if not point.by_key:
+        return dict.fromkeys(scan.types, str(values[0]))
+    found = {}
     for name in scan.types:
         stored = run.reader.stored(name)
         kinds = [kind for column in stored.key if (kind := stored.column(column)) is not None]
-        wanted = key_id(values, kinds) if point.by_key else str(values[0])
+        found[name] = key_id(values, kinds)
+    return found
+
+
+def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
+    """Give the node of an id, or of the values of a key, if there is one."""
+    codes = [np.empty(0, np.int64)]
+    for name, wanted in sought_ids(run, scan, point).items():
         found = run.reader.entities(name).find(pa.array([wanted], pa.utf8()))
         codes.append(found[found >= 0] + run.domains[scan.variable].base(name))
-    return codes[0] if len(codes) == 1 else np.concatenate(codes)
+    return np.concatenate(codes)
 
 
 def _is_unlike_any(value: Value) -> bool:

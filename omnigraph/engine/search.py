@@ -15,6 +15,7 @@ from omnigraph.engine.vocabulary import vocabulary_of
 from omnigraph.engine.whole import whole
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
 from omnigraph.schema.values import Value
+from omnigraph.storage.nearest import vector_index
 from omnigraph.storage.reading import ADDRESS
 from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
@@ -24,6 +25,11 @@ _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 DEFAULT_EDITS = 2
 # When this part of all rows has to be ranked, distances are computed for all of them.
 _FEW_OF = 20
+# An index of vectors is asked for so many times more rows than are wanted, so that enough are left
+# of those that a query is about; for more rows than that, all vectors are compared.
+_ASKED_TIMES = 4
+_LEAST_ASKED = 100
+_MOST_ASKED = 4_000
 
 
 def matching(run: Run, match: TextMatch) -> _Mask:
@@ -76,13 +82,17 @@ def _edits(run: Run, match: TextMatch) -> int:
     return given if isinstance(given, int) else DEFAULT_EDITS
 
 
-def scores(run: Run, ranking: Ranking, rows: Rows) -> _Scores:
-    """Give the score of each row; NaN for one that has none."""
+def scores(run: Run, ranking: Ranking, rows: Rows, first: int | None = None) -> _Scores:
+    """Give the score of each row; NaN for one that has none.
+
+    When only so many first rows are wanted, the others may have none: the nearest vectors of a
+    large table are found by its index, if it has one.
+    """
     match ranking:
         case Bm25(field, query):
             return _word_scores(run, field, run.constant(query), rows)
         case Nearest(field, query):
-            return _distances(run, field, run.constant(query), rows)
+            return _distances(run, field, run.constant(query), rows, first)
         case Rrf(rankings, k):
             constant = run.constant(k)
             assert isinstance(constant, int)
@@ -99,21 +109,56 @@ def _word_scores(run: Run, field: PropertyRef, query: Value | None, rows: Rows) 
     return found[codes]
 
 
-def _distances(run: Run, field: PropertyRef, query: Value | None, rows: Rows) -> _Scores:
+def _distances(
+    run: Run, field: PropertyRef, query: Value | None, rows: Rows, first: int | None
+) -> _Scores:
     """Give the cosine distance of each row's vector to the one asked for."""
     domain, codes = _domain(run, field), rows.codes[_variable(field)]
     if query is None:
         return np.full(len(codes), np.nan)
     wanted = run.vector(field, query)
     if not run.reader.is_whole or len(codes) * _FEW_OF < len(domain):
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        few = vectors_of(domain.values(field.property, distinct, field.type))
-        return few.distances(wanted)[inverse]
+        return _few_distances(domain, field, codes, wanted)
+    near = None if first is None else _near(run, field, codes, wanted, first)
+    if near is not None:
+        found = np.full(len(codes), np.nan)
+        found[near] = _few_distances(domain, field, codes[near], wanted)
+        return found
     found = np.full(len(domain) + 1, np.nan)
     for name in _types(run, field):
         vectors = whole(run.reader, name, field.property, vectors_of)
         found[vectors.ordinals + domain.base(name)] = vectors.made.distances(wanted)
     return found[codes]
+
+
+def _few_distances(
+    domain: Domain, field: PropertyRef, codes: Numbers, wanted: "np.ndarray"
+) -> _Scores:
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    few = vectors_of(domain.values(field.property, distinct, field.type))
+    return few.distances(wanted)[inverse]
+
+
+def _near(
+    run: Run, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
+) -> Numbers | None:
+    """Give the places of rows near to a vector, found by index; None when it has too few of them.
+
+    It has when a query is about few rows, or about none that are near.
+    """
+    asked = max(_ASKED_TIMES * first, _LEAST_ASKED)
+    names = _types(run, field)
+    indexes = [vector_index(run.reader.table(name), field.property) for name in names]
+    if asked > _MOST_ASKED or not all(indexes):
+        return None
+    domain = _domain(run, field)
+    found = [
+        run.reader.entities(name).at(index.nearest(wanted, asked)) + domain.base(name)
+        for name, index in zip(names, indexes, strict=True)
+        if index is not None
+    ]
+    near = np.flatnonzero(np.isin(codes, np.concatenate(found)))
+    return near if len(near) >= first else None
 
 
 def _fused(run: Run, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Rows) -> _Scores:

@@ -289,7 +289,8 @@ def _ids(table: Table) -> Family:
 
 
 def _values(table: Table, name: str) -> Family:
-    return ("column", table.path, name)
+    """Give what the values of a column are kept under: another column may have its name later."""
+    return ("column", table.path, *table.numbers[name])
 
 
 def _adjacency(table: Table, backwards: bool, *, named: bool) -> Family:

@@ -19,9 +19,12 @@ class Engine(StrEnum):
     INLINE = "inline"
 
 
-def runner_for(engine: Engine, settings: SparkSettings, size: int) -> Runner:
-    """Give the runner of a job over so many bytes."""
-    if engine is Engine.INLINE or (engine is Engine.AUTO and not _wants_spark(settings, size)):
+def runner_for(
+    engine: Engine, settings: SparkSettings, size: int, worth: int = SPARK_FROM_BYTES
+) -> Runner:
+    """Give the runner of a job over so many bytes; more than `worth` of them are for Spark."""
+    wants = settings.is_configured or session.is_running() or size > worth
+    if engine is Engine.INLINE or (engine is Engine.AUTO and not wants):
         return InlineRunner()
     spark = session.session(settings)
     return SparkRunner(spark, session.default_parallelism(spark))
@@ -30,7 +33,3 @@ def runner_for(engine: Engine, settings: SparkSettings, size: int) -> Runner:
 def default_settings() -> SparkSettings:
     """Give what the environment says about Spark."""
     return session.settings_from(os.environ)
-
-
-def _wants_spark(settings: SparkSettings, size: int) -> bool:
-    return settings.is_configured or session.is_running() or size > SPARK_FROM_BYTES

@@ -28,8 +28,8 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
             for name, frame in frames_by_type(data, type_name).items()
             for source in spool.frame(frame, known_type(name, catalog).name)
         ]
-    if isinstance(data, str) and not _URI.fullmatch(data):
-        _refuse_name(data)
+    if isinstance(data, str) and not is_uri(data):
+        refuse_name(data)
         refuse_type("<text>", type_name)
         return [
             Source(
@@ -41,17 +41,26 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
         refuse_type("<stdin>", type_name)
         stream = cast(BinaryIO, getattr(data, "buffer", data))
         return [Source(spool.stream(stream, "<stdin>"), Format.JSONL)]
+    return [source_of(file, type_name, catalog) for file in files_at(places_of(data))]
+
+
+def places_of(data: Data) -> list[str]:
+    """Give the paths and URIs that were handed over; anything else is refused."""
     places = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(places, Sequence) or not all(
         isinstance(place, str | os.PathLike) for place in places
     ):
         hint = "give paths, JSON lines as text, a stream of bytes, or a frame"
         raise InputError(f"a value of type {type(data).__name__} cannot be loaded", hint=hint)
-    files = files_at([os.fspath(place) for place in places])
-    return [source_of(file, type_name, catalog) for file in files]
+    return [os.fspath(place) for place in places]
 
 
-def _refuse_name(text: str) -> None:
+def is_uri(text: str) -> bool:
+    """Tell whether a text names a place, and is not data itself."""
+    return _URI.fullmatch(text) is not None
+
+
+def refuse_name(text: str) -> None:
     """Raise InputError for a text that cannot be a record and is probably the name of a file."""
     if text.strip() and "\n" not in text and not text.lstrip().startswith(("{", "//")):
         raise InputError("the text holds no JSON lines", hint="a Path names a file, a str is text")

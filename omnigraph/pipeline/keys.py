@@ -1,6 +1,6 @@
 """Keys: values that rows share or refer to, sent to buckets so that equal ones meet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -19,12 +19,17 @@ _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _HALF = np.uint64(32)
 
 
-def bucketed(keys: pa.RecordBatch, buckets: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Give the rows of each bucket; equal rows, in whatever batch, are in the same bucket."""
+def bucketed(
+    keys: pa.RecordBatch, buckets: int, by: Sequence[str] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Give the rows of each bucket; equal rows, in whatever batch, are in the same bucket.
+
+    With `by` those are that are equal in these columns.
+    """
     if buckets == 1:
         yield 0, keys
         return
-    places = _hashes(keys) % np.uint64(buckets)
+    places = _hashes(keys if by is None else keys.select(list(by))) % np.uint64(buckets)
     order = np.argsort(places, kind="stable")
     bounds = np.searchsorted(places[order], np.arange(buckets + 1, dtype=np.uint64))
     sorted_keys = keys.take(pa.array(order))

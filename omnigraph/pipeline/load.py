@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TextIO
 
 from omnigraph.engine.filling import Vectors
-from omnigraph.errors import Json, UnreadableError, Violation, ViolationsError
+from omnigraph.errors import InputError, Json, UnreadableError, Violation, ViolationsError
 from omnigraph.pipeline.checks import Hit, hits
 from omnigraph.pipeline.image import Image, image_of, rules_of, validated
+from omnigraph.pipeline.indexing import indexed
 from omnigraph.pipeline.locate import lines_before, violations
 from omnigraph.pipeline.lookups import narrowed
 from omnigraph.pipeline.options import LoadMode, LoadOptions
@@ -19,24 +20,12 @@ from omnigraph.pipeline.sources import Source, Split, splits_of
 from omnigraph.pipeline.stage import Stage, StagedSplit, unpacked
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
-from omnigraph.storage.indexes import DueSegment
-from omnigraph.storage.staging import (
-    Piece,
-    Place,
-    Segment,
-    built,
-    indexing,
-    place_of,
-    with_segments,
-)
-from omnigraph.storage.table import Table
+from omnigraph.storage.staging import Piece, Place, place_of
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Made, WriteSet, stage
-
-_ROWS_PER_SEGMENT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +79,9 @@ def load(
     task = _Load(repository, target, runner, options)
     splits = splits_of(sources, runner.slots)
     staged = task.staged(splits, sum(source.file.size for source in sources))
+    earlier = task.earlier()
+    if earlier is not None:
+        return task.result(staged, earlier)
     image = task.image(staged)
     commit = None
     if image.touched:
@@ -129,6 +121,19 @@ class _Load:
             self._refuse(iter(once), total - len(found) + len(once))
         return staged
 
+    def earlier(self) -> Commit | None:
+        """Give the commit that this load led to before, when it is sent again."""
+        operation, manifest = self.options.operation_id, self.repository.manifest
+        if operation is None:
+            return None
+        found = manifest.operation(operation, manifest.newest())
+        if found is not None and found.request != self._request:
+            raise InputError(
+                f"the operation id '{operation}' was given to something else",
+                hint=f"it led to commit {found.id}; give each load an id of its own",
+            )
+        return found
+
     def image(self, staged: Sequence[StagedSplit]) -> Image:
         pieces: dict[str, list[Piece]] = {}
         for split in staged:
@@ -152,7 +157,8 @@ class _Load:
         return validated(image, rules)
 
     def publish(self, image: Image, looked_at: frozenset[str]) -> Commit:
-        tables = self._indexed({key: each.table for key, each in image.touched.items()})
+        made = [(each.stored, each.table) for each in image.touched.values()]
+        tables = indexed(self.runner, made, self.options.progress)
         identities = {name: each.stored.identity for name, each in image.touched.items()}
         write_set = WriteSet(
             base=self.target.snapshot,
@@ -160,6 +166,8 @@ class _Load:
             validated=looked_at,
             actor=self.options.actor,
             message=self.options.message,
+            operation_id=self.options.operation_id,
+            request=self._request,
             creates_branch=self.target.is_new,
         )
         self.options.progress.begin("publishing")
@@ -180,6 +188,10 @@ class _Load:
             commit=commit,
         )
 
+    @property
+    def _request(self) -> str:
+        return f"load {self.options.mode} {self.target.branch}"
+
     def _places(self) -> dict[str, Place]:
         snapshot = self.target.snapshot
         types: list[StoredType] = [
@@ -187,19 +199,6 @@ class _Load:
             *snapshot.catalog.edges.values(),
         ]
         return {each.name: place_of(snapshot.table(each.identity)) for each in types}
-
-    def _indexed(self, tables: dict[str, Table]) -> dict[str, Table]:
-        """Give the tables with their indexes, whose segments are built by tasks."""
-        self.options.progress.begin("indexing")
-        plans = {name: indexing(table, _ROWS_PER_SEGMENT) for name, table in tables.items()}
-        due = [
-            (place_of(plan.table), each, name) for name, plan in plans.items() for each in plan.due
-        ]
-        segments = self.runner.map(_built, [each[:2] for each in due], self.options.progress)
-        added: dict[str, list[Segment]] = {name: [] for name in plans}
-        for (_, _, name), segment in zip(due, segments, strict=True):
-            added[name].append(segment)
-        return {name: with_segments(plan, added[name]) for name, plan in plans.items()}
 
     def _explain(
         self,
@@ -224,10 +223,6 @@ class _Load:
                     shown.append(violation)
                 report(violation)
         raise ViolationsError(shown, total=total)
-
-
-def _built(item: tuple[Place, DueSegment]) -> Segment:
-    return built(*item)
 
 
 def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[Violation]:

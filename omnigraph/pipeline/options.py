@@ -36,6 +36,15 @@ class LoadHow(TypedDict, total=False):
     dry_run: bool
     actor: str | None
     message: str | None
+    operation_id: str | None
+    progress: Progress
+
+
+class BulkHow(TypedDict, total=False):
+    """The keywords with which a merge says who merges large changes."""
+
+    engine: Engine | str
+    spark: SparkSettings | None
     progress: Progress
 
 
@@ -44,7 +53,8 @@ class LoadOptions:
     """How a load is done.
 
     `report` is a file that gets every violation as a line of JSON, `shown` how many an error
-    holds. A dry run checks everything and commits nothing; it makes no vectors.
+    holds. A dry run checks everything and commits nothing; it makes no vectors. An `operation_id`
+    that was given to a load before leads to the commit of then.
     """
 
     mode: LoadMode
@@ -55,6 +65,7 @@ class LoadOptions:
     dry_run: bool
     actor: str | None
     message: str | None
+    operation_id: str | None
     progress: Progress
 
 
@@ -70,6 +81,7 @@ def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
         dry_run=how.get("dry_run", False),
         actor=how.get("actor"),
         message=how.get("message"),
+        operation_id=how.get("operation_id"),
         progress=how.get("progress", NO_PROGRESS),
     )
 

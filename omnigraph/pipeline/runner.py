@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -88,6 +89,25 @@ class InlineRunner:
             for parcel in parcels:
                 buckets.setdefault(parcel.bucket, []).append(parcel)
         return [reduce(buckets[bucket]) for bucket in sorted(buckets)]
+
+
+class ThreadRunner(InlineRunner):
+    """Runs tasks in this process, so many at a time."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+
+    def map(
+        self, task: Callable[[Item], Found], items: Sequence[Item], progress: Progress = NO_PROGRESS
+    ) -> list[Found]:
+        if not items:
+            return []
+        found = []
+        with ThreadPoolExecutor(min(self.slots, len(items))) as pool:
+            for result in pool.map(task, items):
+                found.append(result)
+                progress.advance(len(found), len(items))
+        return found
 
 
 class SparkRunner:

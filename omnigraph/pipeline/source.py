@@ -96,7 +96,7 @@ class OmniGraphSource(DataSource):
 
     def schema(self) -> StructType:
         with _hinted():
-            return _spark_schema(self._pin().stored, self._columns())
+            return spark_schema(self._pin().stored, self._columns())
 
     def reader(self, schema: StructType) -> "OmniGraphReader":
         with _hinted():
@@ -148,7 +148,7 @@ class OmniGraphReader(DataSourceReader):
         share: Share | None = partition.value
         if share is None:  # which Spark makes when there are no partitions
             return
-        schema = _arrow_schema(self._schema)
+        schema = arrow_schema_of(self._schema)
         for batch in self._batches(share, schema.names):
             pairs = zip(batch.columns, schema.types, strict=True)
             arrays = [recast(column, kind) for column, kind in pairs]
@@ -245,17 +245,19 @@ def _snapshot(options: Mapping[str, str]) -> "Snapshot":
     return repository.snapshot(options.get("branch", MAIN))
 
 
-def _spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
+def spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
+    """Give the columns of a type as Spark has them."""
     schema = arrow_schema(stored)
     fields = []
     for name in columns:
         kind = stored.column(name)
         assert kind is not None
-        fields.append(StructField(name, _spark_type(kind), schema.field(name).nullable))
+        fields.append(StructField(name, spark_type(kind), schema.field(name).nullable))
     return StructType(fields)
 
 
-def _spark_type(kind: ValueType) -> DataType:
+def spark_type(kind: ValueType) -> DataType:
+    """Give the type that Spark has for values of a type."""
     match kind:
         case VectorType():
             return ArrayType(FloatType(), containsNull=False)
@@ -267,7 +269,7 @@ def _spark_type(kind: ValueType) -> DataType:
             return _SPARK_TYPES[scalar]
 
 
-def _arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema_of(schema: StructType) -> pa.Schema:
     """Give the schema that Spark wants batches in."""
     fields = [
         pa.field(field.name, _arrow_type(field.dataType), nullable=field.nullable)
@@ -285,7 +287,7 @@ def _arrow_type(kind: DataType) -> pa.DataType:
 
 def _check_schema(given: StructType, stored: StoredType) -> None:
     """Raise InputError unless a schema, which may be the user's, names columns as they are."""
-    known = {field.name: field for field in _spark_schema(stored, arrow_schema(stored).names)}
+    known = {field.name: field for field in spark_schema(stored, arrow_schema(stored).names)}
     for field in given.fields:
         own = known.get(field.name)
         if own is None:

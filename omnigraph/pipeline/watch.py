@@ -34,20 +34,24 @@ def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> li
     try:
         with _reporting(spark, tag, progress):
             return interruptible(spark, frame.collect)
-    except PySparkException as failed:
-        raise SparkError(_reason(failed), hint=_HINT) from None
-    except Py4JError as failed:
-        reason = (
-            "a Python worker exited unexpectedly"
-            if _DIED in str(failed)
-            else reason_in(str(failed))
-        )
-        raise SparkError(f"the job failed: {reason}", hint=_HINT) from None
+    except (PySparkException, Py4JError) as failed:
+        raise failed_job(failed) from None
     except BaseException:
         spark.interruptTag(tag)
         raise
     finally:
         spark.removeTag(tag)
+
+
+def failed_job(failed: Exception) -> SparkError:
+    """Give an error of ours that says in one line why a job failed."""
+    from pyspark.errors import PySparkException
+
+    if isinstance(failed, PySparkException):
+        return SparkError(_reason(failed), hint=_HINT)
+    text = str(failed)
+    reason = "a Python worker exited unexpectedly" if _DIED in text else reason_in(text)
+    return SparkError(f"the job failed: {reason}", hint=_HINT)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Campaign: the long form of random queries: `python -m tests.engine.campaign --queries 100000`.
 
-Every world has a seed of its own, so that a failure can be repeated alone, with `--seed` and
+With `--engine spark` they run there, some hundred times slower, each process with a session of its
+own. Every world has a seed of its own, so that a failure can be repeated alone, with `--seed` and
 `--queries` of one world; the exit code is then 1.
 """
 
@@ -13,12 +14,13 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.engine.trial import Tally, by_index, try_queries
+from tests.engine.trial import Tally, by_index, by_tasks, try_queries
 from tests.engine.worlds import random_world
 
 CHUNK = 250
@@ -41,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Unlike a pool of multiprocessing, an executor says so when a process dies.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, context, faulthandler.enable) as pool:
-        for outcome in pool.map(run_world, seeds):
+        for outcome in pool.map(partial(run_world, engine=options.engine), seeds):
             total.add(outcome.tally)
             if outcome.failure is not None:
                 failed.append(outcome.seed)
@@ -57,15 +59,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def run_world(seed: int) -> Outcome:
+def run_world(seed: int, engine: str = "inline") -> Outcome:
     """Try the queries of one world, up to the first that fails; every other looks rows up."""
     random = Random(seed)
     world = random_world(random)
     with tempfile.TemporaryDirectory(prefix="omnigraph-queries-") as folder:
         try:
-            view = world.graph(Path(folder) / "g").at()
+            view = world.graph(Path(folder) / "g").at(engine=engine)
             with pytest.MonkeyPatch.context() as patch:
-                if seed % 2:
+                if seed % 2 and engine == "spark":
+                    by_tasks(patch)
+                elif seed % 2:
                     by_index(patch)
                 return Outcome(seed, try_queries(world, view, random, CHUNK))
         except Exception as error:
@@ -76,6 +80,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.engine.campaign", description=__doc__)
     parser.add_argument("--queries", type=int, default=100_000, help="how many to run")
     parser.add_argument("--seed", type=int, default=10_000, help="of the first world")
+    engines = ("inline", "spark")
+    parser.add_argument("--engine", choices=engines, default="inline", help="who runs them")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="side by side")
     return parser.parse_args(arguments)
 

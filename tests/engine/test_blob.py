@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from omnigraph.engine.blob import Blob
 from omnigraph.errors import InputError, RowNotFoundError, ViolationsError
-from omnigraph.graph import Graph, View, init
+from omnigraph.graph import Graph, init
+from omnigraph.view import View
 
 SCHEMA = """
 node Photo { slug: String @key  title: String?  content: Blob?  thumb: Blob? }

@@ -11,7 +11,8 @@ import pytest
 from omnigraph.engine import walk
 from omnigraph.engine.run import Budget
 from omnigraph.errors import BudgetError, CancelledError
-from omnigraph.graph import Graph, View
+from omnigraph.graph import Graph
+from omnigraph.view import View
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node
 

@@ -10,7 +10,9 @@ from omnigraph.engine import answer, road
 from omnigraph.engine.road import Choice, Road
 from omnigraph.graph import Graph
 from omnigraph.profile import Cost, Profile
+from omnigraph.query.compile import compile_query
 from omnigraph.query.explain import explain_json, explain_text
+from omnigraph.query.plan import ReadPlan
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node
 
@@ -171,6 +173,7 @@ def test_a_profile_is_json_too(graph: Graph) -> None:
 
 def test_a_query_that_is_not_profiled_is_not_measured(graph: Graph) -> None:
     view = graph.at()
-    plan = view._plan(FRIENDS, None)
+    plan = compile_query(FRIENDS, view.catalog)
+    assert isinstance(plan, ReadPlan)
 
-    assert view._answer(plan, {"least": 1}).measured == ()
+    assert view._answer(plan, view.snapshot, {"least": 1}).measured == ()

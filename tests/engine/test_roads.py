@@ -1,5 +1,6 @@
 """Answers do not depend on the road: cold or warm, old or new, folded, indexed or not."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,10 +13,11 @@ from omnigraph.engine import dense, order, topology
 from omnigraph.engine.road import Road
 from omnigraph.engine.run import Budget
 from omnigraph.engine.topology import Topology
-from omnigraph.graph import Graph, View, init
+from omnigraph.graph import Graph, init
 from omnigraph.graph import open as open_graph
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Delete, Made, TableWrite
+from omnigraph.view import View
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text
@@ -91,7 +93,7 @@ def test_what_was_derived_is_extended_by_small_commits_and_not_made_anew(
     for name in (*world.catalog.nodes, *world.catalog.edges):
         stored = world.catalog.stored(name)
         assert stored is not None
-        graph._topology.entities(graph.snapshot().table(stored.identity))
+        graph._access.topology.entities(graph.snapshot().table(stored.identity))
     monkeypatch.setattr(topology, "_base", unexpected)
 
     for round_ in range(3):
@@ -231,7 +233,8 @@ def check(world: World, view: View, seed: int) -> None:
 
 def cold(graph: Graph) -> View:
     """Give the graph with a cache that has room for one thing."""
-    return View(graph.snapshot(), Topology(0), Budget())
+    access = replace(graph._access, topology=Topology(0))
+    return View(access, graph.snapshot(), Budget())
 
 
 def load_rest(graph: Graph, world: World, known: World) -> None:

@@ -13,12 +13,12 @@ import pytest
 from omnigraph.engine import answer, scan
 from omnigraph.engine.road import Choice, Road
 from omnigraph.errors import OmniGraphError, QueryError, ResultOverflowError
-from omnigraph.graph import View
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedRead
 from omnigraph.query.compile import read_queries
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
+from omnigraph.view import View
 from tests.engine.generate import RandomQuery, random_query
 from tests.engine.oracle import Answer, Oracle, Overflow, TooManyRows
 from tests.engine.worlds import World
@@ -162,3 +162,11 @@ def by_index(monkeypatch: pytest.MonkeyPatch) -> list[Road]:
     monkeypatch.setattr(answer, "_answered", noted)
     monkeypatch.setattr(scan, "condition", lambda *_: pc.field("id").is_valid())
     return taken
+
+
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tasks of Spark read every table, and its own code do what it can compile."""
+    from omnigraph.pipeline import query, scans
+
+    for module in (query, scans):
+        monkeypatch.setattr(module, "FEW_ROWS", 0)

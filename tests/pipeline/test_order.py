@@ -41,7 +41,7 @@ def test_no_more_is_held_than_is_allowed() -> None:
 
     sizes = [batch.nbytes for batch in sorted_by_id(batches, most_held)]
 
-    assert len(sizes) > 20
+    assert len(sizes) >= 20
     assert max(sizes) <= most_held
 
 

@@ -1,0 +1,133 @@
+"""Matches: the rows of a query so far as a frame of Spark, and which of its columns hold what."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import count
+from operator import and_
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.sql import functions as fn
+
+from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, TextMatch
+from omnigraph.schema.types import ValueType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+# A property and its type: types that a variable can have may differ in that of a property.
+Field: TypeAlias = tuple[str, ValueType]
+# What has one value for all rows.
+Fixed: TypeAlias = Constant | ParamRef | Now | ListOf
+
+# The fields of a column that holds whole nodes or edges; behind them are its properties.
+ID = "id"
+TYPE = "type"
+
+
+class Names:
+    """Names for the columns of frames: those of users may differ in the case of letters only."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def new(self) -> str:
+        """Give a name that no column has yet."""
+        return f"c{next(self._numbers)}"
+
+    def several(self, many: int) -> list[str]:
+        """Give so many new names."""
+        return [self.new() for _ in range(many)]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """The columns that hold a variable: its id, the number of its type, and some properties.
+
+    The id and the type are null when the variable stands for nothing.
+    """
+
+    kind: EntityType
+    id: str
+    type: str
+    properties: Mapping[Field, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The columns that tell a node or edge from all others."""
+        return self.id, self.type
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the variable."""
+        return (self.id, self.type, *self.properties.values())
+
+    def of(self, item: Field) -> str:
+        """Give the column of a property."""
+        return self.id if item[0] == "id" else self.properties[item]
+
+    def renamed(self, names: Mapping[str, str]) -> "Entity":
+        """Give the variable in a frame whose columns have other names."""
+        own = {item: names[column] for item, column in self.properties.items()}
+        return Entity(self.kind, names[self.id], names[self.type], own)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A column that an operator made: one value for each row, or `fixed`, one for all."""
+
+    kind: ValueType | EntityType | None
+    column: str = ""
+    fixed: Fixed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Rows with variables and computed columns. A row of weight n stands for n equal rows."""
+
+    frame: "DataFrame"
+    entities: Mapping[str, Entity] = field(default_factory=dict)
+    columns: Mapping[str, Computed] = field(default_factory=dict)
+    weight: str | None = None
+    found: Mapping[TextMatch, str] = field(default_factory=dict)
+
+    def bind(self, frame: "DataFrame", variable: str, entity: Entity) -> "Matches":
+        """Give a frame of these rows with one more variable."""
+        return replace(self, frame=frame, entities={**self.entities, variable: entity})
+
+    def filtered(self, condition: "Column") -> "Matches":
+        """Give the rows for which a condition is true."""
+        return replace(self, frame=self.frame.filter(condition))
+
+    def binding(self, names: Sequence[str]) -> "Matches":
+        """Give every different combination of some variables once, and nothing else."""
+        entities = {name: self.entities[name] for name in names}
+        columns = [column for entity in entities.values() for column in entity.columns]
+        keys = identities(entities.values())
+        if not keys:
+            return Matches(self.frame.select(fn.lit(1).alias("one")).limit(1))
+        return Matches(self.frame.select(columns).dropDuplicates(keys), entities)
+
+
+def identities(entities: Iterable[Entity]) -> list[str]:
+    """Give the columns that tell combinations of variables apart."""
+    return [column for entity in entities for column in entity.identity]
+
+
+def joined(
+    left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str = "inner"
+) -> "DataFrame":
+    """Join two frames on columns of different names; null equals nothing."""
+    return left.join(right, _all(fn.col(one) == fn.col(other) for one, other in pairs), how)
+
+
+def joined_null_safe(
+    left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str
+) -> "DataFrame":
+    """Join two frames on columns of different names; null equals null."""
+    tests = (fn.col(one).eqNullSafe(fn.col(other)) for one, other in pairs)
+    return left.join(right, _all(tests), how)
+
+
+def _all(tests: "Iterable[Column]") -> "Column":
+    return reduce(and_, tests, fn.lit(col=True))
