@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 
-.PHONY: help setup demo test check bench fuzz crashes races histories merges queries changes lock format clean
+.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas docs lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -25,10 +25,10 @@ $(PEERS): $(STAMP) requirements-bench.lock
 	@touch $@
 
 demo: $(STAMP) ## Run the main job on the bundled example
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh demo.html
 
 test: $(STAMP) ## Run the tests, in two processes
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/ruff check .
@@ -37,10 +37,11 @@ check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/lint-imports --no-logo
 
 bench: $(PEERS) ## Measure speed beside peers and store the run under bench/results
-	$(BIN)/python -m bench.compile
-	$(BIN)/python -m bench.storage
-	$(BIN)/python -m bench.pipeline
-	$(BIN)/python -m bench.queries
+	$(BIN)/python -m bench
+	$(BIN)/python -m bench.policy
+
+campaign: $(STAMP) ## All long forms one after the other, with a line of summary each; takes hours
+	$(BIN)/python -m tests.campaign
 
 fuzz: $(STAMP) ## The long fuzz of both languages: a million inputs
 	$(BIN)/python -m tests.fuzz.campaign --inputs 1000000
@@ -63,6 +64,12 @@ queries: $(STAMP) ## The long run of random queries against the oracle
 changes: $(STAMP) ## The long run of random mutations against the model
 	$(BIN)/python -m tests.changes.campaign --programs 5000
 
+schemas: $(STAMP) ## The long run of random schemas against the model
+	$(BIN)/python -m tests.evolution.campaign --histories 2000
+
+docs: $(STAMP) ## Write the reference of the commands anew, from the commands
+	$(BIN)/python -m tests.docs.reference
+
 format: $(STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -74,4 +81,4 @@ lock: ## Pin the newest allowed versions again; needs uv
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements-bench.lock
 
 clean: ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html

@@ -7,6 +7,8 @@
     │   │   └── QueryError        a `.gq` query does not compile
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
+    │   ├── SchemaEditedError     the graph's own copy of its schema was edited by hand
+    │   ├── UnsupportedMigrationError  the schema cannot become that one
     │   ├── UnreadableError       a file cannot be read
     │   ├── ConfigError           a configuration file is wrong
     │   ├── ViolationsError       records break the rules of their types
@@ -21,6 +23,7 @@
     │   ├── GraphNotFoundError    no graph at that place
     │   ├── BranchNotFoundError   no branch of that name
     │   ├── CommitNotFoundError   no commit of that id or version
+    │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
     │   ├── TableNotFoundError    no table of that key
     │   ├── RowNotFoundError      no node or edge of that id
     │   ├── TagNotFoundError      no tag of that name
@@ -28,7 +31,10 @@
     ├── ConflictError             somebody else was faster; nothing was done
     │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
     │   ├── HeadMovedError        the branch moved, or stands not where it is expected
+    │   │   └── SchemaMovedError  the branch got another schema meanwhile
+    │   ├── SchemaConflictError   both sides of a merge changed the schema; nothing was done
     │   └── MergeConflictsError   both sides of a merge changed the same; nothing was done
+    ├── DeniedError               the policy does not allow it; nothing was done
     ├── StorageError              the disk or object store failed; nothing was done
     ├── OutcomeUnknownError       the store failed so that nobody can tell whether it was done
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
@@ -37,6 +43,9 @@
     ├── ResultOverflowError       a number of a result does not fit its type
     ├── CancelledError            what was asked for was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
+    ├── RemoteError               a server failed, or gave no answer that can be read
+    │   ├── UnreachableError      no server answers there; nothing was done
+    │   └── UnauthorizedError     the token is missing or is not known; nothing was done
     └── UnavailableError          this release cannot do that
 
 An error that comes from a text holds all problems of that text (bounded), and
@@ -257,6 +266,29 @@ class SchemaIrError(InputError):
     code = "schema_ir_invalid"
 
 
+class SchemaEditedError(InputError):
+    """The copy of its schema that a graph keeps for people was edited by hand."""
+
+    code = "schema_edited"
+
+
+class UnsupportedMigrationError(InputError):
+    """The schema of a graph cannot become the one given; nothing was done."""
+
+    code = "unsupported_migration"
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        more = "" if len(changes) == 1 else f" (and {len(changes) - 1} more)"
+        super().__init__(f"{changes[0]}{more}", hint="nothing was changed")
+        self.changes = tuple(changes)
+
+    def render(self) -> str:
+        return "\n".join([super().render(), *(f"   - {each}" for each in self.changes)])
+
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "unsupported_changes": list(self.changes)}
+
+
 class UnreadableError(InputError):
     """A file cannot be read."""
 
@@ -273,7 +305,8 @@ class ConfigError(InputError):
 class Violation:
     """One record that breaks a rule: where it stands, which field, and why.
 
-    `line` counts from 1; of a row that no file holds, `id` says which it is.
+    `line` counts from 1; of a row that no file holds, `id` says which it is. `other` is the row
+    that has what this one must not have, or that this one lacks.
     """
 
     code: Code
@@ -283,6 +316,7 @@ class Violation:
     id: str | None = None
     file: str | None = None
     line: int | None = None
+    other: str | None = None
 
     def render(self) -> str:
         """Give the violation as one line of text."""
@@ -399,6 +433,12 @@ class CommitNotFoundError(NotFoundError):
     code = "commit_not_found"
 
 
+class CommitCleanedError(CommitNotFoundError):
+    """The commit is known, but a cleanup removed its rows."""
+
+    code = "commit_cleaned"
+
+
 class TableNotFoundError(NotFoundError):
     """No table of that key."""
 
@@ -456,6 +496,29 @@ class HeadMovedError(ConflictError):
     code = "head_moved"
 
 
+class SchemaMovedError(HeadMovedError):
+    """The branch got another schema between reading it and publishing to it."""
+
+    code = "schema_moved"
+
+
+class SchemaConflictError(ConflictError):
+    """Both sides of a merge changed the schema in ways that exclude each other."""
+
+    code = "schema_conflict"
+
+    def __init__(self, conflicts: Sequence[str]) -> None:
+        more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
+        super().__init__(f"the two sides changed the schema differently: {conflicts[0]}{more}")
+        self.conflicts = tuple(conflicts)
+
+    def render(self) -> str:
+        return "\n".join([super().render(), *(f"   - {each}" for each in self.conflicts)])
+
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "schema_conflicts": list(self.conflicts)}
+
+
 class MergeConflictsError(ConflictError):
     """Both sides of a merge changed the same in ways that exclude each other; nothing was done."""
 
@@ -469,6 +532,28 @@ class MergeConflictsError(ConflictError):
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
+
+
+class DeniedError(OmniGraphError):
+    """The policy does not allow it; nothing was done."""
+
+    code = "denied"
+
+    def __init__(self, actor: str | None, action: str, branch: str | None = None) -> None:
+        who = "without an actor" if actor is None else f"to '{actor}'"
+        about = "" if branch is None else f" on '{branch}'"
+        super().__init__(f"the policy does not allow '{action}'{about} {who}")
+        self.actor = actor
+        self.action = action
+        self.branch = branch
+
+    def to_json(self) -> dict[str, Json]:
+        asked: dict[str, Json] = {
+            "actor": self.actor,
+            "action": self.action,
+            "branch": self.branch,
+        }
+        return {**super().to_json(), **asked}
 
 
 class StorageError(OmniGraphError):
@@ -504,6 +589,9 @@ class BudgetError(OmniGraphError):
         super().__init__(message, hint=f"give it more {limit}, or ask for less")
         self.limit = limit
 
+    def to_json(self) -> dict[str, Json]:
+        return {**super().to_json(), "limit": self.limit}
+
 
 class ResultOverflowError(OmniGraphError):
     """A number of a result does not fit its type."""
@@ -521,6 +609,24 @@ class FormatError(OmniGraphError):
     """The graph was written by a newer release."""
 
     code = "format_too_new"
+
+
+class RemoteError(OmniGraphError):
+    """A server failed, or gave no answer that can be read."""
+
+    code = "remote_failed"
+
+
+class UnreachableError(RemoteError):
+    """No server answers there; nothing was done."""
+
+    code = "unreachable"
+
+
+class UnauthorizedError(RemoteError):
+    """The token is missing or is not known; nothing was done."""
+
+    code = "unauthorized"
 
 
 class UnavailableError(OmniGraphError):
@@ -590,6 +696,8 @@ def _visible(char: str) -> str:
 
 def terminal_columns(text: str) -> int:
     """Count the terminal columns that a text takes up."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
         for char in text

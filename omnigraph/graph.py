@@ -578,5 +578,3 @@ def _policy(given: Decider | str | Path | None) -> Decider | None:
     if isinstance(given, Path):
         return load_policy(given)
     return parse_policy("<policy>", given.encode()) if isinstance(given, str) else given
-
-

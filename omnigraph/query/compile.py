@@ -50,6 +50,16 @@ def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:
     return {each.name: plan_query(each, catalog) for each in checked if each is not None}
 
 
+@lru_cache(maxsize=256)
+def query_name(source: Source, name: str | None) -> str:
+    """Give the name of the query that is meant; it is not checked against any schema.
+
+    Raises QueryError when the text cannot be read, and QueryNotFoundError.
+    """
+    problems = Problems()
+    return _named(read_queries(source, problems), source, name, problems).name.text
+
+
 def plan_query(query: CheckedQuery, catalog: Catalog) -> Plan:
     """Give the plan of a checked query, lowered and rewritten."""
     return rewrite(lower(query, catalog), catalog)

@@ -17,55 +17,48 @@ from omnigraph.span import Source, Span
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "omnigraph"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
-HEAVY = ("lance", "pyarrow", "pyspark", "rich", "lark")
+HEAVY = ("cedarpy", "lance", "pyarrow", "pyspark", "rich", "lark")
 
 
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(omnigraph.__all__) == [
         "Blob",
+        "Branch",
         "Budget",
         "Catalog",
+        "Change",
         "ChangeSet",
         "Commit",
+        "Conflict",
         "ConflictError",
-        "EntityChange",
-        "Explanation",
+        "DeniedError",
         "Graph",
         "InputError",
-        "LintReport",
         "Merge",
         "MergeConflictsError",
-        "MutationPlan",
         "NotFoundError",
         "OmniGraphError",
         "ParamsError",
-        "Problem",
-        "Profile",
         "QueryError",
-        "ReadPlan",
         "Receipt",
         "Resolutions",
         "Result",
-        "RunRecord",
+        "SavedPlan",
+        "SchemaApplied",
         "SchemaError",
-        "Snapshot",
+        "SchemaPlan",
         "Source",
         "SparkSettings",
         "StorageError",
         "View",
         "ViolationsError",
-        "Writer",
         "__version__",
-        "bind_params",
-        "compile_queries",
         "compile_query",
         "compile_schema",
-        "explain_json",
-        "explain_text",
+        "connect",
         "init",
         "lint_queries",
         "open",
-        "print_schema",
     ]
 
 

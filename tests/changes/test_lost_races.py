@@ -138,7 +138,7 @@ def test_a_change_is_made_again_only_so_often(
 
     with (
         meanwhile(*map(winner, range(3)), step=WRITTEN),
-        pytest.raises(HeadMovedError, match="moved again and again while 'it' was run"),
+        pytest.raises(HeadMovedError, match="moved again and again while it was changed"),
     ):
         do(settled, person("dan"))
     assert "dan" not in column(settled, "Person", "age")

@@ -2,11 +2,12 @@
 
 import time
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from omnigraph.errors import InputError, ParamsError, QueryError, ReadOnlyError
-from omnigraph.graph import Graph
+from omnigraph.graph import Graph, init
 from omnigraph.graph import open as open_graph
 from omnigraph.versioning.ulid import is_ulid
 from tests.changes.town import (
@@ -282,3 +283,19 @@ def test_queries_see_a_change_at_once_through_every_road(settled: Graph) -> None
     assert (known("ada"), known("bob")) == (["dan"], [])
     do(settled, 'delete Knows where from = "ada"')
     assert known("ada") == []
+
+
+def test_an_insert_that_does_not_set_a_nullable_property_stores_its_default(tmp_path: Path) -> None:
+    graph = init(
+        tmp_path / "tasks",
+        'node Task { name: String @key  due: Date? @default("2030-01-01") }',
+        durable=False,
+    )
+
+    do(graph, 'insert Task { name: "a" }')
+    graph.change('query it($d: Date?) { insert Task { name: "b", due: $d } }', d=None)
+
+    found = graph.query(
+        "query q() { match { $t: Task } return { $t.name as name, $t.due as due } }"
+    )
+    assert [(row["name"], row["due"]) for row in found] == [("a", date(2030, 1, 1)), ("b", None)]

@@ -9,7 +9,8 @@ import pytest
 from omnigraph.engine.change import Receipt
 from omnigraph.engine.columns import moments
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.graph import Graph, Writer, init
+from omnigraph.graph import Graph, init
+from omnigraph.view import Branch
 
 SCHEMA = """
 node Person {
@@ -40,18 +41,18 @@ def town(folder: Path) -> Graph:
     return init(folder / "town", SCHEMA, durable=False)
 
 
-def do(graph: Graph | Writer, *statements: str, **params: object) -> Receipt:
+def do(graph: Graph | Branch, *statements: str, **params: object) -> Receipt:
     """Run statements as one mutation; the parameters are declared by what they hold."""
     declared = ", ".join(f"${name}: {_kind(value)}" for name, value in params.items())
     return graph.change(f"query it({declared}) {{ {' '.join(statements)} }}", **params)
 
 
-def refused(graph: Graph | Writer, *statements: str, **params: object) -> list[str]:
+def refused(graph: Graph | Branch, *statements: str, **params: object) -> list[str]:
     """Give the violations for which a mutation is refused, a line of text each."""
     return [each.render() for each in violations(graph, *statements, **params)]
 
 
-def violations(graph: Graph | Writer, *statements: str, **params: object) -> tuple[Violation, ...]:
+def violations(graph: Graph | Branch, *statements: str, **params: object) -> tuple[Violation, ...]:
     """Give the violations for which a mutation is refused."""
     with pytest.raises(ViolationsError) as caught:
         do(graph, *statements, **params)

@@ -8,21 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from omnigraph import (
-    Catalog,
-    OmniGraphError,
-    bind_params,
-    compile_queries,
-    compile_query,
-    compile_schema,
-    explain_json,
-    explain_text,
-    lint_queries,
-    print_schema,
-)
+from omnigraph import Catalog, OmniGraphError, compile_query, compile_schema, lint_queries
 from omnigraph.errors import SourceError
+from omnigraph.query.compile import compile_queries
+from omnigraph.query.explain import explain_json, explain_text
+from omnigraph.query.params import bind_params
 from omnigraph.query.plan import Plan
 from omnigraph.schema.codec import decode_catalog, encode_catalog
+from omnigraph.schema.printer import print_schema
 from tests.fuzz.corpus import CATALOG, PARAMS, QUERIES, SCHEMAS
 from tests.fuzz.mutation import hostile_params, hostile_text
 

@@ -12,12 +12,12 @@ from omnigraph import (
     ParamsError,
     QueryError,
     SchemaError,
-    bind_params,
-    compile_queries,
     compile_query,
     compile_schema,
 )
 from omnigraph.errors import Code
+from omnigraph.query.compile import compile_queries
+from omnigraph.query.params import bind_params
 from omnigraph.syntax.source import MOST_BYTES, decode
 from tests.fuzz.target import TARGETS, Broken, Target, catalog, check_error, params_plan
 

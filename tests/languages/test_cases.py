@@ -5,18 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph import (
-    OmniGraphError,
-    Source,
-    bind_params,
-    compile_queries,
-    compile_schema,
-    explain_text,
-    lint_queries,
-    print_schema,
-)
+from omnigraph import OmniGraphError, Source, compile_schema, lint_queries
+from omnigraph.query.compile import compile_queries
+from omnigraph.query.explain import explain_text
+from omnigraph.query.params import bind_params
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.printer import print_schema
 from tests.languages.casefile import Case, read_cases, write_expected
 
 CASES = [
