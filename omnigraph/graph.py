@@ -573,8 +573,10 @@ def open(  # noqa: A001 - read as omnigraph.open
 
 
 def _policy(given: Decider | str | Path | None) -> Decider | None:
+    if not isinstance(given, str | Path):
+        return given
     from omnigraph.policy.policy import load_policy, parse_policy
 
     if isinstance(given, Path):
         return load_policy(given)
-    return parse_policy("<policy>", given.encode()) if isinstance(given, str) else given
+    return parse_policy("<policy>", given.encode())

@@ -107,18 +107,17 @@ def test_aws_secrets_need_their_package(monkeypatch: pytest.MonkeyPatch) -> None
         token_source({AWS_SECRET: "name"}).read()
 
 
-def test_tokens_of_aws_secrets_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_of_aws_secrets_manager(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
     boto3 = pytest.importorskip("boto3")
-    from moto import mock_aws
-
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "us-east-1")
-    with mock_aws():
-        secrets = boto3.client("secretsmanager")
-        secrets.create_secret(Name="graph", SecretString='{"ana": "token-of-ana"}')
-        assert token_source({AWS_SECRET: "graph"}).read().actor_of(b"token-of-ana") == "ana"
-        with pytest.raises(ConfigError, match="gave no secret"):
-            token_source({AWS_SECRET: "missing"}).read()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto)
+    secrets = boto3.client("secretsmanager")
+    secrets.create_secret(Name="graph", SecretString='{"ana": "token-of-ana"}')
+
+    assert token_source({AWS_SECRET: "graph"}).read().actor_of(b"token-of-ana") == "ana"
+    with pytest.raises(ConfigError, match="gave no secret"):
+        token_source({AWS_SECRET: "missing"}).read()
 
 
 def test_tokens_and_policy_are_read_again_when_their_files_change(tmp_path: Path) -> None:
