@@ -15,6 +15,9 @@ WORKLOADS = (
     "changes",
     "merges",
     "evolution",
+    "maintenance",
+    "policy",
+    "server",
     "queries",
     "pipeline",
 )

@@ -182,6 +182,7 @@ async def _beside_a_noisy_one(address: str, seconds: float) -> dict[str, object]
     return {
         "quiet_alone_p99_ms": alone.at(0.99),
         "quiet_beside_noisy_p99_ms": beside.at(0.99),
+        "quiet_p99_beside_over_alone": beside.at(0.99) / alone.at(0.99),
         "quiet_alone_p50_ms": alone.at(0.5),
         "quiet_beside_noisy_p50_ms": beside.at(0.5),
         "noisy_requests": sum(len(each.seconds) for each in others),

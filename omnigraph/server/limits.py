@@ -24,7 +24,7 @@ class Limits:
     send_seconds: float = 60.0
     keep_alive_seconds: int = 15
     connections: int = 512
-    threads: int = 4 * (os.cpu_count() or 1)
+    threads: int = 2 * (os.cpu_count() or 1)
     share: int = max(1, (os.cpu_count() or 1) // 2)
     waiting: int = 64
     query_seconds: float = 60.0
