@@ -45,11 +45,21 @@ def sizes_of(listing: Iterable[Stored]) -> dict[str, int]:
 
 
 def broken_parts(table: Table, sizes: Mapping[str, int]) -> Iterator[tuple[Part, int | None]]:
-    """Give the parts of a version that are missing or have another size, with the size found."""
+    """Give the parts of a version that are missing or have another size, with the size found.
+
+    The folder of an index may hold more: a file that was only needed to build it, and that could
+    not be removed then.
+    """
     for part in _parts(table):
         size = sizes.get(f"{table.path}/{part.path}")
-        if size is None or part.size not in (None, size):
+        if size is None or not _is_whole(part, size):
             yield part, size
+
+
+def _is_whole(part: Part, size: int) -> bool:
+    if part.size is None:
+        return True
+    return size >= part.size if part.kind is PartKind.INDEX else size == part.size
 
 
 def _parts(table: Table) -> Iterator[Part]:

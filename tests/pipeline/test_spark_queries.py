@@ -27,7 +27,7 @@ from tests.pipeline.drivers import Driver
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WORLDS = 3
+WORLDS = 2
 QUERIES = 20
 
 SCHEMA = """
