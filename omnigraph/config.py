@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnreadableError
+from omnigraph.file import file_bytes
 from omnigraph.pipeline.session import SparkSettings
 from omnigraph.syntax.dotenv import parse_dotenv
 from omnigraph.syntax.problems import listed, nearest_name
@@ -115,7 +116,7 @@ class Config:
         A file that is not there gives none: it is usually kept out of version control.
         """
         if self.env_file is not None and self.env_file.exists():
-            found = parse_dotenv(str(self.env_file), _bytes(self.env_file))
+            found = parse_dotenv(str(self.env_file), file_bytes(self.env_file))
             environment.update({k: v for k, v in found.items() if k not in environment})
 
 
@@ -129,7 +130,7 @@ def find_config(explicit: str | None, folder: Path) -> Config | None:
 
 def load_config(path: Path) -> Config:
     """Read a configuration; raises ConfigError with everything that is wrong in it."""
-    top = parse_yaml(str(path), _bytes(path), _TOP)
+    top = parse_yaml(str(path), file_bytes(path), _TOP)
     config = _config(path.absolute(), top)
     top.check()
     return config
@@ -188,14 +189,6 @@ def write_scaffold(folder: Path, uri: str) -> bool:
             f"the graph was made, but {FILE_NAME} cannot be written: {reason}"
         ) from None
     return True
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as failed:
-        reason = failed.strerror or type(failed).__name__
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None
 
 
 def _config(path: Path, top: Section) -> Config:

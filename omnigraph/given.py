@@ -8,7 +8,8 @@ from typing import TypeVar
 from omnigraph.engine.changes import ChangeFilter
 from omnigraph.engine.diff import Op
 from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.errors import Code, InputError, QueryError, SchemaError, UnreadableError
+from omnigraph.errors import Code, InputError, QueryError, SchemaError
+from omnigraph.file import file_bytes
 from omnigraph.query.expr import EntityKind
 from omnigraph.span import Source
 from omnigraph.syntax.source import as_source, decode
@@ -28,15 +29,6 @@ def schema_source(schema: str | Path | Source) -> Source:
     if isinstance(schema, str | Source):
         return as_source(schema, "<schema>")
     return decode(str(schema), file_bytes(schema), SchemaError, Code.SCHEMA_SYNTAX)
-
-
-def file_bytes(path: Path) -> bytes:
-    """Give what a file holds, or raise UnreadableError with the reason."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None
 
 
 def change_filter(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> ChangeFilter:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, cast
 from omnigraph.engine.blame import Blamed
 from omnigraph.engine.change import Receipt
 from omnigraph.engine.changes import Change, changes_html
-from omnigraph.engine.diff import Op
+from omnigraph.engine.diff import Op, stats_json
 from omnigraph.engine.merge import Merge, Outcome
 from omnigraph.engine.runs import RunRecord, RunStatus
 from omnigraph.engine.schema_plan import PlannedStep, SchemaApplied, SchemaPlan
@@ -250,15 +250,11 @@ class SentChanges:
 
     def to_json(self) -> dict[str, Json]:
         """Give all changes in the stable machine form."""
-        stats: dict[str, Json] = {
-            name: {str(op): count for op, count in counts.items()}
-            for name, counts in self.stats.items()
-        }
         return {
             "from_version": self.from_version,
             "to_version": self.to_version,
             "changes": [change.to_json() for change in self],
-            "stats": stats,
+            "stats": stats_json(self.stats),
         }
 
 

@@ -288,8 +288,6 @@ def read_text(path: str) -> str:
 def _bytes(path: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None
+    from omnigraph.file import file_bytes
+
+    return file_bytes(path)

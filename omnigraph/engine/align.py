@@ -20,40 +20,40 @@ from omnigraph.versioning.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The bases and the two sides of a merge, all with the same schema.
+    """The bases and the two sides of a merge, and where our branch stands.
 
-    `schema` is the digest of that schema when it is not ours yet, and `tables` are ours as it
-    makes them. `violations` are rows of ours that break a rule of theirs.
+    When they are aligned, all have the same schema. Then `schema` is its digest if it is not ours
+    yet, and `tables` are ours as it makes them. `violations` are rows of ours that break a rule of
+    theirs.
     """
 
     bases: tuple[Snapshot, ...]
     ours: Snapshot
     theirs: Snapshot
+    standing: Snapshot
     schema: str | None = None
     tables: Mapping[str, TableState] = field(default_factory=dict)
     violations: tuple[Violation, ...] = ()
 
 
-def aligned(
-    repository: Repository, bases: tuple[Snapshot, ...], ours: Snapshot, theirs: Snapshot
-) -> Sides:
+def aligned(repository: Repository, sides: Sides) -> Sides:
     """Bring the sides of a merge to one schema; raises SchemaConflictError when there is none.
 
     Tables that it makes others are written as versions that nobody sees.
     """
-    every = (*bases, ours, theirs)
-    if all(each.commit.schema == ours.commit.schema for each in every):
-        return Sides(bases, ours, theirs)
+    bases, ours, theirs = sides.bases, sides.ours, sides.theirs
+    if all(each.commit.schema == ours.commit.schema for each in (*bases, theirs)):
+        return sides
+    repository.check_writable()
     catalog = _common(bases[0], ours, theirs)
     schema = _digest(repository, catalog, ours, theirs)
     branch = ours.commit.branch
-    if schema != ours.commit.schema:
-        repository.check_writable()
     own = migrated(repository, ours, catalog, branch)
     return Sides(
         tuple(_moved(each, catalog, migrated(repository, each, catalog, branch)) for each in bases),
         _moved(ours, catalog, own),
         _moved(theirs, catalog, migrated(repository, theirs, catalog, branch)),
+        sides.standing,
         None if schema == ours.commit.schema else schema,
         own,
         tuple(_broken(ours, catalog)),

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import islice
 
 from omnigraph.engine.columns import with_moments
-from omnigraph.engine.diff import Op, RowChanges, TableDiff, diff
+from omnigraph.engine.diff import Op, RowChanges, TableDiff, diff, stats_json
 from omnigraph.engine.rules import shortened
 from omnigraph.errors import Json, TableNotFoundError
 from omnigraph.html import html_table
@@ -154,15 +154,11 @@ class ChangeSet:
 
     def to_json(self) -> dict[str, Json]:
         """Give all changes in the stable machine form."""
-        stats: dict[str, Json] = {
-            name: {str(op): count for op, count in counts.items()}
-            for name, counts in self.stats.items()
-        }
         return {
             "from_version": self.from_version,
             "to_version": self.to_version,
             "changes": [change.to_json() for change in self],
-            "stats": stats,
+            "stats": stats_json(self.stats),
             "schema_steps": [step_json(step) for step in self.schema_steps],
         }
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.catalog import Property, StoredType
 from omnigraph.schema.types import (
     BLOB,
     DATE,
@@ -118,13 +118,18 @@ def _tick(moment: object) -> int | None:
     )
 
 
+def default_of(item: Property) -> pa.Array:
+    """Give the default of a property as one value of its type; null when it has none."""
+    return one_by_one([item.default], item.type).values
+
+
 def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Give the batch with the default of a required property wherever no value is given."""
     for item in stored.properties.values():
         column = batch[item.name]
         if item.default is None or item.nullable or not column.null_count:
             continue
-        default = one_by_one([item.default], item.type).values[0]
+        default = default_of(item)[0]
         at = batch.schema.get_field_index(item.name)
         batch = batch.set_column(at, batch.schema.field(at), pc.fill_null(column, default))
     return batch

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -53,7 +54,7 @@ def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
             found = found.set_column(
                 place, name, pc.add(found[name], pa.scalar(0, found[name].type))
             )
-    found = found.append_column(_ORDINAL, pa.array(range(found.num_rows), pa.int64()))
+    found = found.append_column(_ORDINAL, pa.array(np.arange(found.num_rows)))
     firsts = found.group_by(list(names), use_threads=False).aggregate([(_ORDINAL, "min")])
     held = firsts[f"{_ORDINAL}_min"]
     again = found.filter(pc.invert(pc.is_in(found[_ORDINAL], value_set=held)))

@@ -1,7 +1,7 @@
 """Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +14,7 @@ from omnigraph.engine.alike import Mask, alike, alike_values
 from omnigraph.engine.columns import one_array
 from omnigraph.engine.entities import Addresses
 from omnigraph.engine.lens import Lens, lens
+from omnigraph.errors import Json
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.delta import delta_between
 from omnigraph.storage.table import Table
@@ -28,6 +29,13 @@ class Op(StrEnum):
     INSERT = "insert"
     UPDATE = "update"
     DELETE = "delete"
+
+
+def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
+    """Give how many rows of each type came, went and changed in the stable machine form."""
+    return {
+        name: {str(op): count for op, count in counts.items()} for name, counts in stats.items()
+    }
 
 
 @dataclass(frozen=True)

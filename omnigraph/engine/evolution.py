@@ -5,7 +5,7 @@ from itertools import groupby
 from omnigraph.engine.lens import filling
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.evolve import NewColumn, filled, renamed, widened
+from omnigraph.storage.evolve import filled, renamed, widened
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Table
 
@@ -36,5 +36,5 @@ def evolved(table: Table, before: StoredType, after: StoredType) -> Table:
             table = widened(table, [schema.field(item.name) for item in items])
             continue
         for item in items:
-            table = filled(table, NewColumn(schema.field(item.name), filling(item)))
+            table = filled(table, schema.field(item.name), filling(item))
     return table.with_indexes(indexes_of(after))

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.columns import one_array, one_by_one
+from omnigraph.engine.columns import default_of, one_array
 from omnigraph.engine.entities import Addresses
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
@@ -96,6 +96,4 @@ def lens(snapshot: Snapshot, stored: StoredType) -> Lens:
 
 def filling(item: Property) -> pa.Scalar:
     """Give what the rows hold that were there before a property was added."""
-    if item.nullable or item.default is None:
-        return pa.scalar(None, arrow_type(item.type))
-    return one_by_one([item.default], item.type).values[0]
+    return pa.scalar(None, arrow_type(item.type)) if item.nullable else default_of(item)[0]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from omnigraph.engine.align import Sides, aligned
 from omnigraph.engine.dense import Dense
-from omnigraph.engine.diff import Op, diff
+from omnigraph.engine.diff import Op, diff, stats_json
 from omnigraph.engine.draft import Change
 from omnigraph.engine.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.engine.settle import Settling, stored_type
@@ -25,7 +25,6 @@ from omnigraph.errors import (
     Violation,
 )
 from omnigraph.result import json_value
-from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
@@ -103,10 +102,6 @@ class Merge:
 
     def to_json(self) -> dict[str, Json]:
         """Give the merge in the stable machine form."""
-        stats: dict[str, Json] = {
-            name: {str(op): count for op, count in each.items()}
-            for name, each in self.stats.items()
-        }
         return {
             "source": self.source,
             "target": self.target,
@@ -114,7 +109,7 @@ class Merge:
             "actor_id": None if self.commit is None else self.commit.actor,
             "commit": None if self.commit is None else self.commit.id,
             "base_commit": self.base.id,
-            "stats": stats,
+            "stats": stats_json(self.stats),
             "merge_conflicts": list(self.conflicts_json()),
         }
 
@@ -155,7 +150,7 @@ def merge(
             commit = planned.published(repository, target, found, how, merged=merged)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.pinned or planned.ours)
+        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
         return planned.result(source, target, commit)
     raise HeadMovedError(
         f"'{target}' moved again and again while merging into it", hint="merge again"
@@ -183,8 +178,8 @@ def revert(
         )
     for _ in attempts():
         ours = repository.snapshot(target)
-        planned = _Planned((repository.pinned(undone),), ours, before)
-        planned.align(repository)
+        sides = Sides((repository.pinned(undone),), ours, before, ours)
+        planned = _Planned(aligned(repository, sides))
         planned.plan(how)
         found = planned.result(commit_id, target)
         if not (planned.changes or found.conflicts):
@@ -193,7 +188,7 @@ def revert(
             commit = planned.published(repository, target, found, how, merged=None)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.pinned or planned.ours)
+        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
         return planned.result(commit_id, target, commit)
     raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 
@@ -201,9 +196,10 @@ def revert(
 def _planned(repository: Repository, source: str, target: str, how: MergeHow) -> "_Planned":
     ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
     bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
-    planned = _Planned(tuple(repository.pinned(base) for base in bases), ours, theirs)
+    sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
+    planned = _Planned(sides)
     if planned.outcome is Outcome.MERGED:
-        planned.align(repository)
+        planned = _Planned(aligned(repository, sides))
         planned.plan(how)
     return planned
 
@@ -212,9 +208,7 @@ def _planned(repository: Repository, source: str, target: str, how: MergeHow) ->
 class _Planned:
     """A merge that was thought through: what changes for us, and what clashes."""
 
-    bases: tuple[Snapshot, ...]
-    ours: Snapshot
-    theirs: Snapshot
+    sides: Sides
     changes: dict[str, Change] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
@@ -222,13 +216,19 @@ class _Planned:
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
     bulky: dict[str, Contest] = field(default_factory=dict)
     settled: Mapping[str, set[str]] = field(default_factory=dict)
-    pinned: Snapshot | None = None
-    sides: Sides | None = None
 
     @property
     def base(self) -> Snapshot:
         """The first of the bases, since which what they did is counted."""
-        return self.bases[0]
+        return self.sides.bases[0]
+
+    @property
+    def ours(self) -> Snapshot:
+        return self.sides.ours
+
+    @property
+    def theirs(self) -> Snapshot:
+        return self.sides.theirs
 
     @property
     def outcome(self) -> Outcome:
@@ -237,12 +237,6 @@ class _Planned:
         if self.base.commit.id == self.ours.commit.id:
             return Outcome.FAST_FORWARD
         return Outcome.MERGED
-
-    def align(self, repository: Repository) -> None:
-        """Bring all sides to one schema; `pinned` keeps ours as it is."""
-        self.pinned = self.ours
-        self.sides = aligned(repository, self.bases, self.ours, self.theirs)
-        self.bases, self.ours, self.theirs = self.sides.bases, self.sides.ours, self.sides.theirs
 
     def plan(self, how: MergeHow) -> None:
         """Find out what their changes mean for us."""
@@ -261,12 +255,10 @@ class _Planned:
 
     def _contests(self) -> Iterator[Contest]:
         """Give the types whose tables are others on their side than at a base."""
-        catalog = self.theirs.catalog
-        types: list[StoredType] = [*catalog.nodes.values(), *catalog.edges.values()]
-        snapshots = (*self.bases, self.ours, self.theirs)
-        for stored in types:
-            if all(stored.identity in each.commit.tables for each in snapshots):
-                *bases, ours, theirs = (each.table(stored.identity) for each in snapshots)
+        snapshots = (*self.sides.bases, self.ours, self.theirs)
+        for key, stored in self.theirs.catalog.by_identity.items():
+            if all(key in each.commit.tables for each in snapshots):
+                *bases, ours, theirs = (each.table(key) for each in snapshots)
                 if any(base.key != theirs.key for base in bases):
                     yield Contest(stored, tuple(bases), ours, theirs)
 
@@ -292,14 +284,14 @@ class _Planned:
         # A fast forward is checked against nothing, and another schema against all rows: they are
         # right only where we still stand.
         is_unchecked = self.outcome is Outcome.FAST_FORWARD
-        is_whole = is_unchecked or self._schema is not None
-        pinned = self.pinned or self.ours
-        seen = frozenset(pinned.commit.tables) if is_whole else self.looked_at
+        is_whole = is_unchecked or self.sides.schema is not None
+        standing = self.sides.standing
+        seen = frozenset(standing.commit.tables) if is_whole else self.looked_at
         write_set = WriteSet(
-            base=pinned,
+            base=standing,
             writes=writes,
             validated=seen - frozenset(writes),
-            schema=self.theirs.commit.schema if is_unchecked else self._schema,
+            schema=self.theirs.commit.schema if is_unchecked else self.sides.schema,
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             actor=how.actor,
@@ -323,7 +315,7 @@ class _Planned:
 
     def _settle(self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]) -> None:
         """Check the graph that the merge would leave, and settle what a choice settles."""
-        unfit = () if self.sides is None else self.sides.violations
+        unfit = self.sides.violations
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
         verdict = settling.run()
         self.looked_at = verdict.looked_at
@@ -356,7 +348,7 @@ class _Planned:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
         # The schema may make other tables of ours, also of those that no row changes in.
-        evolved = {} if self.sides is None else self.sides.tables
+        evolved = self.sides.tables
         writes: dict[str, tuple[TableWrite, ...]] = {
             key: (Adopt(state),) for key, state in evolved.items()
         }
@@ -365,10 +357,6 @@ class _Planned:
             is_row_wise = key in evolved and not isinstance(steps[0], Adopt | Made)
             writes[key] = (Made(written(self.ours, key, steps)),) if is_row_wise else steps
         return writes
-
-    @property
-    def _schema(self) -> str | None:
-        return None if self.sides is None else self.sides.schema
 
     def _steps(self, change: Change, how: MergeHow) -> tuple[TableWrite, ...]:
         key, name = change.stored.identity, change.stored.name

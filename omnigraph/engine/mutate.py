@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.columns import Column, one_by_one, with_defaults
+from omnigraph.engine.columns import Column, default_of, one_by_one, with_defaults
 from omnigraph.engine.draft import Draft, incident
 from omnigraph.engine.entities import Numbers, taken
 from omnigraph.engine.evaluate import Evaluation
@@ -228,6 +228,4 @@ def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
 def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:
     """Give what an insert stores for a property that it does not set."""
     item = stored.properties.get(name)
-    if item is None or item.default is None:
-        return pa.nulls(1, kind)
-    return one_by_one([item.default], item.type).values
+    return pa.nulls(1, kind) if item is None else default_of(item)

@@ -64,8 +64,7 @@ class RecordReader:
     """Reads lines of JSON as records of a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
-        types: list[StoredType] = [*catalog.nodes.values(), *catalog.edges.values()]
-        self._shapes = {stored.name: _Shape(stored) for stored in types}
+        self._shapes = {stored.name: _Shape(stored) for stored in catalog.by_identity.values()}
         self._prefixes = [
             (f'{{"{shape.word}":{gap}"{name}"'.encode(), shape)
             for gap in ("", " ")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.errors import ConfigError, UnreadableError
+from omnigraph.errors import ConfigError
+from omnigraph.file import file_bytes
 from omnigraph.schema.types import MOST_DIMENSIONS
 from omnigraph.syntax.yaml import Section, parse_yaml
 
@@ -47,7 +48,7 @@ class Seed:
 def read_seed(path: str | os.PathLike[str]) -> Seed:
     """Read a seed from YAML; what it names is relative to its own folder."""
     folder, name = Path(path).parent, os.fspath(path)
-    seed = parse_yaml(name, _bytes(path), _SEED)
+    seed = parse_yaml(name, file_bytes(path), _SEED)
     source, target = (_below(folder, seed.required(key)) for key in ("input", "output"))
     if seed.is_text("spec"):
         place = _below(folder, seed.required("spec"))
@@ -59,7 +60,7 @@ def read_seed(path: str | os.PathLike[str]) -> Seed:
 def read_spec(path: str | os.PathLike[str]) -> Spec:
     """Read a spec from a file of JSON, or of YAML."""
     # In JSON a tab is white space, which YAML does not take it for.
-    data = _bytes(path).replace(b"\t", b" ")
+    data = file_bytes(path).replace(b"\t", b" ")
     return _spec(parse_yaml(os.fspath(path), data, _SPEC), os.fspath(path))
 
 
@@ -96,11 +97,3 @@ def _fields(section: Section) -> Fields:
 
 def _below(folder: Path, place: str) -> str:
     return place if "://" in place else str(folder / place)
-
-
-def _bytes(path: str | os.PathLike[str]) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as bad:
-        reason = bad.strerror or type(bad).__name__
-        raise UnreadableError(f"cannot read '{os.fspath(path)}': {reason}") from None

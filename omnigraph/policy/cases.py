@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from omnigraph.file import file_bytes
 from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
-from omnigraph.policy.policy import read_bytes
 from omnigraph.policy.rules import check_unique, check_version, named
 from omnigraph.syntax.yaml import Section, parse_yaml
 
@@ -36,7 +36,7 @@ class Outcome:
 
 def load_cases(path: Path) -> tuple[Case, ...]:
     """Read a file of cases; raises ConfigError with everything that is wrong in it."""
-    top = parse_yaml(str(path), read_bytes(path), ("version", "cases"))
+    top = parse_yaml(str(path), file_bytes(path), ("version", "cases"))
     check_version(top)
     cases = tuple(_case(each) for each in top.items("cases", _CASE))
     check_unique(top, "cases", (case.id for case in cases))

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from omnigraph.errors import BranchNameError, ConfigError, UnreadableError
+from omnigraph.errors import BranchNameError, ConfigError
+from omnigraph.file import file_bytes
 from omnigraph.policy.actions import ACTIONS, Action, Decision, Request
 from omnigraph.policy.apart import check_apart
 from omnigraph.policy.cedar import SCHEMA, Cedar, cedar_text
@@ -49,7 +50,7 @@ class _DoubtError(Exception):
 
 def load_policy(path: Path) -> Policy:
     """Read a policy file; raises ConfigError with everything that is wrong in it."""
-    return parse_policy(str(path), read_bytes(path))
+    return parse_policy(str(path), file_bytes(path))
 
 
 def parse_policy(name: str, data: bytes) -> Policy:
@@ -60,15 +61,6 @@ def parse_policy(name: str, data: bytes) -> Policy:
     except ValueError as wrong:
         raise ConfigError(f"{name}: Cedar refuses the policy: {wrong}") from None
     return Policy(rules, Cedar(rules))
-
-
-def read_bytes(path: Path) -> bytes:
-    """Give the content of a file of a policy."""
-    try:
-        return path.read_bytes()
-    except OSError as failed:
-        reason = failed.strerror or type(failed).__name__
-        raise UnreadableError(f"cannot read '{path}': {reason}") from None
 
 
 def _branch(action: Action, request: Request) -> str | None:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from omnigraph.file import file_bytes
 from omnigraph.policy.actions import Decision, Request
-from omnigraph.policy.policy import Policy, parse_policy, read_bytes
+from omnigraph.policy.policy import Policy, parse_policy
 
 
 class ReloadedPolicy:
@@ -11,7 +12,7 @@ class ReloadedPolicy:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        data = read_bytes(path)
+        data = file_bytes(path)
         self._held = (data, parse_policy(str(path), data))
 
     @property
@@ -28,7 +29,7 @@ class ReloadedPolicy:
 
         When the file cannot be read or is wrong, the error is raised and the old policy stays.
         """
-        data = read_bytes(self.path)
+        data = file_bytes(self.path)
         if data == self._held[0]:
             return False
         self._held = (data, parse_policy(str(self.path), data))

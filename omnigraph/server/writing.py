@@ -18,6 +18,7 @@ from omnigraph.errors import (
 )
 from omnigraph.pipeline import session
 from omnigraph.pipeline.choice import SPARK_FROM_BYTES
+from omnigraph.pipeline.options import LoadHow
 from omnigraph.server.bodies import Choices
 from omnigraph.server.call import Answer, Call, json_answer
 from omnigraph.versioning.names import MAIN
@@ -47,15 +48,7 @@ def ingest(call: Call) -> Answer:
     asked = call.query if call.body is None else call.body
     lines = _lines(call)
     ingested = call.graph.ingest(
-        lines,
-        branch=asked.branch or MAIN,
-        base=asked.base or MAIN,
-        mode=asked.mode,
-        message=asked.message,
-        dry_run=asked.dry_run,
-        actor=call.actor,
-        operation_id=call.key,
-        engine=_engine(_size(lines)),
+        lines, branch=asked.branch or MAIN, base=asked.base or MAIN, **_how(call, lines)
     )
     return json_answer(wire.ingested_json(ingested, call.graph.uri))
 
@@ -64,16 +57,7 @@ def load(call: Call) -> Answer:
     """Load rows into a branch that is there."""
     asked = call.query if call.body is None else call.body
     lines = _lines(call)
-    loaded = call.graph.load(
-        lines,
-        branch=asked.branch or MAIN,
-        mode=asked.mode,
-        message=asked.message,
-        dry_run=asked.dry_run,
-        actor=call.actor,
-        operation_id=call.key,
-        engine=_engine(_size(lines)),
-    )
+    loaded = call.graph.load(lines, branch=asked.branch or MAIN, **_how(call, lines))
     return json_answer(wire.loaded_json(loaded, call.graph.uri))
 
 
@@ -243,6 +227,19 @@ def _engine(size: int | None = None) -> str:
     """
     is_worth_it = size is None or size > SPARK_FROM_BYTES
     return "auto" if is_worth_it and session.is_running() else "inline"
+
+
+def _how(call: Call, lines: IO[bytes]) -> LoadHow:
+    """Give how rows are loaded that a client sent."""
+    asked = call.query if call.body is None else call.body
+    return {
+        "mode": asked.mode,
+        "message": asked.message,
+        "dry_run": asked.dry_run,
+        "actor": call.actor,
+        "operation_id": call.key,
+        "engine": _engine(_size(lines)),
+    }
 
 
 def _lines(call: Call) -> IO[bytes]:

@@ -1,7 +1,6 @@
 """Evolve: versions of a table whose columns have other names, or which has more columns."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 from lance import LanceOperation
@@ -11,14 +10,6 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.failures import reported
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class NewColumn:
-    """A column that a table gets: null in every row, or one value when it is required."""
-
-    field: pa.Field
-    value: pa.Scalar | None = None
 
 
 def renamed(table: Table, names: Mapping[str, str]) -> Table:
@@ -38,10 +29,9 @@ def widened(table: Table, fields: Iterable[pa.Field]) -> Table:
         return table._detached(LanceOperation.Merge(fragments, _numbered(table, schema)))
 
 
-def filled(table: Table, column: NewColumn) -> Table:
+def filled(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
     """Give the table with one more column that holds a value; only this column is written."""
-    schema = pa.schema([column.field])
-    value = column.value
+    schema = pa.schema([field])
 
     def made(batch: pa.RecordBatch) -> pa.RecordBatch:
         values = pa.repeat(value, batch.num_rows)
@@ -52,7 +42,7 @@ def filled(table: Table, column: NewColumn) -> Table:
             each.merge_columns(made, columns=["id"])[0] for each in table.dataset.get_fragments()
         ]
         reached("column written")
-        wide = pa.schema([*table.schema, column.field])
+        wide = pa.schema([*table.schema, field])
         return table._detached(LanceOperation.Merge(fragments, _numbered(table, wide)))
 
 

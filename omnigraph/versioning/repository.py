@@ -211,8 +211,7 @@ def create(
     tables.clear_blank(layout.MANIFEST)
     digest = write_schema(store, catalog, source)
     reached("schema written")
-    types: list[StoredType] = [*catalog.nodes.values(), *catalog.edges.values()]
-    states = {stored.identity: _create_table(tables, stored) for stored in types}
+    states = {key: _create_table(tables, stored) for key, stored in catalog.by_identity.items()}
     first = Commit(
         id=clock.ulid(),
         parents=(),

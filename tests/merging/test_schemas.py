@@ -251,6 +251,19 @@ def test_a_merge_that_brings_a_schema_cannot_be_tried_on_a_graph_opened_for_read
         open(graph.uri, read_only=True).preview_merge("other")
 
 
+def test_a_merge_into_a_newer_schema_cannot_be_tried_on_a_graph_opened_for_reading(
+    graph: Graph,
+) -> None:
+    graph.apply_schema(RENAMED)
+    do(graph.branch("other"), 'insert Person { name: "x" }')
+    before = sorted(Path(graph.uri).rglob("*"))
+
+    with pytest.raises(InputError, match="for reading only"):
+        open(graph.uri, read_only=True).preview_merge("other")
+
+    assert sorted(Path(graph.uri).rglob("*")) == before
+
+
 def test_a_diff_shows_rows_under_the_schema_of_the_newer_side(graph: Graph) -> None:
     graph.branch("other").apply_schema(RENAMED)
     do(graph.branch("other"), 'update Human set { years: 30 } where name = "p3"')
