@@ -226,14 +226,14 @@ def test_ctrl_c_cancels_the_query_that_runs(
     # One start at a time: the walk alone takes many seconds.
     monkeypatch.setattr(walk, "_MOST_MARKS", 1)
     graph = init(tmp_path / "g.omni", (GOLDEN / "people.pg").read_text(), durable=False)
-    names = [f"p{number}" for number in range(400)]
+    names = [f"p{number}" for number in range(2_000)]
     lines = [{"type": "Person", "data": {"name": name}} for name in names]
     edges = [{"edge": "Knows", "from": one, "to": other} for one, other in pairwise(names)]
     graph.load("\n".join(json.dumps(line) for line in [*lines, *edges]), engine="inline")
     hops = "match { $a: Person  $a knows {1,} $b } return { count(distinct $b) as n }"
     question = Question(Source("<text>", f"query q() {{ {hops} }}"), None, {})
 
-    ctrl_c = Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    ctrl_c = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     ctrl_c.start()
     with pytest.raises(CancelledError):
         Local(lambda **_: graph).watched(question, Target("main"))
