@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 
-.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas docs lock format clean
+.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -36,9 +36,8 @@ check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(PEERS) ## Measure speed beside peers and store the run under bench/results
+bench: $(PEERS) ## Measure all workloads beside peers, table ratios and figures, and make the page
 	$(BIN)/python -m bench
-	$(BIN)/python -m bench.policy
 
 campaign: $(STAMP) ## All long forms one after the other, with a line of summary each; takes hours
 	$(BIN)/python -m tests.campaign
@@ -69,6 +68,13 @@ schemas: $(STAMP) ## The long run of random schemas against the model
 
 docs: $(STAMP) ## Write the reference of the commands anew, from the commands
 	$(BIN)/python -m tests.docs.reference
+
+dist: $(STAMP) ## Build wheel and sdist into dist, the same bytes every time
+	rm -rf dist
+	$(BIN)/hatchling build -d dist
+
+release: dist ## Prove that wheel and sdist install into an empty environment and run the demo
+	@PYTHON="$(PYTHON)" scripts/release
 
 format: $(STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .

@@ -1,26 +1,12 @@
-"""Bench: runs all workloads, prints which figures are held, and makes the page of them."""
+"""Bench: runs all workloads, prints the ratios and which figures are held, and makes the page."""
 
 import argparse
-import subprocess
 import sys
-import time
 
 from bench import page
 from bench.figures import FIGURES, held
-
-WORKLOADS = (
-    "compile",
-    "cli",
-    "storage",
-    "changes",
-    "merges",
-    "evolution",
-    "maintenance",
-    "policy",
-    "server",
-    "queries",
-    "pipeline",
-)
+from bench.ratios import Pair, pairs
+from bench.run import WORKLOADS, run, store_run
 
 
 def main() -> None:
@@ -29,25 +15,37 @@ def main() -> None:
     options.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []], help="default: all")
     options.add_argument("--page", action="store_true", help="run nothing; only make the page")
     chosen = options.parse_args()
-    failed = [] if chosen.page else [name for name in chosen.workloads or WORKLOADS if _fails(name)]
-    _report()
+    done = run([] if chosen.page else chosen.workloads or WORKLOADS)
+    if len(done.workloads) == len(WORKLOADS):
+        store_run(done)
+    _ratios()
+    _figures()
     page.main()
-    if failed:
-        sys.exit(f"failed: {', '.join(failed)}")
+    if done.failed:
+        sys.exit(f"failed: {', '.join(done.failed)}")
 
 
-def _fails(workload: str) -> bool:
-    begun = time.perf_counter()
-    done = subprocess.run([sys.executable, "-m", f"bench.{workload}"], check=False)
-    print(f"{workload}: {time.perf_counter() - begun:.0f} s\n", flush=True)
-    return done.returncode != 0
+def _ratios() -> None:
+    """Print what peers take beside OmniGraph, warm and cold apart."""
+    for state in ("warm", "cold"):
+        print(f"\n{state.upper():36}{'OmniGraph':>34}  {'peer':34}{'':10}{'peer over ours':>26}")
+        for each in pairs(state):
+            print(_line(each))
 
 
-def _report() -> None:
+def _line(pair: Pair) -> str:
+    what = f"{pair.beside.what:36}"
+    theirs = f"{pair.beside.peer:10}{pair.theirs:34}"
+    return f"{what}{pair.ours:>34}  {theirs}{pair.ratio:>26}"
+
+
+def _figures() -> None:
     """Print every figure with what was found last."""
+    print()
     for each in held(FIGURES):
         what = f"{each.figure.area}: {each.figure.what}"
-        print(f"{each.verdict:>12}  {each.shown:>16}  {each.figure.bound:>18}  {what}")
+        found = f"{each.shown:>16} {each.spread:>20}"
+        print(f"{each.verdict:>12} {found}  {each.figure.bound:>18}  {what}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from bench.record import Timing, measure, store
+from bench.record import DATA_SEED, Derived, Timing, measure, over, store
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 from omnigraph.engine.draft import Draft
@@ -81,7 +81,7 @@ def _fill(root: Path, rows: int) -> None:
     }
     graph = init(root, SCHEMA, durable=False)
     graph.load(pa.table(table), type="Account", engine="inline")
-    ends = np.random.default_rng(7).integers(0, rows, (2, rows)).astype(str)
+    ends = np.random.default_rng(DATA_SEED).integers(0, rows, (2, rows)).astype(str)
     edges = pa.table({"from": ends[0], "to": np.roll(ends[0], 1)})
     graph.load(edges, type="Pays", engine="inline")
 
@@ -165,11 +165,11 @@ def _many(root: Path, rows: int) -> Iterator[tuple[str, object]]:
     yield "merge_ten_thousand", merge
 
 
-def _ratio(findings: dict[str, object], what: str) -> float:
+def _ratio(findings: dict[str, object], what: str) -> Derived:
     large, small = (findings[f"{size}_{what}"] for size in ("large", "small"))
     assert isinstance(large, Timing)
     assert isinstance(small, Timing)
-    return large.median_ms / small.median_ms
+    return over(large, small)
 
 
 if __name__ == "__main__":

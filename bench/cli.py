@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bench.record import Timing, measure, measure_in_turn, store
+from bench.record import measure, measure_in_turn, over, rate, store
 from omnigraph import Result, init
 from omnigraph.cli.formats import Rows, as_csv, as_jsonl
 
@@ -52,8 +52,8 @@ def processes(folder: Path, rows: int, runs: int) -> dict[str, object]:
         "complete_branch": lambda: _run(folder, variables=variables),
     }
     found = measure_in_turn(works, runs=runs, warm_up=1)
-    over = found["alias"].median_ms / found["read"].median_ms
-    return {**{f"{name}_process": each for name, each in found.items()}, "alias_over_read": over}
+    ratio = over(found["alias"], found["read"])
+    return {**{f"{name}_process": each for name, each in found.items()}, "alias_over_read": ratio}
 
 
 def _run(folder: Path, *given: str, variables: dict[str, str] | None = None) -> None:
@@ -80,16 +80,12 @@ def writing(rows: int, runs: int) -> dict[str, object]:
     for name, form in (("csv", as_csv), ("jsonl", as_jsonl)):
         timed = measure(partial(_write, form, table), runs=runs, warm_up=1)
         found[name] = timed
-        found[f"{name}_rows_per_second"] = _rate(rows, timed)
+        found[f"{name}_rows_per_second"] = rate(rows, timed)
     return found
 
 
 def _write(form: Callable[[Rows], Iterable[str]], table: pa.Table) -> None:
     io.StringIO().writelines(form(Rows.of_result(Result("q", table), "main", None)))
-
-
-def _rate(rows: int, timed: Timing) -> float:
-    return rows / (timed.median_ms / 1000)
 
 
 def main() -> None:
@@ -102,7 +98,7 @@ def main() -> None:
         findings = processes(Path(folder), chosen.rows, chosen.runs)
     findings |= writing(chosen.rows, chosen.runs)
     for name, found in findings.items():
-        print(f"{name:24} {found if isinstance(found, Timing) else format(found, ',.2f')}")
+        print(f"{name:24} {found}")
     print(store("cli", ["click", "pylance", "pyarrow"], findings))
 
 

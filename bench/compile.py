@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lark import Lark
 
-from bench.record import Timing, measure, store
+from bench.record import Timing, measure, over, store
 from omnigraph import Source, compile_query, compile_schema
 from omnigraph.query.parser import parse_queries
 from omnigraph.syntax.problems import Problems
@@ -49,7 +49,7 @@ def main() -> None:
     lark_ready = _python(
         f"from lark import Lark; Lark(open({str(GRAMMAR)!r}).read(), parser='lalr')"
     )
-    ratio = peer.median_ms / parse.median_ms
+    ratio = over(peer, parse)
     for label, timing in (
         (f"text to plan, {len(QUERY)} characters, warm", whole),
         ("the parse tree alone, warm", parse),
@@ -60,7 +60,7 @@ def main() -> None:
         ("omnigraph query lint, 20 queries, cold", lint),
     ):
         print(f"{label:45} {timing}")
-    print(f"{'lark over our parser, warm':45} {ratio:8.2f}")
+    print(f"{'lark over our parser, warm':45} {ratio}")
     findings = {
         "characters": len(QUERY),
         "text_to_plan_warm": whole,

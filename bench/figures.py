@@ -1,11 +1,10 @@
 """Figures: what the software is held to, each found in the stored run of a workload."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bench.record import RESULTS
+from bench.record import stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +32,8 @@ class Held:
 
     figure: Figure
     value: float | None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -46,10 +47,20 @@ class Held:
     @property
     def shown(self) -> str:
         """The value as it is read."""
-        if self.value is None:
-            return "—"
-        digits = f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
-        return f"{digits}{_unit(self.figure.unit)}"
+        return "—" if self.value is None else f"{short(self.value)}{_unit(self.figure.unit)}"
+
+    @property
+    def spread(self) -> str:
+        """The middle half of what was measured, where more than one value was."""
+        if self.low is None or self.high is None:
+            return ""
+        word = " to " if self.low < 0 else "–"
+        return f"{short(self.low)}{word}{short(self.high)}"
+
+
+def short(value: float) -> str:
+    """Give a number with about three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 _Short: TypeAlias = tuple[str, str, float] | tuple[str, str, float, str]
@@ -67,6 +78,25 @@ def _of(area: str, workload: str, *figures: _Short) -> Iterator[Figure]:
             most=most,
         )
 
+
+# What must not depend on how much there is, and what may grow as fast as it does.
+_FLAT, _LINEAR = 0.15, 1.1
+OPERATIONS = {
+    "point_read": "point read by key",
+    "two_hops": "two hops from one node",
+    "filtered_count": "count with a filter",
+    "aggregation": "average of 100 groups",
+    "text_search": "text search, best ten",
+    "head_read": "reading the head",
+    "log": "the last 20 commits",
+    "open": "open and read one row, new process",
+    "insert": "one row inserted",
+    "create_branch": "new branch",
+    "diff": "diff of 100 changed rows",
+    "merge": "merge of 100 changed rows",
+}
+SWEEPS = {"rows": "×10 rows", "history": "×100 history"}
+_GROWING = {"filtered_count", "aggregation", "text_search"}
 
 _QUESTIONS = (
     "q1_most_followed",
@@ -118,7 +148,7 @@ FIGURES: tuple[Figure, ...] = (
         "Pipeline",
         "pipeline",
         ("load_over_peer", "2M lines checked and loaded, over Spark's JSON → Parquet", 2, "×"),
-        ("peak_memory_mb", "peak memory of all processes, 2M lines", 2_000, "MB"),
+        ("peak_memory_mb_2000000_lines", "peak memory of all processes, 2M lines", 2_000, "MB"),
         ("peak_memory_mb_6000000_lines", "the same, 6M lines", 2_000, "MB"),
         ("load_500_lines", "500 lines on a warm session", 1_000),
     ),
@@ -164,6 +194,7 @@ FIGURES: tuple[Figure, ...] = (
         ("hybrid_over_lancedb", "hybrid search over LanceDB's", 1.2, "×"),
         ("count_peak_mb", "peak memory of a count beside 410 MB of vectors", 200, "MB"),
         ("after_commit_two_hops_over_warm", "read after a one-edge commit over warm", 2, "×"),
+        ("after_commit_q8_two_hop_paths_over_warm", "all two-hop paths, the same", 2, "×"),
     ),
     *_of(
         "Changes",
@@ -203,6 +234,13 @@ FIGURES: tuple[Figure, ...] = (
         ("types_merge_50", "the same, 50 changes on both sides", 100),
         ("1m_diff_600", "diff, 600 changes in 1M rows", 60),
         ("1m_merge_600", "merge, 600 changes in 1M rows", 150),
+        ("vector_merge_extra_mib", "memory to merge 20 of 100k rows of 4 KB", 100, "MiB"),
+    ),
+    *_of(
+        "Policy",
+        "policy",
+        ("large_decision", "a decision made before, 100 rules and 5,000 actors", 0.5),
+        ("large_first_decision", "a new decision", 0.5),
     ),
     *_of(
         "Schemas",
@@ -211,35 +249,41 @@ FIGURES: tuple[Figure, ...] = (
         ("rename_type", "rename a type of 1M rows", 50),
         ("add_nullable", "add a nullable property to 1M rows", 50),
     ),
+    *_of(
+        "Spark",
+        "spark_queries",
+        ("nine_spark_over_raw_spark", "the nine questions, over Spark SQL by hand", 3, "×"),
+        ("paths_to_older_100000_spark", "58M paths, which one process refuses", 120_000),
+    ),
+    *(
+        Figure(
+            area="Scaling",
+            workload="scaling",
+            finding=f"{sweep}_{operation}_exponent",
+            what=f"{what}, {times}",
+            unit="",
+            most=_LINEAR if sweep == "rows" and operation in _GROWING else _FLAT,
+        )
+        for sweep, times in SWEEPS.items()
+        for operation, what in OPERATIONS.items()
+    ),
 )
 
 
 def held(figures: "tuple[Figure, ...]") -> list[Held]:
     """Give every figure with what its workload found last."""
-    runs = {workload: stored_run(workload) for workload in {each.workload for each in figures}}
-    return [Held(each, _value(runs[each.workload], each.finding)) for each in figures]
+    runs = {workload: stored(workload) for workload in {each.workload for each in figures}}
+    return [_held(each, runs[each.workload]) for each in figures]
 
 
-def stored_run(workload: str) -> dict[str, Any] | None:
-    """Give the stored run of a workload, if there is one."""
-    path = RESULTS / f"{workload}.json"
-    if not path.exists():
-        return None
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
-
-
-def stored_runs() -> Iterator[dict[str, Any]]:
-    """Give all stored runs by the names of their workloads."""
-    for path in sorted(RESULTS.glob("*.json")):
-        yield json.loads(path.read_text())
-
-
-def _value(run: dict[str, Any] | None, finding: str) -> float | None:
-    found = None if run is None else run["findings"].get(finding)
-    if isinstance(found, dict):
-        found = found["median_ms"]
-    return None if found is None else float(found)
+def _held(figure: Figure, run: dict[str, Any] | None) -> Held:
+    match None if run is None else run["findings"].get(figure.finding):
+        case {"median_ms": value, "low_ms": low, "high_ms": high}:
+            return Held(figure, value, low, high)
+        case {"value": value, "low": low, "high": high}:
+            return Held(figure, value, low, high)
+        case value:
+            return Held(figure, value)
 
 
 def _unit(unit: str) -> str:

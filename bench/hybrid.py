@@ -1,45 +1,35 @@
 """Hybrid: search by words and by meaning together, beside LanceDB on the same documents."""
 
-import os
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from bench.record import Timing, measure_in_turn
-from omnigraph import Graph, init
+from bench.cold import ask_cold
+from bench.questions import DIMENSION, HYBRID, Question
+from bench.record import DATA_SEED, measure_in_turn, over, timing
+from bench.systems import LanceDb, OmniGraph
+from omnigraph import init
 
-SCHEMA = """
-node Doc { slug: String @key  text: String @index  vector: Vector(128) @index }
+SCHEMA = f"""
+node Doc {{ slug: String @key  text: String @index  vector: Vector({DIMENSION}) @index }}
 """
-HYBRID = """query q($point: Vector(128), $words: String) {
-  match { $d: Doc }
-  return { $d.slug as slug, rrf(nearest($d.vector, $point), bm25($d.text, $words)) as score }
-  order { score desc } limit 10
-}"""
-DIMENSION, VOCABULARY, LIMIT = 128, 20_000, 10
+VOCABULARY, LIMIT = 20_000, 10
 CONSTANT = 60
 _TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What one search asks for."""
-
-    point: "np.ndarray"
-    words: str
+_PROCESSES = 7
 
 
 def hybrid_search(folder: Path, docs: int, runs: int) -> dict[str, object]:
     """Search both systems in turn, after both gave the same answers."""
-    chance = np.random.default_rng(7)
+    chance = np.random.default_rng(DATA_SEED)
     table = _documents(chance, docs)
-    graph = init(folder / "docs", SCHEMA, durable=False)
-    graph.load(table, type="Doc", engine="inline")
+    root = folder / "docs"
+    init(root, SCHEMA, durable=False).load(table, type="Doc", engine="inline")
+    graph = OmniGraph(root)
     peer = _peer(folder / "lancedb", table)
     searches = [_search(chance) for _ in range(10)]
     for search in searches:
@@ -47,17 +37,20 @@ def hybrid_search(folder: Path, docs: int, runs: int) -> dict[str, object]:
     ours, theirs = cycle(searches), cycle(searches)
     found = measure_in_turn(
         {
-            "hybrid_omnigraph": lambda: _hybrid(graph, next(ours)),
-            "hybrid_lancedb": lambda: _peer_hybrid(peer, next(theirs), LIMIT),
+            "hybrid_omnigraph": lambda: graph.ask(next(ours)),
+            "hybrid_lancedb": lambda: peer.ask(next(theirs)),
         },
         runs=3 * runs,
         warm_up=10,
     )
-    return {"hybrid_docs": docs, **found, "hybrid_over_lancedb": _ratio(found)}
-
-
-def _ratio(found: dict[str, Timing]) -> float:
-    return found["hybrid_omnigraph"].median_ms / found["hybrid_lancedb"].median_ms
+    ratio = over(found["hybrid_omnigraph"], found["hybrid_lancedb"])
+    cold = {
+        f"cold_hybrid_{name}": timing(
+            [ask_cold(name, each, HYBRID.name).total_s for _ in range(_PROCESSES)]
+        )
+        for name, each in (("omnigraph", root), ("lancedb", folder / "lancedb"))
+    }
+    return {"hybrid_docs": docs, **found, "hybrid_over_lancedb": ratio, **cold}
 
 
 def _documents(chance: np.random.Generator, docs: int) -> pa.Table:
@@ -73,17 +66,16 @@ def _documents(chance: np.random.Generator, docs: int) -> pa.Table:
     return pa.table({"slug": slugs, "text": texts, "vector": vectors})
 
 
-def _search(chance: np.random.Generator) -> Search:
+def _search(chance: np.random.Generator) -> Question:
     """Ask for a point and for a frequent, a less frequent and a rare word."""
     words = [chance.integers(*bounds) for bounds in ((20, 100), (100, 1_000), (1_000, 10_000))]
     point = chance.standard_normal(DIMENSION, np.float32)
-    return Search(point, " ".join(f"word{word}" for word in words))
+    params = {"point": point, "words": " ".join(f"word{word}" for word in words)}
+    return replace(HYBRID, params=params)
 
 
-def _peer(root: Path, table: pa.Table) -> Any:
+def _peer(root: Path, table: pa.Table) -> LanceDb:
     """Make a table of LanceDB whose text index has the words that ours has."""
-    # LanceDB warns at every hybrid search that some day it will project otherwise.
-    os.environ.setdefault("LANCEDB_LOG", "error")
     import lancedb
     from lancedb.index import FTS
 
@@ -91,33 +83,19 @@ def _peer(root: Path, table: pa.Table) -> Any:
     config = FTS(with_position=True, remove_stop_words=False, max_token_length=None)
     made.create_index("text", config=config)
     made.wait_for_index(["text_idx"])
-    return made
+    return LanceDb(root)
 
 
-def _hybrid(graph: Graph, search: Search) -> list[dict[str, Any]]:
-    return list(graph.query(HYBRID, point=search.point, words=search.words))
-
-
-def _peer_hybrid(peer: Any, search: Search, limit: int) -> list[dict[str, Any]]:
-    from lancedb.rerankers import RRFReranker
-
-    asked = peer.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
-    asked = asked.vector(search.point).text(search.words).distance_type("cosine")
-    found: list[dict[str, Any]] = (
-        asked.rerank(RRFReranker()).limit(limit).select(["slug"]).to_list()
-    )
-    return found
-
-
-def _compare(graph: Graph, peer: Any, search: Search, docs: int) -> None:
+def _compare(graph: OmniGraph, peer: LanceDb, search: Question, docs: int) -> None:
     """Stop when the best ten are not the best by the rankings of LanceDB.
 
     LanceDB fuses as many rows of each ranking as it gives back, OmniGraph fuses all; so for the
     comparison LanceDB gives all. Rows that tie have any of their ranks.
     """
-    near = peer.search(search.point, vector_column_name="vector").distance_type("cosine")
+    point, wanted = search.params["point"], search.params["words"]
+    near = peer.table.search(point, vector_column_name="vector").distance_type("cosine")
     near = near.select(["slug", "_distance"]).limit(docs).to_arrow()
-    words = peer.search(search.words, query_type="fts", fts_columns="text")
+    words = peer.table.search(wanted, query_type="fts", fts_columns="text")
     words = words.select(["slug", "_score"]).limit(docs).to_arrow()
     least: dict[str, float] = defaultdict(float)
     most: dict[str, float] = defaultdict(float)
@@ -131,8 +109,9 @@ def _compare(graph: Graph, peer: Any, search: Search, docs: int) -> None:
             least[slug] += 1 / (CONSTANT + low)
             most[slug] += 1 / (CONSTANT + high)
     tenth = sorted(least.values())[-LIMIT] - _TOLERANCE
-    for row in (found := _hybrid(graph, search)):
-        slug, score = row["slug"], row["score"]
+    for slug, score in (found := graph.ask(search)):
+        assert isinstance(slug, str)
+        assert isinstance(score, float)
         inside = least[slug] - _TOLERANCE <= score <= most[slug] + _TOLERANCE
         if len(found) != LIMIT or not inside or score < tenth:
-            raise SystemExit(f"search for {search.words} differs from LanceDB: {slug} has {score}")
+            raise SystemExit(f"search for {wanted} differs from LanceDB: {slug} has {score}")

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from bench.cold import ask_cold
 from bench.questions import COUNT, POINT
-from bench.record import measure, timing
+from bench.record import DATA_SEED, measure, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 
@@ -60,7 +60,7 @@ def _checked(graph: Graph, number: int) -> None:
 def count_pictures(folder: Path, rows: int) -> dict[str, object]:
     """Count rows with long vectors in new processes; the vectors should not be read for it."""
     root = folder / "pictures"
-    values = np.random.default_rng(7).random(rows * DIMENSION, np.float32)
+    values = np.random.default_rng(DATA_SEED).random(rows * DIMENSION, np.float32)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(values), DIMENSION)
     table = pa.table({"slug": [f"picture-{at}" for at in range(rows)], "vector": vectors})
     init(root, PICTURES, durable=False).load(table, type="Picture", engine="inline")

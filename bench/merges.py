@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from bench.record import Timing, seconds, store, timing
+from bench.record import DATA_SEED, Timing, over, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 
@@ -57,7 +57,7 @@ def main() -> None:
         large, small = (findings[f"{size}_{what}_{CHANGES}"] for size in ("1m", "100k"))
         assert isinstance(large, Timing)
         assert isinstance(small, Timing)
-        findings[f"{what}_1m_over_100k"] = large.median_ms / small.median_ms
+        findings[f"{what}_1m_over_100k"] = over(large, small)
     for key, each in findings.items():
         print(f"{key:40} {each}")
     path = store("merges", ["pylance", "pyarrow"], findings)
@@ -121,7 +121,7 @@ def _rows(count_: int, numbers: "np.ndarray | None" = None, value: float = 0.5) 
 def _vectors(root: Path) -> int:
     """Give how much more memory a process takes to merge ten changed rows of wide ones, in MiB."""
     graph = init(root, _WIDE, durable=False)
-    chance = np.random.default_rng(7)
+    chance = np.random.default_rng(DATA_SEED)
     for first in range(0, VECTORS, 10_000):
         graph.load(_wide(chance, np.arange(first, first + 10_000)), type="Wide", engine="inline")
     graph.create_branch("side")

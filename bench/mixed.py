@@ -4,6 +4,8 @@ import json
 import random
 from pathlib import Path
 
+from bench.record import DATA_SEED
+
 SCHEMA = """
 node Person {
   slug: String @key
@@ -47,7 +49,7 @@ WORDS = [
 _BATCH = 20_000
 
 
-def write_mixed(path: Path, lines: int, seed: int = 7) -> None:
+def write_mixed(path: Path, lines: int, seed: int = DATA_SEED) -> None:
     """Write so many lines: 35 % persons, 5 % companies, 45 % Knows and 15 % WorksAt."""
     chance = random.Random(seed)
     makers = _Makers(chance, lines)

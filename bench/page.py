@@ -1,87 +1,138 @@
 """Page: docs/benchmarks.md with its charts, made from the stored runs alone."""
 
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Sequence
 from itertools import groupby
-from math import log10
 from pathlib import Path
+from typing import Any
 
-from bench.figures import FIGURES, Held, held, stored_run, stored_runs
+from bench import charts
+from bench.figures import FIGURES, OPERATIONS, SWEEPS, Held, held, short
+from bench.questions import NINE
+from bench.ratios import pairs, shown
+from bench.record import Timing, stored
+from bench.run import WORKLOADS, last_run
 
 DOCS = Path(__file__).parents[1] / "docs"
-CHART = "benchmarks.svg"
-_PEERS = {"omnigraph": "#2563eb", "ladybug": "#d97706", "duckdb": "#059669"}
-_WIDTH, _LEFT, _BAR, _GAP = 860, 250, 13, 14
+QUESTIONS_CHART, GROWTH_CHART = "benchmarks.svg", "benchmarks-growth.svg"
+_PEERS = (
+    charts.Series("OmniGraph", "#2563eb"),
+    charts.Series("Ladybug", "#d97706"),
+    charts.Series("DuckDB", "#059669"),
+)
+_GROWTH = (
+    charts.Series("×10 rows", "#2563eb"),
+    charts.Series("×10 rows, peer", "#93c5fd"),
+    charts.Series("×100 history", "#7c3aed"),
+    charts.Series("×100 history, peer", "#c4b5fd"),
+)
+_PEER_OF = {
+    "point_read": "lance",
+    "filtered_count": "duckdb",
+    "aggregation": "duckdb",
+    "open": "lance",
+    "insert": "lance",
+}
+_NAMES = {"lance": "Lance", "duckdb": "DuckDB"}
 _HEAD = """\
 # Benchmarks
 
-Every figure below is from the stored runs under [bench/results](../bench/results), which
-`make bench` makes; `python -m bench --page` makes this page from them. Times are medians. Peers run
-on the same data in the same run, in the form that was found quickest for them.
+Every number below is from the stored runs under [bench/results](../bench/results), which
+`make bench` makes; `python -m bench --page` makes this page from them.
+
+- A time is a median, and the range beside it is the middle half of all that was measured. A ratio
+  has the range that the middle halves of its two times allow.
+- *Peers* run on the same data in the same run, in the form that was found quickest for them. A peer
+  over ours above 1 means that OmniGraph is quicker.
+- *Warm* is a process that has asked before. *Cold* is a new process with its imports, except where
+  it is said otherwise.
+- *Asked* is the bound that a figure is held to; one that is not kept is said to be **short**.
+- All data is made from one seed, which the table of [runs](#runs) names, so that every run meets
+  the same data.
+"""
+_RATIOS = """\
+## Beside peers
+
+Ladybug and DuckDB have the social graph of 100,000 persons and 2.4 million edges, with keys and
+indexes. LanceDB has 100,000 documents with vectors and an index of the words. Lance is a plain
+table with an index of the key, and no rows are checked on their way into it. Spark is Spark's own
+way: JSON lines to Parquet for the load, and SQL by hand on Parquet files for the questions.
+"""
+_COLD = """\
+On Spark, cold is the first time that a running session is asked; to open and read is timed after
+the imports.
+"""
+_SCALING = """\
+The exponent is the power of the size that the time grows with: log(t₁₀ / t₁) / log 10 for ten times
+the rows (100,000 to a million accounts, with three edges each), and log(t₁₀₀ / t₁) / log 100 for a
+hundred times the commits (50 to 5,000, of one row each). 0 is flat, 1 is linear. Lance gains its
+rows by appending, and nothing puts its small pieces together unless somebody does.
+"""
+_SPARK = """\
+All questions are also answered on Spark, with the same rows in the same order. Starting a job alone
+takes longer than most answers, so Spark is for questions that are too large for one process. The
+question here compares the two ends of every path of two edges, so that every path is a row; of
+these, one process may make 50 million.
 """
 
 
 def main() -> None:
-    """Write the page and its chart."""
+    """Write the page and its charts."""
     (DOCS / "benchmarks.md").write_text(page())
-    (DOCS / CHART).write_text(chart())
+    (DOCS / QUESTIONS_CHART).write_text(questions_chart())
+    (DOCS / GROWTH_CHART).write_text(growth_chart())
 
 
 def page() -> str:
     """Give the page as text."""
     found = held(FIGURES)
-    parts = [_HEAD, _summary(found), f"![The nine questions, beside peers]({CHART})\n"]
+    parts = [_HEAD, _summary(found), f"![The nine questions, beside peers]({QUESTIONS_CHART})\n"]
+    parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
+    parts.append(
+        f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}"
+    )
     for area, group in groupby(found, lambda each: each.figure.area):
-        parts.append(f"## {area}\n\n{_table(list(group))}")
-    parts.append(f"## Runs\n\n{_runs()}")
+        if area == "Scaling":
+            parts.append(f"## Scaling\n\n{_SCALING}\n{_scaling(list(group))}")
+        elif area == "Spark":
+            parts.append(f"## Spark\n\n{_SPARK}\n{_refused()}\n{_table(list(group))}")
+        else:
+            parts.append(f"## {area}\n\n{_table(list(group))}")
+    parts.append(f"## Runs\n\n{run_in_words()}\n{_runs()}")
     return "\n".join(parts)
 
 
-def chart() -> str:
-    """Give the nine questions beside the peers as bars; the scale is logarithmic."""
-    run = stored_run("queries")
-    findings = {} if run is None else run["findings"]
-    names = [name.removesuffix("_omnigraph") for name in findings if _is_question(name)]
-    times = {
-        name: {peer: findings[f"{name}_{peer}"]["median_ms"] for peer in _PEERS} for name in names
+def questions_chart() -> str:
+    """Give the nine questions beside the peers."""
+    findings = _findings("queries")
+    found = {
+        question.name.partition("_")[2].replace("_", " "): {
+            each.name: findings[f"{question.name}_{each.name.lower()}"]["median_ms"]
+            for each in _PEERS
+            if f"{question.name}_{each.name.lower()}" in findings
+        }
+        for question in NINE
     }
-    return _bars(times)
+    return charts.times("The nine questions, warm", _PEERS, found)
 
 
-def _is_question(name: str) -> bool:
-    return name.startswith("q") and name.endswith("_omnigraph") and name[1].isdigit()
+def growth_chart() -> str:
+    """Give what times grow with, beside the peers that were measured too."""
+    findings = _findings("scaling")
+    found: dict[str, dict[str, float]] = {}
+    for operation, what in OPERATIONS.items():
+        group = found.setdefault(what, {})
+        for sweep, name in SWEEPS.items():
+            peer = f"{operation}_{_PEER_OF.get(operation)}"
+            for series, finding in ((name, operation), (f"{name}, peer", peer)):
+                exponent = findings.get(f"{sweep}_{finding}_exponent")
+                if exponent is not None:
+                    group[series] = exponent["value"]
+    return charts.growth("How the time of an operation grows", _GROWTH, found)
 
 
-def _bars(times: Mapping[str, Mapping[str, float]]) -> str:
-    every = [value for group in times.values() for value in group.values()]
-    least, most = min(every, default=1.0) / 2, max(every, default=10.0)
-    scale = (_WIDTH - _LEFT - 80) / (log10(most) - log10(least))
-    rows: list[str] = []
-    y = 40
-    for name, group in times.items():
-        label = escape(name.replace("_", " "))
-        middle = y + _BAR * len(group) / 2 + 4
-        rows.append(f'<text x="{_LEFT - 10}" y="{middle:.0f}" text-anchor="end">{label}</text>')
-        for peer, value in group.items():
-            width = (log10(value) - log10(least)) * scale
-            rows.append(
-                f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_BAR - 2}" '
-                f'fill="{_PEERS[peer]}"/><text x="{_LEFT + width + 6:.1f}" y="{y + 10}" '
-                f'class="value">{value:.3g} ms</text>'
-            )
-            y += _BAR
-        y += _GAP
-    keys = "".join(
-        f'<rect x="{_LEFT + 120 * place}" y="12" width="11" height="11" fill="{colour}"/>'
-        f'<text x="{_LEFT + 16 + 120 * place}" y="22">{peer}</text>'
-        for place, (peer, colour) in enumerate(_PEERS.items())
-    )
-    style = "text{font:12px sans-serif;fill:#334155}.value{font-size:10px}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" '
-        f'height="{y}"><style>{style}</style>'
-        f'<rect width="100%" height="100%" fill="#fff"/>{keys}{"".join(rows)}</svg>\n'
-    )
+def _findings(workload: str) -> dict[str, Any]:
+    run = stored(workload)
+    return {} if run is None else run["findings"]
 
 
 def _summary(found: list[Held]) -> str:
@@ -91,22 +142,100 @@ def _summary(found: list[Held]) -> str:
     return f"{counts['pass']} of {len(found)} figures pass, {counts['short']} fall short{rest}.\n"
 
 
+def _ratios(state: str) -> str:
+    rows = [
+        (each.beside.what, each.ours, each.beside.peer, each.theirs, each.ratio)
+        for each in pairs(state)
+    ]
+    return _rows(("what", "OmniGraph", "peer", "takes", "peer over ours"), rows)
+
+
 def _table(found: list[Held]) -> str:
     rows = [
-        f"| {each.figure.what} | {each.shown} | {each.figure.bound} | {_marked(each.verdict)} |"
+        (each.figure.what, each.shown, each.spread, each.figure.bound, _marked(each.verdict))
         for each in found
     ]
-    return "\n".join(["| figure | measured | asked | |", "|---|---|---|---|", *rows, ""])
+    return _rows(("figure", "measured", "middle half", "asked", ""), rows)
+
+
+def _scaling(found: list[Held]) -> str:
+    findings, parts = _findings("scaling"), []
+    verdicts = {each.figure.finding: each for each in found}
+    for sweep, times in SWEEPS.items():
+        last = times.partition(" ")[0]
+        rows = []
+        for operation, what in OPERATIONS.items():
+            figure = verdicts[f"{sweep}_{operation}_exponent"]
+            first, grown = (
+                _time(findings.get(f"{sweep}_{size}_{operation}"))
+                for size in ("x1", last.replace("×", "x"))
+            )
+            peer = _peer_exponent(findings, sweep, operation)
+            exponent = f"{figure.shown} ({figure.spread})" if figure.spread else figure.shown
+            asked, verdict = figure.figure.bound, _marked(figure.verdict)
+            rows.append((what, first, grown, exponent, asked, verdict, peer))
+        heads = (times, "×1", last, "exponent", "asked", "", "exponent of a peer")
+        parts.append(_rows(heads, rows))
+    return "\n".join(parts)
+
+
+def _peer_exponent(findings: dict[str, Any], sweep: str, operation: str) -> str:
+    peer = _PEER_OF.get(operation)
+    found = findings.get(f"{sweep}_{operation}_{peer}_exponent")
+    return "" if peer is None or found is None else f"{_NAMES[peer]} {short(found['value'])}"
+
+
+def _refused() -> str:
+    """Say how long the question takes at each size, in this process and on Spark."""
+    findings, rows = _findings("spark_queries"), []
+    for persons in (10_000, 40_000, 100_000):
+        name = f"paths_to_older_{persons}"
+        refused = findings.get(f"{name}_inline_refused")
+        inline = "refused" if refused else _time(findings.get(f"{name}_inline"))
+        spark, by_hand = (_time(findings.get(f"{name}_{way}")) for way in ("spark", "raw_spark"))
+        rows.append((f"{persons:,}", f"{24 * persons:,}", inline, spark, by_hand))
+    return _rows(("persons", "edges", "one process", "on Spark", "Spark SQL by hand"), rows)
+
+
+def _time(found: dict[str, Any] | None) -> str:
+    return "—" if found is None else shown(Timing(**found))
 
 
 def _marked(verdict: str) -> str:
     return verdict if verdict == "pass" else f"**{verdict}**"
 
 
+def run_in_words() -> str:
+    """Say which workloads are from the last run of all of them."""
+    last = last_run()
+    if last is None:
+        return "The workloads were run one by one.\n"
+    runs = {name: stored(name) for name in WORKLOADS}
+    others = [
+        name
+        for name, run in runs.items()
+        if run is None or not last.begun <= run["at"] <= last.ended
+    ]
+    took = (
+        f"The last run of all workloads began {last.begun[:16]} and took {last.minutes:.0f} minutes"
+    )
+    if others:
+        return f"{took}. Not from it: {', '.join(others)}.\n"
+    return f"{took}; everything here is from it.\n"
+
+
 def _runs() -> str:
-    rows = []
-    for run in stored_runs():
+    last, rows = last_run(), []
+    seconds = {} if last is None else {each.workload: each.seconds for each in last.workloads}
+    for run in filter(None, map(stored, WORKLOADS)):
         packages = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
         machine = f"{run['machine']['cores']} cores, Python {run['machine']['python']}"
-        rows.append(f"| {run['workload']} | {run['at'][:16]} | {machine} | {packages} |")
-    return "\n".join(["| workload | at | on | with |", "|---|---|---|---|", *rows, ""])
+        took = f"{seconds[run['workload']]:.0f} s" if run["workload"] in seconds else ""
+        seed = str(run.get("seed", "—"))
+        rows.append((run["workload"], run["at"][:16], took, machine, seed, packages))
+    return _rows(("workload", "at", "took", "on", "seed", "with"), rows)
+
+
+def _rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(each)} |" for each in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:], ""])

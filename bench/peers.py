@@ -57,15 +57,16 @@ def fill_duckdb(root: Path, folder: Path) -> None:
     connection = duckdb.connect(str(root))
     for name in NODES:
         columns = _COLUMNS.get(name, "name STRING")
-        connection.execute(f"CREATE TABLE {_snake(name)}(id INT64 PRIMARY KEY, {columns})")
-        connection.execute(f"INSERT INTO {_snake(name)} FROM '{folder / name}.parquet'")
+        connection.execute(f"CREATE TABLE {snake(name)}(id INT64 PRIMARY KEY, {columns})")
+        connection.execute(f"INSERT INTO {snake(name)} FROM '{folder / name}.parquet'")
     for name in EDGES:
         files = f"FROM '{folder / name}.parquet' ORDER BY source, target"
-        connection.execute(f"CREATE TABLE {_snake(name)} AS {files}")
-        connection.execute(f"CREATE INDEX {_snake(name)}_by_source ON {_snake(name)}(source)")
+        connection.execute(f"CREATE TABLE {snake(name)} AS {files}")
+        connection.execute(f"CREATE INDEX {snake(name)}_by_source ON {snake(name)}(source)")
     connection.execute("ANALYZE")
     connection.close()
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
+    """Give the name of a type as SQL has it."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

@@ -4,6 +4,8 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import mixed, social
-from bench.record import measure, seconds, store, timing
+from bench.record import measure, over, rate, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 from omnigraph.pipeline.session import SparkSettings, session, stop
@@ -40,7 +42,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--lines", type=int, default=2_000_000)
     options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--only-load", type=Path, help="load a file and tell how it went")
     chosen = options.parse_args()
+    if chosen.only_load is not None:
+        _only_load(chosen.only_load)
+        return
     findings: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         bench = _Bench(Path(folder), chosen.runs)
@@ -48,7 +54,8 @@ def main() -> None:
         findings |= bench.load_and_peer(chosen.lines)
         findings |= bench.small()
         findings |= bench.export()
-        findings |= bench.larger(3 * chosen.lines)
+        findings |= bench.alone(chosen.lines)
+        findings |= bench.alone(3 * chosen.lines)
         findings |= bench.social()
         stop()
     for name, found in findings.items():
@@ -77,20 +84,19 @@ class _Bench:
         mixed.write_mixed(data, lines)
         times: list[float] = []
         peers: list[float] = []
-        with _memory() as peak:
-            for _ in range(self.runs + 1):
-                times.append(seconds(lambda: self._loaded(data, mixed.SCHEMA)))
-                peers.append(seconds(lambda: self._parquet(data)))
+        for _ in range(self.runs + 1):
+            times.append(seconds(lambda: self._loaded(data, mixed.SCHEMA)))
+            peers.append(seconds(lambda: self._parquet(data)))
         load, peer = timing(times[1:]), timing(peers[1:])
         return {
             "lines": lines,
             "megabytes": data.stat().st_size / 1e6,
             "load": load,
-            "load_lines_per_s": lines / load.median_ms * 1000,
+            "load_lines_per_s": rate(lines, load),
             "spark_json_to_parquet": peer,
-            "load_over_peer": load.median_ms / peer.median_ms,
-            "load_first_s": times[0],
-            "peak_memory_mb": peak.megabytes,
+            "load_over_peer": over(load, peer),
+            "load_first": timing(times[:1]),
+            "spark_json_to_parquet_first": timing(peers[:1]),
         }
 
     def small(self) -> dict[str, object]:
@@ -122,16 +128,17 @@ class _Bench:
             "export_shards_rows_per_s": rows / min(shards),
         }
 
-    def larger(self, lines: int) -> dict[str, object]:
-        """Load a larger file: memory must not follow its size."""
-        data = self.folder / "larger.jsonl"
+    def alone(self, lines: int) -> dict[str, object]:
+        """Load in a process that did nothing else: memory must not follow the size of the file."""
+        data = self.folder / "alone.jsonl"
         mixed.write_mixed(data, lines)
-        with _memory() as peak:
-            took = seconds(lambda: self._loaded(data, mixed.SCHEMA))
+        command = [sys.executable, "-m", "bench.pipeline", "--only-load", str(data)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         data.unlink()
+        took, megabytes = map(float, done.stdout.splitlines()[-1].split())
         return {
-            f"load_{lines}_lines_per_s": lines / took,
-            f"peak_memory_mb_{lines}_lines": peak.megabytes,
+            f"load_{lines}_lines_alone_per_s": lines / took,
+            f"peak_memory_mb_{lines}_lines": megabytes,
         }
 
     def social(self) -> dict[str, object]:
@@ -143,11 +150,24 @@ class _Bench:
     def _loaded(self, data: Path, schema: str) -> None:
         root = self.folder / "graph"
         shutil.rmtree(root, ignore_errors=True)
-        init(root, schema, durable=False).load(data, spark=SparkSettings(master=MASTER))
+        _load(root, data, schema)
 
     def _parquet(self, data: Path) -> None:
         target = str(self.folder / "peer.parquet")
         self.spark.read.schema(PEER_SCHEMA).json(str(data)).write.parquet(target, mode="overwrite")
+
+
+def _load(root: Path, data: Path, schema: str) -> None:
+    init(root, schema, durable=False).load(data, spark=SparkSettings(master=MASTER))
+
+
+def _only_load(data: Path) -> None:
+    """Load a file into a new graph, and print the seconds that took and the most memory in MB."""
+    session(SparkSettings(master=MASTER))
+    with tempfile.TemporaryDirectory() as folder, _memory() as peak:
+        took = seconds(lambda: _load(Path(folder, "graph"), data, mixed.SCHEMA))
+    stop()
+    print(took, peak.megabytes)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,10 @@
 """Questions: what is asked of the social graph, in our language and in those of the peers."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from bench.record import DATA_SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,4 +228,19 @@ POINT = Question(
 )
 COUNT = Question("count", "query q() { match { $p: Picture } return { count($p) as pictures } }")
 
-QUESTIONS = {each.name: each for each in (*NINE, TWO_HOPS, *HOPS, POINT, COUNT)}
+DIMENSION = 128
+_CHANCE = random.Random(DATA_SEED)
+HYBRID = Question(
+    "hybrid",
+    f"""query q($point: Vector({DIMENSION}), $words: String) {{
+      match {{ $d: Doc }}
+      return {{ $d.slug as slug, rrf(nearest($d.vector, $point), bm25($d.text, $words)) as score }}
+      order {{ score desc }} limit 10
+    }}""",
+    params={
+        "point": [_CHANCE.gauss() for _ in range(DIMENSION)],
+        "words": "word50 word500 word5000",
+    },
+)
+
+QUESTIONS = {each.name: each for each in (*NINE, TWO_HOPS, *HOPS, POINT, COUNT, HYBRID)}

@@ -10,9 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import log
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+# All data that is made by chance is made from this seed, so that every run meets the same data.
+DATA_SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,40 @@ class Timing:
 
     def __str__(self) -> str:
         return f"{self.median_ms:8.3f} ms  ({self.low_ms:.3f} to {self.high_ms:.3f}, n={self.runs})"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A figure made of timings, and the least and most that their middle halves allow."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:8.3f}     ({self.low:.3f} to {self.high:.3f})"
+
+
+def over(above: Timing, below: Timing) -> Derived:
+    """Give how many times as long the one takes as the other."""
+    return Derived(
+        above.median_ms / below.median_ms,
+        above.low_ms / below.high_ms,
+        above.high_ms / below.low_ms,
+    )
+
+
+def rate(count: int, taken: Timing) -> Derived:
+    """Give how many of so many things are done in a second."""
+    return Derived(
+        1000 * count / taken.median_ms, 1000 * count / taken.high_ms, 1000 * count / taken.low_ms
+    )
+
+
+def exponent(small: Timing, large: Timing, times: int) -> Derived:
+    """Give the power of the size that the time grows with, when the size grew so many times."""
+    grown = over(large, small)
+    return Derived(*(log(each) / log(times) for each in (grown.value, grown.low, grown.high)))
 
 
 def measure(work: Callable[[], object], *, runs: int, warm_up: int = 0) -> Timing:
@@ -52,13 +90,16 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def timing(times: list[float]) -> Timing:
-    """Give the timing of repeated work that took so many seconds each time."""
-    low, median, high = statistics.quantiles([each * 1000 for each in times], n=4)
-    return Timing(median, low, high, len(times))
+    """Give the timing of work that took so many seconds each time; once alone has no spread."""
+    found = [each * 1000 for each in times]
+    if len(found) == 1:
+        return Timing(found[0], found[0], found[0], 1)
+    low, median, high = statistics.quantiles(found, n=4, method="inclusive")
+    return Timing(median, low, high, len(found))
 
 
 def store(workload: str, packages: list[str], findings: dict[str, object]) -> Path:
-    """Write the findings with the machine and the versions they were made on."""
+    """Write the findings with the machine, the versions and the seed they were made with."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{workload}.json"
     record = {
@@ -68,16 +109,27 @@ def store(workload: str, packages: list[str], findings: dict[str, object]) -> Pa
             "cores": os.cpu_count(),
             "architecture": platform.machine(),
             "system": platform.system(),
+            "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
             "python": sys.version.split()[0],
         },
-        "packages": {name: version(name) for name in packages},
+        "packages": {name: version(name) for name in ("omnigraph", *packages)},
+        "seed": DATA_SEED,
         "findings": {name: _plain(found) for name, found in findings.items()},
     }
     path.write_text(json.dumps(record, indent=2) + "\n")
     return path
 
 
+def stored(workload: str) -> dict[str, Any] | None:
+    """Give the stored run of a workload, if there is one."""
+    path = RESULTS / f"{workload}.json"
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
 def _plain(found: object) -> object:
-    if isinstance(found, Timing):
+    if isinstance(found, Timing | Derived):
         return {name: round(value, 4) for name, value in asdict(found).items()}
     return round(found, 3) if isinstance(found, float) else found

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from bench.record import DATA_SEED
+
 SCHEMA = """
 node Person {
   id_number: I64 @key
@@ -85,7 +87,7 @@ def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -
     """Write the graph as JSON lines and give their number; it is always the same graph."""
     lines = 0
     with path.open("w") as file:
-        for record in _records(random.Random(7), persons, follows):
+        for record in _records(random.Random(DATA_SEED), persons, follows):
             file.write(json.dumps(record, separators=(",", ":")) + "\n")
             lines += 1
     return lines
@@ -94,7 +96,7 @@ def write_social(path: Path, persons: int = 100_000, follows: int = 2_400_000) -
 def social_tables(persons: int, follows: int) -> dict[str, pa.Table]:
     """Give the same graph as one table for each type, edges with the columns from and to."""
     columns: dict[str, dict[str, list[object]]] = {}
-    for record in _records(random.Random(7), persons, follows):
+    for record in _records(random.Random(DATA_SEED), persons, follows):
         if "edge" in record:
             name, row = record["edge"], {"from": record["from"], "to": record["to"]}
         else:

@@ -1,49 +1,129 @@
-"""Spark queries: the questions of the social graph on Spark, beside those in this process."""
+"""Spark queries: what Spark answers for OmniGraph, beside this process and Spark SQL by hand."""
 
 import argparse
+import re
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
+from typing import TYPE_CHECKING
 
-from bench.questions import NINE, TWO_HOPS
-from bench.record import measure_in_turn, store
+from bench.peers import EDGES, NODES, snake, write_parquet
+from bench.questions import NINE, TWO_HOPS, Question
+from bench.record import Derived, measure_in_turn, over, seconds, store, timing
 from bench.social import SCHEMA, social_tables
-from omnigraph import SparkSettings, init
+from omnigraph import Graph, SparkSettings, init
+from omnigraph.errors import BudgetError
 from omnigraph.pipeline.session import session, stop
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PACKAGES = ["numpy", "pyarrow", "pylance", "pyspark"]
+# Persons, each of whom follows 24 others on average.
+FULL, QUICK = (10_000, 40_000, 100_000), (500, 1_000, 2_000)
+FOLLOWS_EACH = 24
+# The two ends of each path are compared, so every path is a row: of the largest graph, more rows
+# than a query in this process may make.
+OLDER = Question(
+    "paths_to_older",
+    """query q() {
+      match { $a follows $b  $b follows $c  $a.age < $c.age }
+      return { count($c) as paths }
+    }""",
+    sql="""SELECT count(*) FROM follows one JOIN follows two ON two.source = one.target
+           JOIN person a ON a.id = one.source JOIN person c ON c.id = two.target
+           WHERE a.age < c.age""",
+)
+OURS, INLINE, PEER = "spark", "inline", "raw_spark"
+Asking = Callable[[], list[tuple[object, ...]]]
 
 
 def main() -> None:
     """Measure, print and store; a quick run is for trying out and is not stored."""
-    options = argparse.ArgumentParser(description=__doc__)
+    options = argparse.ArgumentParser(prog="python -m bench.spark_queries", description=__doc__)
     options.add_argument("--quick", action="store_true", help="small sizes; nothing is stored")
     options.add_argument("--runs", type=int, default=3)
     chosen = options.parse_args()
-    persons, follows = (5_000, 50_000) if chosen.quick else (100_000, 2_400_000)
-    session(SparkSettings(master="local[2]"))
-    with tempfile.TemporaryDirectory() as name:
-        findings = _measured(Path(name), persons, follows, chosen.runs)
+    sizes = QUICK if chosen.quick else FULL
+    spark = session(SparkSettings(master="local[2]"))
+    findings: dict[str, object] = {"persons": sizes[-1], "follows": FOLLOWS_EACH * sizes[-1]}
+    for persons in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            graph = _filled(Path(name), spark, persons)
+            older = _asking(OLDER, graph, spark)
+            findings |= _shown(_measured(f"{OLDER.name}_{persons}", older, min(2, chosen.runs)))
+            for question in (*NINE, TWO_HOPS) if persons == sizes[-1] else ():
+                asking = _asking(question, graph, spark)
+                findings |= _shown(_measured(question.name, asking, chosen.runs))
     stop()
+    findings |= _shown({f"nine_{OURS}_over_{PEER}": _mean(findings)})
     if not chosen.quick:
         print(f"stored in {store('spark_queries', PACKAGES, findings).relative_to(Path.cwd())}")
 
 
-def _measured(folder: Path, persons: int, follows: int, runs: int) -> dict[str, object]:
-    graph = init(folder / "g", SCHEMA, durable=False)
-    graph.load(social_tables(persons, follows), engine="inline")
-    views = {engine: graph.at(engine=engine) for engine in ("inline", "spark")}
-    findings: dict[str, object] = {"persons": persons, "follows": follows}
-    for question in (*NINE, TWO_HOPS):
-        tables = [each.query(question.gq, **question.params).table for each in views.values()]
-        assert tables[0].equals(tables[1]), f"the answers to {question.name} differ"
-        asking = {
-            engine: partial(view.query, question.gq, **question.params)
-            for engine, view in views.items()
-        }
-        for engine, found in measure_in_turn(asking, runs=runs).items():
-            findings[f"{question.name}_{engine}"] = found
-            print(f"{question.name:32} {engine:8} {found}")
+def _filled(folder: Path, spark: "SparkSession", persons: int) -> Graph:
+    """Make the graph, and the same as Parquet files that Spark knows as views."""
+    tables = social_tables(persons, FOLLOWS_EACH * persons)
+    write_parquet(tables, folder)
+    for name in (*NODES, *EDGES):
+        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(snake(name))
+    graph = init(folder / "graph", SCHEMA, durable=False)
+    graph.load(tables, engine="inline")
+    return graph
+
+
+def _asking(question: Question, graph: Graph, spark: "SparkSession") -> dict[str, Asking]:
+    """Give the three ways to the answer; those of OmniGraph begin with the same text."""
+    sql, params = re.sub(r"\$(\w+)", r":\1", question.sql), dict(question.params)
+
+    def ours(engine: str) -> list[tuple[object, ...]]:
+        found = graph.at(engine=engine).query(question.gq, **params)
+        return [tuple(row.values()) for row in found.to_dicts()]
+
+    def by_hand() -> list[tuple[object, ...]]:
+        return [tuple(row) for row in spark.sql(sql, args=params).collect()]
+
+    return {INLINE: partial(ours, INLINE), OURS: partial(ours, OURS), PEER: by_hand}
+
+
+def _measured(name: str, asking: dict[str, Asking], runs: int) -> dict[str, object]:
+    """Ask once, compare the answers, and ask again; what this process refuses is left out."""
+    findings: dict[str, object] = {}
+    answers: dict[str, list[tuple[object, ...]]] = {}
+
+    def ask(way: str) -> None:
+        answers[way] = [tuple(map(_plain, row)) for row in asking[way]()]
+
+    for way in asking:
+        try:
+            findings[f"{name}_{way}_first"] = timing([seconds(partial(ask, way))])
+        except BudgetError as refused:
+            findings[f"{name}_{way}_refused"] = refused.message
+    if any(answer != answers[OURS] for answer in answers.values()):
+        raise SystemExit(f"{name} has different answers: {answers}")
+    times = measure_in_turn({way: asking[way] for way in answers}, runs=runs)
+    findings |= {f"{name}_{way}": found for way, found in times.items()}
+    findings[f"{name}_{OURS}_over_{PEER}"] = over(times[OURS], times[PEER])
+    if INLINE in times:
+        findings[f"{name}_{OURS}_over_{INLINE}"] = over(times[OURS], times[INLINE])
+    return findings
+
+
+def _mean(findings: dict[str, object]) -> float:
+    """Give the geometric mean of what Spark takes for the nine questions, over Spark by hand."""
+    found = (findings[f"{each.name}_{OURS}_over_{PEER}"] for each in NINE)
+    return geometric_mean(each.value for each in found if isinstance(each, Derived))
+
+
+def _plain(value: object) -> object:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def _shown(findings: dict[str, object]) -> dict[str, object]:
+    for name, found in findings.items():
+        print(f"{name:56} {found}", flush=True)
     return findings
 
 

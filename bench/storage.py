@@ -4,9 +4,7 @@ import argparse
 import gc
 import resource
 import shutil
-import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +13,7 @@ import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.record import Timing, measure, store
+from bench.record import Derived, Timing, measure, over, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.versioning.publish import publish
@@ -56,13 +54,13 @@ def _history(root: Path, commits: int) -> dict[str, object]:
     times: list[float] = []
     reads: list[float] = []
     for number in range(1, commits + 1):
-        times.append(_timed(partial(_upsert, graph, number)))
+        times.append(seconds(partial(_upsert, graph, number)))
         if any(0 <= checkpoint - number < WINDOW for checkpoint in checkpoints):
             _point_read(graph, "p1")
-            reads.append(_timed(lambda: _point_read(graph, "p1")))
+            reads.append(seconds(lambda: _point_read(graph, "p1")))
         if number in checkpoints:
-            findings[f"write_at_commit_{number}"] = _timing(times[-WINDOW:])
-            findings[f"point_read_after_{number}"] = _timing(reads[-WINDOW:])
+            findings[f"write_at_commit_{number}"] = timing(times[-WINDOW:])
+            findings[f"point_read_after_{number}"] = timing(reads[-WINDOW:])
             findings[f"head_read_after_{number}"] = measure(graph.snapshot, runs=200, warm_up=10)
             findings[f"raw_lance_upsert_at_{number}"] = measure(peer, runs=WINDOW)
             findings[f"resident_mb_after_{number}"] = _resident_mb()
@@ -70,7 +68,7 @@ def _history(root: Path, commits: int) -> dict[str, object]:
     findings["write_last_over_first"] = _ratio(findings, "write_at_commit", last, first)
     findings["point_read_last_over_first"] = _ratio(findings, "point_read_after", last, first)
     findings["raw_lance_last_over_first"] = _ratio(findings, "raw_lance_upsert_at", last, first)
-    findings["write_all"] = _timing(times)
+    findings["write_all"] = timing(times)
     return findings
 
 
@@ -118,9 +116,9 @@ def _branches(root: Path, types: int, rows: int, branches: int) -> dict[str, obj
 def _create_and_delete(graph: Graph, what: str) -> dict[str, object]:
     created, deleted = [], []
     for number in range(40):
-        created.append(_timed(partial(graph.create_branch, f"b{number}")))
-        deleted.append(_timed(partial(graph.delete_branch, f"b{number}")))
-    return {f"create_branch_{what}": _timing(created), f"delete_branch_{what}": _timing(deleted)}
+        created.append(seconds(partial(graph.create_branch, f"b{number}")))
+        deleted.append(seconds(partial(graph.delete_branch, f"b{number}")))
+    return {f"create_branch_{what}": timing(created), f"delete_branch_{what}": timing(deleted)}
 
 
 def _upsert(graph: Graph, number: int) -> None:
@@ -143,22 +141,11 @@ def _point_read(graph: Graph, slug: str) -> None:
     assert found.num_rows == 1
 
 
-def _timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return (time.perf_counter() - start) * 1000
-
-
-def _timing(times: list[float]) -> Timing:
-    low, median, high = statistics.quantiles(times, n=4)
-    return Timing(median, low, high, len(times))
-
-
-def _ratio(findings: dict[str, object], name: str, last: int, first: int) -> float:
+def _ratio(findings: dict[str, object], name: str, last: int, first: int) -> Derived:
     later, earlier = findings[f"{name}_{last}"], findings[f"{name}_{first}"]
     assert isinstance(later, Timing)
     assert isinstance(earlier, Timing)
-    return later.median_ms / earlier.median_ms
+    return over(later, earlier)
 
 
 def _resident_mb() -> float:

@@ -3,9 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from omnigraph.branch import Branch
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.change import Receipt
     from omnigraph.engine.changes import Change, ChangeSet
@@ -31,18 +32,18 @@ if TYPE_CHECKING:
     from omnigraph.query.compile import compile_query
     from omnigraph.query.lint import lint_queries
     from omnigraph.remote.graph import connect
-    from omnigraph.result import Result
+    from omnigraph.result import Result, ResultStream
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.compile import compile_schema
     from omnigraph.span import Source
     from omnigraph.versioning.commit import Commit
-    from omnigraph.view import Branch, View
+    from omnigraph.view import View
 
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
 _HOMES = {
     "Blob": "omnigraph.engine.blob",
-    "Branch": "omnigraph.view",
+    "Branch": "omnigraph.branch",
     "Budget": "omnigraph.engine.run",
     "Catalog": "omnigraph.schema.catalog",
     "Change": "omnigraph.engine.changes",
@@ -62,6 +63,7 @@ _HOMES = {
     "Receipt": "omnigraph.engine.change",
     "Resolutions": "omnigraph.engine.threeway",
     "Result": "omnigraph.result",
+    "ResultStream": "omnigraph.result",
     "SavedPlan": "omnigraph.engine.schema_plan",
     "SchemaApplied": "omnigraph.engine.schema_plan",
     "SchemaError": "omnigraph.errors",
@@ -101,6 +103,7 @@ __all__ = [
     "Receipt",
     "Resolutions",
     "Result",
+    "ResultStream",
     "SavedPlan",
     "SchemaApplied",
     "SchemaError",

@@ -53,17 +53,14 @@ renders each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from omnigraph.span import Source, Span
+from omnigraph.span import Source, Span, quoted
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
-
-_WIDEST_LINE = 160
 
 
 class Code(StrEnum):
@@ -159,7 +156,7 @@ class Problem:
         """Give the problem as text, with the source line and a caret when there is a span."""
         lines = [f"error[{self.code}]: {self.message}"]
         if source is not None and self.span is not None:
-            lines += _quote(source, self.span)
+            lines += quoted(source, self.span)
         if self.hint is not None:
             lines.append(f"   = hint: {self.hint}")
         return "\n".join(lines)
@@ -170,7 +167,7 @@ class Problem:
             "code": str(self.code),
             "message": self.message,
             "hint": self.hint,
-            "span": None if source is None or self.span is None else span_json(source, self.span),
+            "span": None if source is None or self.span is None else _span_json(source, self.span),
         }
 
 
@@ -336,6 +333,7 @@ class Violation:
             "id": self.id,
             "field": self.field,
             "reason": self.reason,
+            "other": self.other,
         }
 
 
@@ -635,7 +633,7 @@ class UnavailableError(OmniGraphError):
     code = "unavailable"
 
 
-def span_json(source: Source, span: Span) -> dict[str, Json]:
+def _span_json(source: Source, span: Span) -> dict[str, Json]:
     """Give a span with both its ends as offsets and as line and column."""
     start, end = source.locate(span.start), source.locate(span.end)
     return {
@@ -655,50 +653,3 @@ def _revive(
     error.args = args
     error.__dict__.update(state)
     return error
-
-
-def _quote(source: Source, span: Span) -> list[str]:
-    place = source.locate(span.start)
-    text = source.line_at(span.start)
-    first = place.column - 1
-    width = max(1, min(span.end - span.start, len(text) - first))
-    text, first = _window(text, first, width)
-    gutter = " " * len(str(place.line))
-    pad = " " * terminal_columns(text[:first])
-    caret = "^" * max(1, terminal_columns(text[first : first + width]))
-    return [
-        f"{gutter}--> {source.name}:{place.line}:{place.column}",
-        f"{gutter} |",
-        f"{place.line} | {_printable(text)}",
-        f"{gutter} | {pad}{caret}",
-    ]
-
-
-def _window(text: str, first: int, width: int) -> tuple[str, int]:
-    """Cut a very long line down to the part around the caret."""
-    if len(text) <= _WIDEST_LINE:
-        return text, first
-    start = max(0, first - _WIDEST_LINE // 2)
-    cut = text[start : start + max(_WIDEST_LINE, min(width, _WIDEST_LINE))]
-    return cut, first - start
-
-
-def _printable(text: str) -> str:
-    """Give the text with tabs as one space and control characters made visible."""
-    return "".join(_visible(char) for char in text)
-
-
-def _visible(char: str) -> str:
-    if char == "\t":
-        return " "
-    return char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
-
-
-def terminal_columns(text: str) -> int:
-    """Count the terminal columns that a text takes up."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )

@@ -51,6 +51,13 @@ def resolutions_of(given: Resolutions | Side | str | None) -> Resolutions:
     )
 
 
+def refuse_expect(expected: str | None) -> None:
+    """Refuse to check where a branch stands for what works wherever it stands."""
+    if expected is not None:
+        hint = "take the branch without it for this"
+        raise InputError("'expect' is for mutations and schemas only", hint=hint)
+
+
 def _choice(kinds: type[_Choice], given: str) -> _Choice:
     """Give what a word stands for, or raise InputError with the words that there are."""
     try:

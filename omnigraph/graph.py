@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow.compute as pc
 
 from omnigraph.access import Access
+from omnigraph.branch import Branch, job, merge_how, written
 from omnigraph.engine import runs
 from omnigraph.engine.blame import Blamed
 from omnigraph.engine.change import Intent, Receipt
@@ -40,17 +41,7 @@ from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.view import (
-    Branch,
-    Place,
-    Reads,
-    View,
-    exported,
-    job,
-    merge_how,
-    place_of,
-    written,
-)
+from omnigraph.view import Place, Reads, View, exported, place_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -64,6 +55,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.options import BulkHow, LoadHow
     from omnigraph.pipeline.progress import Progress
     from omnigraph.pipeline.session import SparkSettings
+    from omnigraph.report.page import Compared
 
 
 class Graph:
@@ -455,8 +447,8 @@ class Graph:
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, ChangeSet] | None" = None,
-        answered: "Mapping[str, Result] | None" = None,
+        compared: "Mapping[str, Compared] | None" = None,
+        answered: Mapping[str, Result] | None = None,
         commits: int = 40,
     ) -> str:
         """Give a page of HTML about the graph, which opens without a network.
@@ -464,25 +456,9 @@ class Graph:
         It shows the schema of a branch or commit, the newest commits of all branches, and, each
         under its title, changes that were compared and results of queries.
         """
-        from omnigraph.report.page import Page
+        from omnigraph.report.page import page_of
 
-        view = self.at(target)
-        branches = {name: self.branch(name) for name in self.branches()}
-        found = {
-            commit.id: commit
-            for branch in branches.values()
-            for commit in branch.log(limit=commits)
-        }
-        newest = sorted(found.values(), key=lambda each: -each.version)[:commits]
-        return Page(
-            uri=self.uri,
-            snapshot=view.snapshot,
-            schema_source=view.schema,
-            commits=newest,
-            heads={name: branch.commit.id for name, branch in branches.items()},
-            compared=compared or {},
-            answered=answered or {},
-        ).html()
+        return page_of(self, place_of(target), commits, compared, answered).html()
 
     def merge_base(self, one: Place, other: Place) -> Commit:
         """Give the newest commit that two branches or commits came from."""

@@ -15,7 +15,7 @@ from omnigraph.result import Result
 _METADATA = b"omnigraph.profile"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """The plan of a read and the road that it would take now; printing it shows both."""
 
@@ -24,6 +24,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return f"{explain_text(self.plan)}  {'Road':10}  {self.choice}\n"
+
+    __repr__ = __str__
 
     def to_json(self) -> dict[str, Json]:
         """Give the plan and the road as JSON."""
@@ -45,7 +47,7 @@ class Cost:
     bytes_read: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Profile:
     """A result, the road that led to it, and what each operator took; printing shows the costs."""
 
@@ -62,6 +64,8 @@ class Profile:
         total = sum(cost.milliseconds for cost in self.costs)
         lines.append(f"{len(self.result):>12,}  {total:>10.3f}  {'':>14}  by {self.road}")
         return "\n".join(lines) + "\n"
+
+    __repr__ = __str__
 
     def to_ipc(self) -> bytes:
         """Give the rows as an Arrow stream that has the road and the costs with it."""

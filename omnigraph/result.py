@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +121,8 @@ class Result:
         shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
         rows = [[_text(value) for value in row.values()] for row in shown]
         more = len(self) - len(shown)
-        return html_table(self.columns, rows, f"… and {more:,} more rows" if more > 0 else "")
+        below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
+        return html_table(self.columns, rows, below)
 
     def _end(self, name: str | None, place: int) -> str:
         """Give the column of one end of edges."""
@@ -157,13 +158,16 @@ class ResultStream:
 
     query_name: str
     schema: pa.Schema
-    batches: Iterator[pa.RecordBatch] = field(repr=False)
+    batches: Iterator[pa.RecordBatch]
     count: int | None = None
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns, in the order of the query."""
         return list(self.schema.names)
+
+    def __repr__(self) -> str:
+        return f"ResultStream({self.query_name!r}, columns {', '.join(self.columns)})"
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches

@@ -1,6 +1,9 @@
-"""Where in a text: a source with a name, and spans of it."""
+"""Where in a text: a source with a name, spans of it, and how people are shown them."""
 
+import unicodedata
 from dataclasses import dataclass
+
+_WIDEST_LINE = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +43,50 @@ class Source:
         start = self.text.rfind("\n", 0, offset) + 1
         end = self.text.find("\n", offset)
         return self.text[start : None if end < 0 else end].rstrip("\r")
+
+
+def quoted(source: Source, span: Span) -> list[str]:
+    """Give the line in which a span starts, with its place above it and carets below the span."""
+    place = source.locate(span.start)
+    text = source.line_at(span.start)
+    first = place.column - 1
+    width = max(1, min(span.end - span.start, len(text) - first))
+    text, first = _window(text, first)
+    gutter = " " * len(str(place.line))
+    pad = " " * terminal_columns(text[:first])
+    caret = "^" * max(1, terminal_columns(text[first : first + width]))
+    return [
+        f"{gutter}--> {source.name}:{place.line}:{place.column}",
+        f"{gutter} |",
+        f"{place.line} | {_printable(text)}",
+        f"{gutter} | {pad}{caret}",
+    ]
+
+
+def _window(text: str, first: int) -> tuple[str, int]:
+    """Cut a very long line down to the part around the caret."""
+    if len(text) <= _WIDEST_LINE:
+        return text, first
+    start = max(0, first - _WIDEST_LINE // 2)
+    return text[start : start + _WIDEST_LINE], first - start
+
+
+def _printable(text: str) -> str:
+    """Give the text with tabs as one space and control characters made visible."""
+    return "".join(_visible(char) for char in text)
+
+
+def _visible(char: str) -> str:
+    if char == "\t":
+        return " "
+    return char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+
+
+def terminal_columns(text: str) -> int:
+    """Count the terminal columns that a text takes up."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )

@@ -1,12 +1,10 @@
-"""View and Branch: a graph at one commit to read, and a branch of it to read and to change."""
+"""View: a graph at one commit; it can be read, and never changes."""
 
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, TypeAlias, Union
@@ -15,30 +13,20 @@ from omnigraph.access import Access
 from omnigraph.engine.answer import Answer, Terms, answer
 from omnigraph.engine.blame import Blamed, blame
 from omnigraph.engine.blob import Blob, blob_of
-from omnigraph.engine.change import Intent, Receipt
-from omnigraph.engine.change import change as run_change
-from omnigraph.engine.changes import ChangeFilter, ChangeSet, CommitChanges
-from omnigraph.engine.dense import Dense
-from omnigraph.engine.merge import Merge, MergeHow, preview
-from omnigraph.engine.merge import merge as run_merge
-from omnigraph.engine.merge import revert as run_revert
-from omnigraph.engine.migrate import apply_schema, plan_schema
+from omnigraph.engine.changes import ChangeSet
 from omnigraph.engine.road import Road, choose, rows_read
 from omnigraph.engine.run import Budget
-from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.engine.threeway import Resolutions, Side
 from omnigraph.errors import BudgetError, InputError
-from omnigraph.given import change_filter, query_source, resolutions_of, schema_source
+from omnigraph.given import change_filter, query_source
 from omnigraph.html import html_facts
 from omnigraph.policy.actions import Action
 from omnigraph.profile import Explanation, Profile, profile_of
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
-from omnigraph.query.plan import MutationPlan, ReadPlan
+from omnigraph.query.plan import ReadPlan
 from omnigraph.result import Result, ResultStream
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
-from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -48,15 +36,11 @@ if TYPE_CHECKING:
     import networkx
 
     from omnigraph.pipeline.export import Exported, ExportHow
-    from omnigraph.pipeline.inputs import Data
-    from omnigraph.pipeline.load import Loaded, Target
-    from omnigraph.pipeline.options import BulkHow, LoadHow, LoadOptions
     from omnigraph.pipeline.progress import Progress
-    from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.session import SparkSettings
-    from omnigraph.pipeline.sources import Source as SourceFile
 
-# Tables of more rows than that are left to Spark, unless few rows are looked up by index.
+# Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
+# that is read takes about 100 bytes here, so these are about 5 GiB.
 _MOST_ROWS_HERE = 50_000_000
 
 # A branch or a commit: by its name or id, or by a handle on it.
@@ -290,226 +274,6 @@ class View:
         )
 
 
-class Branch(View):
-    """A branch: reads see it where it stands now, and each change is one commit of it."""
-
-    def __init__(
-        self,
-        access: Access,
-        intent: Intent,
-        budget: Budget | None = None,
-        cancelled: Event | None = None,
-    ) -> None:
-        super().__init__(access, None, budget, cancelled)
-        self._intent = intent
-
-    @property
-    def name(self) -> str:
-        """The name of the branch."""
-        return self._intent.branch
-
-    @property
-    def place(self) -> str:
-        """What is read: the branch, by its name."""
-        return self.name
-
-    def mutate(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Receipt:
-        """Run a mutation as one commit; keywords are the parameters of the query.
-
-        Raises ViolationsError with everything that is wrong, and then nothing is visible.
-        """
-        self._access.check(self.name, Action.CHANGE)
-        now = datetime.now(UTC)
-
-        def asked(snapshot: Snapshot) -> tuple[MutationPlan, Terms]:
-            plan = _mutation_plan(source, name, snapshot)
-            terms = Terms(
-                params=bind_params(plan, params),
-                now=now,
-                budget=self._budget,
-                environment=os.environ,
-            )
-            return plan, terms
-
-        access = self._access
-        return run_change(access.repository, access.topology, asked, self._intent)
-
-    change = mutate
-
-    def load(
-        self,
-        data: "Data",
-        *,
-        type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadHow]",
-    ) -> "Loaded":
-        """Load rows as one commit, or raise ViolationsError and change nothing.
-
-        `data` is a path or several, JSON lines as text or a stream of them, a frame of one
-        `type`, or frames by the names of their types. The mode is `append` (the default),
-        `merge` or `overwrite`.
-        """
-        from omnigraph.pipeline.load import Target
-        from omnigraph.pipeline.load import load as run_load
-        from omnigraph.pipeline.options import LoadMode, options_of
-
-        options = options_of(self._how(how), LoadMode.APPEND)
-        target = Target(self.name, self._allowed(Action.CHANGE))
-        with job(self._access, data, type, target, options) as (sources, runner):
-            loaded = run_load(self._access.repository, target, sources, runner, options)
-        written(self._access, target.snapshot, loaded.commit)
-        return loaded
-
-    def merge(
-        self,
-        source: Place,
-        *,
-        actor: str | None = None,
-        message: str | None = None,
-        resolutions: Resolutions | Side | str | None = None,
-        strict: bool = False,
-        **bulk: "Unpack[BulkHow]",
-    ) -> Merge:
-        """Merge a branch or commit into this branch, as one commit with two parents.
-
-        Raises MergeConflictsError with all conflicts, and then nothing is changed. `ours` or
-        `theirs`, or `Resolutions` by type, row and property, say whose version is taken. With
-        `strict` any row that both sides changed differently is a conflict. Large changes are merged
-        on Spark, or in this process a part at a time; `engine` and `spark` say otherwise.
-        """
-        how = self._merge_how(actor, message, resolutions, strict, bulk)
-        access = self._access
-        with access.merging(self.name, Action.BRANCH_MERGE):
-            access.check_place(place_of(source))
-            return run_merge(access.repository, access.topology, place_of(source), self.name, how)
-
-    def preview_merge(
-        self,
-        source: Place,
-        *,
-        resolutions: Resolutions | Side | str | None = None,
-        strict: bool = False,
-        **bulk: "Unpack[BulkHow]",
-    ) -> Merge:
-        """Give what a merge would do, conflicts included; nothing is written."""
-        how = merge_how(None, None, resolutions, strict, bulk)
-        self._access.check(self.name, Action.READ)
-        self._access.check_place(place_of(source))
-        return preview(self._access.repository, place_of(source), self.name, how)
-
-    def revert(
-        self,
-        commit_id: str,
-        *,
-        actor: str | None = None,
-        message: str | None = None,
-        resolutions: Resolutions | Side | str | None = None,
-    ) -> Merge:
-        """Undo what a commit did, as a new commit."""
-        how = self._merge_how(actor, message, resolutions, strict=False, bulk={})
-        access = self._access
-        with access.merging(self.name, Action.CHANGE):
-            access.check_place(commit_id)
-            return run_revert(access.repository, access.topology, commit_id, self.name, how)
-
-    def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
-        """Give what a schema would change, and what is in its way; nothing is written."""
-        self._access.check(self.name, Action.READ)
-        return plan_schema(self._access.repository, schema_source(schema), self.name)
-
-    def apply_schema(self, schema: str | Path | Source | SavedPlan) -> SchemaApplied:
-        """Get another schema, with everything that follows for the tables, as one commit.
-
-        Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
-        and then nothing is changed. A plan that was saved is applied only where the branch still
-        stands as it was planned, else HeadMovedError.
-        """
-        self._access.check(self.name, Action.SCHEMA_APPLY)
-        intent = self._intent
-        if isinstance(schema, SavedPlan):
-            intent = replace(intent, expect=schema.head_for(self.name))
-            schema = schema.schema_source
-        return apply_schema(self._access.repository, schema_source(schema), intent)
-
-    def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
-        """Give the commits, newest first; `after` goes on behind one of them."""
-        self._access.check(self.name, Action.READ)
-        if after is not None:
-            self._access.check_place(after)
-        return islice(history.log(self._access.repository, self.name, after=after), limit)
-
-    def changes(
-        self,
-        *,
-        since: str | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> Iterator[CommitChanges]:
-        """Give what each commit changed, oldest first, after the one of a cursor.
-
-        Going on from the cursor of the last one that was dealt with, none is missed.
-        """
-        self._access.check(self.name, Action.READ)
-        wanted = change_filter(kinds, types, ops)
-        repository = self._access.repository
-        past = [] if since is None else [repository.pinned(self._access.commit(since)).catalog]
-        wanted.check(self.snapshot.catalog, *past)
-        return self._changes(since, wanted)
-
-    def _changes(self, since: str | None, wanted: ChangeFilter) -> Iterator[CommitChanges]:
-        repository = self._access.repository
-        for commit in history.since(repository, self.name, since):
-            assert commit.parent is not None
-            before = repository.pinned(repository.commit(commit.parent))
-            yield CommitChanges(commit, ChangeSet(before, repository.pinned(commit), wanted))
-
-    def _allowed(self, action: Action) -> Snapshot:
-        """Give the commit at which the branch stands now, if the actor may do this to it."""
-        return self._access.standing(self.name, action)
-
-    def _how(self, how: "LoadHow") -> "LoadHow":
-        """Give the keywords of a load, with who makes it and why as the branch was asked for."""
-        self._refuse_terms_of_mutations()
-        actor = self._access.author(how.get("actor") or self._intent.actor)
-        return {"message": self._intent.message, **how, "actor": actor}
-
-    def _merge_how(
-        self,
-        actor: str | None,
-        message: str | None,
-        resolutions: Resolutions | Side | str | None,
-        strict: bool,
-        bulk: "BulkHow",
-    ) -> MergeHow:
-        self._refuse_terms_of_mutations()
-        who, why = actor or self._intent.actor, message or self._intent.message
-        return merge_how(self._access.author(who), why, resolutions, strict, bulk)
-
-    def _refuse_terms_of_mutations(self) -> None:
-        if self._intent.expect is not None or self._intent.operation_id is not None:
-            hint = "take the branch without them for this"
-            raise InputError("'expect' and 'operation_id' are for mutations only", hint=hint)
-
-
-@contextmanager
-def job(
-    access: Access, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
-) -> "Iterator[tuple[list[SourceFile], Runner]]":
-    """Give the sources of a load and who runs it; what was laid down for it is removed."""
-    from omnigraph.pipeline.choice import runner_for
-    from omnigraph.pipeline.inputs import sources_of
-    from omnigraph.pipeline.spool import spool
-
-    access.repository.check_writable()
-    with spool(access.repository.store) as laid:
-        sources = sources_of(data, type_name, target.snapshot.catalog, laid)
-        size = sum(source.file.size for source in sources)
-        yield sources, runner_for(options.engine, options.spark, size)
-
-
 def exported(
     snapshot: Snapshot, place: str, folder: str | os.PathLike[str], how: "ExportHow"
 ) -> "Exported":
@@ -525,34 +289,9 @@ def exported(
     return export_folder(plan, runner, options.progress)
 
 
-def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
-    """Let the next read find what is in memory extended by a small commit."""
-    if commit is not None:
-        Dense(access.repository.pinned(commit), access.topology).extend(before)
-
-
 def place_of(place: Place) -> str:
     """Give the name of a branch or the id of a commit."""
     return place if isinstance(place, str) else place.place
-
-
-def merge_how(
-    actor: str | None,
-    message: str | None,
-    resolutions: Resolutions | Side | str | None,
-    strict: bool,
-    bulk: "BulkHow",
-) -> MergeHow:
-    """Give how a merge is done; a side or an engine that does not exist is refused."""
-    from omnigraph.pipeline.merge import bulk_of
-
-    return MergeHow(
-        actor=actor,
-        message=message,
-        resolutions=resolutions_of(resolutions),
-        strict=strict,
-        bulk=bulk_of(bulk),
-    )
 
 
 def _read_plan(source: str | Path | Source, name: str | None, snapshot: Snapshot) -> ReadPlan:
@@ -560,14 +299,4 @@ def _read_plan(source: str | Path | Source, name: str | None, snapshot: Snapshot
     if not isinstance(plan, ReadPlan):
         hint = "run it with Branch.mutate, or with omnigraph change"
         raise InputError(f"'{plan.name}' is a mutation", hint=hint)
-    return plan
-
-
-def _mutation_plan(
-    source: str | Path | Source, name: str | None, snapshot: Snapshot
-) -> MutationPlan:
-    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
-    if not isinstance(plan, MutationPlan):
-        hint = "run it with Branch.query, or with omnigraph read"
-        raise InputError(f"'{plan.name}' is a read", hint=hint)
     return plan

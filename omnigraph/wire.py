@@ -6,7 +6,7 @@ from typing import Any, NoReturn, cast
 
 from omnigraph.engine.blame import Blamed
 from omnigraph.engine.change import Receipt
-from omnigraph.engine.changes import Change, changes_html
+from omnigraph.engine.changes import Change, ChangeSet, changes_html
 from omnigraph.engine.diff import Op, stats_json
 from omnigraph.engine.merge import Merge, Outcome
 from omnigraph.engine.runs import RunRecord, RunStatus
@@ -20,6 +20,7 @@ from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, StoredType, column_name
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.steps import Step, step_json
 from omnigraph.schema.types import BLOB
 from omnigraph.schema.values import coerce
 from omnigraph.span import Source
@@ -81,6 +82,12 @@ def choices_json(resolutions: Resolutions) -> dict[str, Json]:
     take = None if resolutions.default is None else str(resolutions.default)
     types: Json = {name: str(side) for name, side in resolutions.types.items()}
     return {"take": take, "types": types, "resolutions": rows}
+
+
+def changes_json(found: ChangeSet) -> dict[str, Json]:
+    """Give what is told of changes before the rows."""
+    steps: list[Json] = [{**step_json(step), "text": str(step)} for step in found.schema_steps]
+    return {"stats": stats_json(found.stats), "schema_steps": steps}
 
 
 def applied_json(applied: SchemaApplied) -> dict[str, Json]:
@@ -237,6 +244,7 @@ class SentChanges:
     from_version: int
     to_version: int
     stats: Mapping[str, Mapping[Op, int]]
+    schema_steps: tuple[Step, ...]
     changes: tuple[Change, ...] = field(repr=False)
 
     def __iter__(self) -> Iterator[Change]:
@@ -255,6 +263,7 @@ class SentChanges:
             "to_version": self.to_version,
             "changes": [change.to_json() for change in self],
             "stats": stats_json(self.stats),
+            "schema_steps": [step_json(step) for step in self.schema_steps],
         }
 
 
@@ -270,20 +279,22 @@ class SentCommit:
         return self.commit.id
 
 
-def changes_of(document: Document, catalogs: Sequence[Catalog]) -> SentChanges:
-    """Give net changes; the first catalog that has a type says of which types its values are."""
+def changes_of(document: Document, old: Catalog, new: Catalog) -> SentChanges:
+    """Give net changes; the catalogs say of which types the values are."""
+    is_migrated = bool(document["schema_steps"])
     return SentChanges(
         from_version=document["from_version"],
         to_version=document["to_version"],
         stats=stats_of(document["stats"]),
-        changes=tuple(_changes(document["changes"], catalogs)),
+        schema_steps=plan_schema_migration(old, new).steps if is_migrated else (),
+        changes=tuple(_changes(document["changes"], (new, old))),
     )
 
 
-def sent_commit_of(document: Document, catalogs: Sequence[Catalog]) -> SentCommit:
+def sent_commit_of(document: Document, old: Catalog, new: Catalog) -> SentCommit:
     """Give what one commit changed."""
     commit = commit_of(document["commit"])
-    return SentCommit(commit, changes_of({**document, "to_version": commit.version}, catalogs))
+    return SentCommit(commit, changes_of({**document, "to_version": commit.version}, old, new))
 
 
 def stats_of(document: Document) -> dict[str, dict[Op, int]]:
@@ -296,6 +307,13 @@ def stats_of(document: Document) -> dict[str, dict[Op, int]]:
 def row_of(row: Document, stored: StoredType) -> dict[str, object]:
     """Give a row whose values are those that the graph holds."""
     return {name: _value(value, stored, name) for name, value in row.items()}
+
+
+def stored_row_of(row: Document, stored: StoredType) -> dict[str, object]:
+    """Give a row as its table holds it, with its blobs as bytes."""
+    given = {name: text for name, text in row.items() if stored.column(name) == BLOB}
+    blobs = {name: None if text is None else text.encode() for name, text in given.items()}
+    return {**row_of(row, stored), **blobs}
 
 
 def _changes(found: Iterable[Document], catalogs: Sequence[Catalog]) -> Iterator[Change]:

@@ -95,7 +95,7 @@ def moto() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def seaweedfs() -> Iterator[str]:
     """Serve S3 with SeaweedFS; gives its address."""
-    with _seaweedfs() as address:
+    with s3_server() as address:
         yield address
 
 
@@ -122,7 +122,8 @@ def _s3_lane(name: str, address: str, monkeypatch: pytest.MonkeyPatch) -> Lane:
 
 
 @contextmanager
-def _seaweedfs() -> Iterator[str]:
+def s3_server() -> Iterator[str]:
+    """Run SeaweedFS with an empty bucket; gives its address."""
     folder = Path(tempfile.mkdtemp(prefix="seaweedfs-"))
     ports = _free_ports(8)
     with (folder / "output").open("wb") as output:

@@ -3,16 +3,25 @@
 # `make demo` runs this with .venv/bin on PATH; it works from any directory. It leaves nothing behind but a page about the
 # graph, where the first argument says.
 set -eu
-page=$(realpath "${1:-people.html}")
+page=${1:-people.html}
+case $page in /*) ;; *) page=$PWD/$page ;; esac
+from=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$(dirname "$0")"/people.* "$work"
+cp "$from/people.pg" "$from/people.gq" "$from/people.jsonl" "$work"
 cd "$work"
 # Texts get vectors from a model; this one needs no network and no key.
 export OMNIGRAPH_EMBED_MODEL=mock
 
 say() { printf '\n# %s\n' "$*"; }
-show() { printf '$ %s\n' "$*"; "$@"; }
+show() {
+  printf '$'
+  for word in "$@"; do
+    case $word in *[!A-Za-z0-9._/=-]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+  done
+  printf '\n'
+  "$@"
+}
 refused() {
   if "$@"; then
     echo "what is wrong was not refused" >&2
@@ -37,7 +46,8 @@ say "A graph: tables for every type, and a first commit."
 show omnigraph init --schema people.pg people.omni
 
 say "Rows are loaded on Spark, all checked, as one commit."
-show omnigraph load --data people.jsonl --engine spark people.omni
+show omnigraph load --data people.jsonl --engine spark --message "people and where they work" people.omni
+show omnigraph tag create loaded people.omni
 
 say "Every bad row is named, and then nothing is loaded:"
 cat > bad.jsonl <<'ROWS'
@@ -64,7 +74,7 @@ cat > hires.jsonl <<'ROWS'
 {"type": "Person", "data": {"slug": "gus", "name": "Gus Moe", "email": "gus@mill.example", "joined": "2026-01-05T09:00:00+01:00"}}
 {"edge": "WorksAt", "from": "gus", "to": "north-mill", "data": {"role": "weaver"}}
 ROWS
-show omnigraph ingest --data hires.jsonl --branch review/hires people.omni
+show omnigraph ingest --data hires.jsonl --branch review/hires --message "Gus joins the mill" people.omni
 for branch in main review/hires; do
   show omnigraph read people.omni --query people.gq --name team_sizes --params '{"least": 1}' \
     --branch "$branch" --format table
@@ -72,6 +82,7 @@ done
 
 say "A mutation changes a branch, as one commit. What breaks a rule is told, and nothing is changed."
 show omnigraph change people.omni --query people.gq --name hire --branch review/hires \
+  --message "Finn draws maps" \
   --params '{"person": "finn", "company": "harbour", "role": "cartographer", "since": "2026-01-05"}'
 refused show omnigraph change people.omni --query people.gq --name hire --branch review/hires \
   --params '{"person": "finn", "company": "harbor", "role": "cartographer", "since": "2026-01-05"}'
@@ -85,10 +96,11 @@ show omnigraph diff main review/hires people.omni
 show omnigraph branch merge review/hires people.omni
 
 say "The whole graph as one page: its types, its history, what a branch changed. It opens without a network."
-first=$(omnigraph commit list people.omni --json | sed -n 's/.*"graph_commit_id": *"\([^"]*\)".*/\1/p' | tail -1)
-show omnigraph report people.omni --out "$page" --diff "$first" main --query people.gq --name project_hours --name employers
+show omnigraph report people.omni --out "$page" --diff loaded main --query people.gq \
+  --name team_sizes --name circle --name related_documents \
+  --params '{"least": 1, "slug": "ana", "company": "harbour", "question": "coast survey"}'
 
 say "What was loaded can be written out again, as lines that load back to the same graph."
 show omnigraph export people.omni --type WorksAt
 
-say "Next: docs/README.md, or change people.pg and people.gq and run again."
+say "Next: open $page in a browser; take people.pg and people.gq, change them, and run this again."

@@ -15,7 +15,7 @@ queries = Path("people.gq")
 shutil.rmtree("people.omni", ignore_errors=True)
 graph = og.init("people.omni", schema=Path("people.pg"))
 main = graph.branch()
-print(main.load(Path("people.jsonl")))
+print(main.load(Path("people.jsonl"), message="people and where they work"))
 
 # %% Who can be reached over at most three acquaintances.
 print(main.query(queries, "circle", slug="ana").to_pandas())
@@ -23,7 +23,8 @@ print(main.query(queries, "circle", slug="ana").to_pandas())
 # %% A new colleague, first on a branch.
 draft = graph.create_branch("review/hires")
 draft.mutate(queries, "add_person", slug="gus", name="Gus Moe", email="gus@mill.example")
-print([str(change) for change in graph.diff("main", draft)])
+for change in graph.diff("main", draft):
+    print(change)
 
 # %% Into main, as one commit; and how it was before.
 before = main.commit

@@ -17,7 +17,7 @@ queries = Path("research.gq")
 shutil.rmtree("research.omni", ignore_errors=True)
 graph = og.init("research.omni", schema=Path("research.pg"))
 main = graph.branch()
-print(main.load(Path("research.jsonl")))
+print(main.load(Path("research.jsonl"), message="a first shelf of papers"))
 
 # %% One question, ranked by words and by meaning together.
 print(main.query(queries, "ask", question="which floods can be explained?").to_pandas())
@@ -30,14 +30,16 @@ for row in main.query(queries, "roots", slug="gauges-in-branches"):
     print(f"{row['year']}  {row['title']}")
 
 # %% A review happens on a branch; main does not see it.
-review = graph.create_branch("review/rivers")
+graph.create_branch("review/rivers")
+review = graph.branch("review/rivers", actor="ida", message="review of the river papers")
 review.mutate(queries, "publish", slug="gauges-in-branches", year=2026)
 review.mutate(queries, "cite", paper="gauges-in-branches", cited="three-way-rows", why="method")
 for change in graph.diff("main", review):
     print(change)
 
 # %% Meanwhile somebody else publishes the same paper with another year.
-main.mutate(queries, "publish", slug="gauges-in-branches", year=2025)
+editor = graph.branch(actor="marco", message="it was last year's")
+editor.mutate(queries, "publish", slug="gauges-in-branches", year=2025)
 try:
     main.merge(review)
 except og.MergeConflictsError as clash:
@@ -52,7 +54,12 @@ print(main.query(queries, "topics").to_pandas())
 first = list(main.log())[-2]
 page = graph.report(
     compared={"Since the load": graph.diff(first.id, "main")},
-    answered={"Uncited": main.query(queries, "uncited")},
+    answered={
+        "Which floods can be explained?": main.query(
+            queries, "ask", question="which floods can be explained?"
+        ),
+        "Topics": main.query(queries, "topics"),
+    },
 )
 Path("research.html").write_text(page, encoding="utf-8")
 print("wrote research.html")

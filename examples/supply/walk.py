@@ -13,7 +13,7 @@ queries = Path("supply.gq")
 shutil.rmtree("supply.omni", ignore_errors=True)
 graph = og.init("supply.omni", schema=Path("supply.pg"))
 main = graph.branch()
-print(main.load(Path("supply.jsonl")))
+print(main.load(Path("supply.jsonl"), message="parts, plants and suppliers"))
 
 # %% Everything that goes into a cargo bicycle.
 print(main.query(queries, "contains", number="BK-200").to_pandas())
@@ -64,4 +64,12 @@ print(main.query(text).to_pandas())
 failed = next(commit for commit in main.log() if commit.message == "Kanda Rubber failed")
 print(main.revert(failed.id).outcome)
 print(main.query(queries, "offers", number="TY-010").to_pandas())
+
+# %% The whole story as one page that opens offline.
+page = graph.report(
+    compared={"The plan": graph.diff(failed.parent, failed.id)},
+    answered={"Single sources": main.query(queries, "single_source")},
+)
+Path("supply.html").write_text(page, encoding="utf-8")
+print("wrote supply.html")
 graph.close()

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from omnigraph.cli.output import cell
-from omnigraph.errors import Json, terminal_columns
+from omnigraph.errors import Json
+from omnigraph.span import terminal_columns
 
 if TYPE_CHECKING:
     from omnigraph.result import Result

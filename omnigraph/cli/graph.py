@@ -127,7 +127,7 @@ def list_commits(
     session.show(
         found,
         *(
-            f"{each['graph_commit_id']}  {_when(each['created_at'])}  {each['kind']}  "
+            f"{each['graph_commit_id']}  {_when(each['created_at'])}  {each['kind']:8}  "
             f"{each['message'] or ''}".rstrip()
             for each in found["commits"]
         ),

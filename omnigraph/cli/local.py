@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.cli.formats import Rows, about
 from omnigraph.cli.output import Document
 from omnigraph.cli.terms import (
     ChangeTerms,
+    CleanupTerms,
     Difference,
     DiffTerms,
     Given,
@@ -23,12 +25,15 @@ from omnigraph.span import Source
 if TYPE_CHECKING:
     from omnigraph.engine.threeway import Resolutions
     from omnigraph.graph import Graph
+    from omnigraph.pipeline.optimize import OptimizeHow
     from omnigraph.pipeline.options import LoadHow
     from omnigraph.pipeline.progress import Progress
     from omnigraph.pipeline.session import SparkSettings
     from omnigraph.query.compile import Schema
     from omnigraph.result import ResultStream
     from omnigraph.view import View
+
+_Found = TypeVar("_Found")
 
 
 class Local:
@@ -134,15 +139,11 @@ class Local:
 
     def diff(self, old: str, new: str, terms: DiffTerms) -> Difference:
         """Give what changed from one branch, commit or tag to another."""
+        from omnigraph.wire import changes_json
+
         found = self._opened().diff(old, new, types=terms.types, ops=terms.ops, kinds=terms.kinds)
-        known = {
-            "from_version": found.from_version,
-            "to_version": found.to_version,
-            "stats": {
-                name: {str(op): count for op, count in counts.items()}
-                for name, counts in found.stats.items()
-            },
-        }
+        versions = {"from_version": found.from_version, "to_version": found.to_version}
+        known = {**versions, **changes_json(found)}
         return Difference(known, (change.to_json() for change in found))
 
     def changes(self, branch: str, since: str | None, terms: DiffTerms) -> Iterator[Document]:
@@ -212,13 +213,8 @@ class Local:
         """Give the rows of a query; Ctrl-C cancels it, and it raises CancelledError."""
         cancelled = Event()
         view = self._opened(keeps_topology=True).at(target.name, cancelled=cancelled)
-        with ThreadPoolExecutor(1) as workers:
-            asked = workers.submit(view.query, question.source, question.name, **question.params)
-            while True:
-                try:
-                    return Rows.of_result(asked.result(), target.branch, target.snapshot)
-                except KeyboardInterrupt:
-                    cancelled.set()
+        asked = partial(view.query, question.source, question.name, **question.params)
+        return Rows.of_result(_cancellable(asked, cancelled), target.branch, target.snapshot)
 
     def explain(self, question: Question, target: Target) -> tuple[Document, str]:
         """Give how a query would be run, for programs and for people; nothing is run."""
@@ -233,16 +229,24 @@ class Local:
         what = about(found.result.query_name, target.branch, target.snapshot)
         return {**what, **found.to_json()}, str(found)
 
-    def change(self, question: Question, terms: ChangeTerms) -> Document:
+    def change(
+        self, question: Question, terms: ChangeTerms, cancelled: Event | None = None
+    ) -> Document:
         """Run a mutation as one commit."""
         branch = self._opened(writing=True).branch(
             terms.branch,
             message=terms.message,
             expect=terms.expect,
             operation_id=terms.operation_id,
+            cancelled=cancelled,
         )
         receipt = branch.mutate(question.source, question.name, **question.params)
         return receipt.to_json()
+
+    def watched_change(self, question: Question, terms: ChangeTerms) -> Document:
+        """Run a mutation; Ctrl-C cancels it before its commit, and it raises CancelledError."""
+        cancelled = Event()
+        return _cancellable(partial(self.change, question, terms, cancelled), cancelled)
 
     def load(self, rows: Given, branch: str, how: "LoadHow") -> Document:
         """Load rows into a branch."""
@@ -262,8 +266,46 @@ class Local:
         graph = self._opened()
         return graph.export(target.name, types=types, tables=tables, progress=progress)
 
+    def optimize(self, branch: str, how: "OptimizeHow") -> Document:
+        """Write a branch anew in few large files, all indexed."""
+        graph = self._opened(writing=True)
+        return graph.optimize(branch, **how).to_json(graph.uri)
+
+    def coverage(self, target: Target) -> Document:
+        """Give for each index how many rows are in it, and why not all."""
+        graph = self._opened()
+        found = graph.coverage(target.name)
+        return {"uri": graph.uri, "indexes": [each.to_json() for each in found]}
+
+    def cleanup(self, terms: CleanupTerms) -> Document:
+        """Remove what only old commits need, or tell what that would be."""
+        graph = self._opened(writing=terms.confirm)
+        done = graph.cleanup(
+            keep=terms.keep,
+            older_than=terms.older_than,
+            grace=terms.grace,
+            confirm=terms.confirm,
+        )
+        return done.to_json(graph.uri)
+
+    def fsck(self) -> Document:
+        """Check everything that the graph is made of."""
+        graph = self._opened()
+        return graph.fsck().to_json(graph.uri)
+
     def _view(self, target: Target) -> "View":
         return self._opened(keeps_topology=True).at(target.name)
+
+
+def _cancellable(work: Callable[[], _Found], cancelled: Event) -> _Found:
+    """Do work on a thread and wait for it; Ctrl-C tells it to stop."""
+    with ThreadPoolExecutor(1) as workers:
+        done = workers.submit(work)
+        while True:
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                cancelled.set()
 
 
 def _resolutions(terms: MergeTerms) -> "Resolutions":

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import click
 
@@ -12,6 +13,7 @@ from omnigraph.cli.completion import completion
 from omnigraph.cli.data import ingest, load
 from omnigraph.cli.doctor import doctor
 from omnigraph.cli.embed import embed
+from omnigraph.cli.example import example
 from omnigraph.cli.explain import explain
 from omnigraph.cli.export import export
 from omnigraph.cli.graph import branch, commit, init, snapshot
@@ -54,6 +56,8 @@ class _Root(click.Group):
             show_usage(wrong)
             ctx.exit(wrong.exit_code)
         except KeyboardInterrupt:
+            # Ctrl-C ends the Java of a Spark session as well, about which the session would warn.
+            warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)
             click.echo("interrupted", err=True)
             ctx.exit(_INTERRUPTED)
 
@@ -108,6 +112,7 @@ for command in (
     cleanup,
     fsck,
     report,
+    example,
     doctor,
     completion,
 ):

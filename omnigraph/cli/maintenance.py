@@ -7,12 +7,10 @@ import click
 from omnigraph.cli.output import Document, counted
 from omnigraph.cli.session import Session, branch_option, graph_options, target_options
 from omnigraph.cli.spark import spark_options, spark_settings
+from omnigraph.cli.terms import CleanupTerms
 
 if TYPE_CHECKING:
-    from omnigraph.engine.cleanup import Cleaned
-    from omnigraph.engine.coverage import Coverage
-    from omnigraph.engine.fsck import Checkup
-    from omnigraph.pipeline.optimize import Optimized, OptimizedTable
+    from omnigraph.pipeline.optimize import OptimizeHow
 
 _ENGINES = ("auto", "spark", "inline")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -33,14 +31,14 @@ def optimize(session: Session, branch: str | None, **how: Any) -> None:  # noqa:
     from omnigraph.cli.progress import shown_progress
 
     with shown_progress() as progress:
-        done = session.open(writing=True).optimize(
-            session.branch(branch),
-            indexes_only=how["indexes_only"],
-            engine=how["engine"],
-            spark=spark_settings(session.config, how),
-            progress=progress,
-        )
-    session.show(done.to_json(session.local_uri), *_told_optimize(done))
+        terms: OptimizeHow = {
+            "indexes_only": how["indexes_only"],
+            "engine": how["engine"],
+            "spark": spark_settings(session.config, how),
+            "progress": progress,
+        }
+        done = session.backend().optimize(session.branch(branch), terms)
+    session.show(done, *_told_optimize(done))
 
 
 @click.command()
@@ -51,14 +49,8 @@ def coverage(session: Session, branch: str | None, snapshot: str | None) -> None
 
     Every search finds the rows that are not in an index, too.
     """
-    target = session.to_read(branch, snapshot)
-    place = target.branch if target.snapshot is None else target.snapshot
-    found = session.open().coverage(place or "main")
-    document: Document = {
-        "uri": session.local_uri,
-        "indexes": [each.to_json() for each in found],
-    }
-    session.show(document, *map(_told_coverage, found))
+    found = session.backend().coverage(session.to_read(branch, snapshot))
+    session.show(found, *map(_told_coverage, found["indexes"]))
 
 
 @click.command()
@@ -80,10 +72,9 @@ def cleanup(
     """
     if keep is None and older_than is None:
         raise click.UsageError("say what to keep, with --keep or --older-than")
-    done = session.open(writing=confirm).cleanup(
-        keep=keep, older_than=older_than, grace=grace, confirm=confirm
-    )
-    session.show(done.to_json(session.local_uri), *_told_cleanup(done))
+    terms = CleanupTerms(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
+    done = session.backend().cleanup(terms)
+    session.show(done, *_told_cleanup(done))
 
 
 @click.command()
@@ -94,66 +85,71 @@ def fsck(session: Session) -> None:
     Nothing is changed.
     """
     found = _checkup(session)
-    session.show(found.to_json(session.local_uri), *_told_checkup(found))
-    if not found.is_sound:
+    session.show(found, *_told_checkup(found))
+    if not found["sound"]:
         click.get_current_context().exit(1)
 
 
-def _checkup(session: Session) -> "Checkup":
+def _checkup(session: Session) -> Document:
     """Check the files themselves, because a damaged graph may not open; an actor is asked first."""
-    if session.actor is not None:
-        return session.open().fsck()
+    if session.address.is_remote or session.actor is not None:
+        return session.backend().fsck()
     from omnigraph.engine.fsck import fsck as check
     from omnigraph.storage.store import store_at
 
-    return check(store_at(session.local_uri))
+    return check(store_at(session.local_uri)).to_json(session.local_uri)
 
 
-def _told_optimize(done: "Optimized") -> list[str]:
-    lines = [line for table in done.tables for line in _told_table(table)]
-    if done.commit is None:
+def _told_optimize(done: Document) -> list[str]:
+    lines = [line for table in done["tables"] for line in _told_table(table)]
+    if done["commit"] is None:
         return [*lines, "nothing had to be done"]
-    return [*lines, f"commit {done.commit.id}"]
+    return [*lines, f"commit {done['commit']}"]
 
 
-def _told_table(table: "OptimizedTable") -> list[str]:
+def _told_table(table: Document) -> list[str]:
     lines = []
-    if table.yielded:
-        lines.append(f"{table.table_key}: left as it is, others were writing to it")
-    elif table.committed:
-        removed, added = table.fragments_removed, table.fragments_added
+    if table["yielded"]:
+        lines.append(f"{table['table_key']}: left as it is, others were writing to it")
+    elif table["committed"]:
+        removed, added = table["fragments_removed"], table["fragments_added"]
         joined = (
             f"{counted(removed, 'fragment')} became {added}" if removed else "indexes completed"
         )
-        lines.append(f"{table.table_key}: {joined}")
-    measured = ((each.column, each.recall) for each in table.indexes if each.recall is not None)
+        lines.append(f"{table['table_key']}: {joined}")
+    measured = ((each["column"], each["recall"]) for each in table["indexes"] if "recall" in each)
     lines += [f"  {name}: finds {found:.1%} of the nearest vectors" for name, found in measured]
     return lines
 
 
-def _told_coverage(each: "Coverage") -> str:
-    name = f"{each.table_key}.{each.column} {each.kind}"
-    waiting = f", {each.pending:,} pending: {each.reason}" if each.pending else ""
-    return f"{name}: {each.indexed:,} indexed{waiting}"
+def _told_coverage(each: Document) -> str:
+    name = f"{each['table_key']}.{each['column']} {each['kind']}"
+    pending = each["rows_pending"]
+    waiting = f", {pending:,} pending: {each['reason']}" if pending else ""
+    return f"{name}: {each['rows_indexed']:,} indexed{waiting}"
 
 
-def _told_cleanup(done: "Cleaned") -> list[str]:
+def _told_cleanup(done: Document) -> list[str]:
+    every = [*done["tables"], *done["others"]]
     lines = [
-        f"{each.table_key}: {counted(each.old_versions_removed, 'version')}, "
-        f"{_size(each.bytes_removed)}"
-        for each in (*done.tables, *done.others)
+        f"{each['table_key']}: {counted(each['old_versions_removed'], 'version')}, "
+        f"{_size(each['bytes_removed'])}"
+        for each in every
     ]
-    verb = "removed" if done.confirmed else "would remove"
-    versions = counted(done.old_versions_removed, "version")
-    lines.append(f"{verb} {versions}, {_size(done.bytes_removed)}")
-    return lines if done.confirmed else [*lines, "nothing was removed; --confirm does it"]
+    is_done = done["confirmed"]
+    versions = counted(sum(each["old_versions_removed"] for each in every), "version")
+    size = _size(sum(each["bytes_removed"] for each in every))
+    lines.append(f"{'removed' if is_done else 'would remove'} {versions}, {size}")
+    return lines if is_done else [*lines, "nothing was removed; --confirm does it"]
 
 
-def _told_checkup(found: "Checkup") -> list[str]:
-    lines = [f"{each.kind}: {each.where}: {each.message}" for each in found.findings]
-    looked = f"{counted(found.commits, 'commit')}, {counted(found.versions, 'table version')}"
-    verdict = "sound" if found.is_sound else counted(len(found.findings), "finding")
-    return [*lines, f"{verdict}; looked at {looked} and {counted(found.files, 'file')}"]
+def _told_checkup(found: Document) -> list[str]:
+    findings = found["findings"]
+    lines = [f"{each['kind']}: {each['where']}: {each['message']}" for each in findings]
+    versions = counted(found["table_versions"], "table version")
+    looked = f"{counted(found['commits'], 'commit')}, {versions}"
+    verdict = "sound" if found["sound"] else counted(len(findings), "finding")
+    return [*lines, f"{verdict}; looked at {looked} and {counted(found['files'], 'file')}"]
 
 
 def _size(size: int) -> str:

@@ -48,17 +48,21 @@ _CHOICES = click.option(
 def diff(session: Session, old: str, new: str, stat: bool, **which: tuple[str, ...]) -> None:
     """Show what changed from one branch, commit or tag to another.
 
-    A line is `+` for what came, `-` for what went, and `~` for what has other values.
+    A line is `+` for what came, `-` for what went, and `~` for what has other values. What the
+    schemas differ in comes first.
     """
     found = session.backend().diff(old, new, DiffTerms(**which))
     if session.as_json:
         about, changes = found.about, [] if stat else list(found.changes)
         session.show({**about, "changes": changes})
-    elif stat:
+        return
+    for step in found.about["schema_steps"]:
+        click.echo(f"schema: {step['text']}")
+    if stat:
         _show_stats(found.about["stats"])
-    else:
-        for change in found.changes:
-            click.echo(_told(change))
+        return
+    for change in found.changes:
+        click.echo(_told(change))
 
 
 @click.command()
@@ -179,7 +183,7 @@ def _show_stats(stats: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {op}" for op, count in counts.items() if count)
+    return ", ".join(counted(count, op) for op, count in counts.items() if count)
 
 
 def _told(change: Document) -> str:

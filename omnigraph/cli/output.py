@@ -10,7 +10,7 @@ import click
 from omnigraph.errors import Json, Problem
 from omnigraph.span import Source
 
-# A JSON object of the stable machine form; docs/json.md lists them all.
+# A JSON object of the stable machine form; docs/documents.schema.json has them all.
 Document: TypeAlias = dict[str, Any]
 
 _LONGEST_SHOWN = 40

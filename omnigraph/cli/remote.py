@@ -1,12 +1,14 @@
 """Remote: answers commands with documents, about a graph that a server has."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli.formats import Rows
 from omnigraph.cli.output import Document
 from omnigraph.cli.terms import (
     ChangeTerms,
+    CleanupTerms,
     Difference,
     DiffTerms,
     Given,
@@ -17,16 +19,27 @@ from omnigraph.cli.terms import (
 )
 from omnigraph.cli.upload import Upload
 from omnigraph.client import Client, segment
-from omnigraph.errors import CancelledError, InputError, Json
+from omnigraph.errors import CancelledError, InputError, Json, OutcomeUnknownError
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.optimize import OptimizeHow
     from omnigraph.pipeline.options import LoadHow
     from omnigraph.pipeline.progress import Progress
     from omnigraph.query.compile import Schema
 
 _COMMITS_AT_ONCE = 100
-_FOR_HANDLES = ("nodes", "edges", "loaded", "ours_commit", "theirs_commit", "plan", "merge")
+_FOR_HANDLES = (
+    "nodes",
+    "edges",
+    "loaded",
+    "ours_commit",
+    "theirs_commit",
+    "from_commit",
+    "to_commit",
+    "plan",
+    "merge",
+)
 
 
 class Remote:
@@ -86,8 +99,7 @@ class Remote:
 
     def merge(self, source: str, into: str, terms: MergeTerms) -> Document:
         """Merge a branch into another, or tell what that would do."""
-        if str((terms.bulk or {}).get("engine", "auto")) != "auto":
-            raise InputError("--engine does not work through a server")
+        _refuse_engine((terms.bulk or {}).get("engine"))
         how: Document = {"strict": terms.strict, "preview": terms.only_preview}
         body = {"source": source, "target": into, **how, **_choices(terms)}
         return self._post("/branches/merge", body)
@@ -108,7 +120,7 @@ class Remote:
         """Give what changed from one branch, commit or tag to another."""
         found = self._ask("/diff", {"from": old, "to": new, **_wanted(terms)})
         changes = found.pop("changes")
-        return Difference(found, changes)
+        return Difference(_told(found), changes)
 
     def changes(self, branch: str, since: str | None, terms: DiffTerms) -> Iterator[Document]:
         """Give what the commits of a branch changed, oldest first, each with its commit."""
@@ -199,6 +211,15 @@ class Remote:
         done = self._client.post("/change", body, key=terms.operation_id, source=question.source)
         return _told(done)
 
+    def watched_change(self, question: Question, terms: ChangeTerms) -> Document:
+        """Run a mutation; Ctrl-C ends the connection, and nobody here knows whether it was done."""
+        try:
+            return self.change(question, terms)
+        except KeyboardInterrupt:  # the server gives it up, unless it is being committed
+            hint = "look at the branch"
+            message = "the change was given up, and it may have been done"
+            raise OutcomeUnknownError(message, hint=hint) from None
+
     def load(self, given: Given, branch: str, how: "LoadHow") -> Document:
         """Load rows into a branch."""
         return self._upload("/load", given, how, branch=branch)
@@ -218,6 +239,24 @@ class Remote:
             "table_keys": list(tables),
         }
         return self._client.download("/export", cast(Json, body))
+
+    def optimize(self, branch: str, how: "OptimizeHow") -> Document:
+        """Write a branch anew in few large files, all indexed."""
+        _refuse_engine(how.get("engine"))
+        return self._post("/optimize", {"branch": branch, "indexes_only": how["indexes_only"]})
+
+    def coverage(self, target: Target) -> Document:
+        """Give for each index how many rows are in it, and why not all."""
+        found = self._get("/coverage", branch=target.branch, snapshot=target.snapshot)
+        return {"uri": found["uri"], "indexes": found["indexes"]}
+
+    def cleanup(self, terms: CleanupTerms) -> Document:
+        """Remove what only old commits need, or tell what that would be."""
+        return self._post("/cleanup", asdict(terms))
+
+    def fsck(self) -> Document:
+        """Check everything that the graph is made of."""
+        return self._get("/fsck")
 
     def _read(self, question: Question, target: Target, mode: str) -> Document:
         body = {**_asked(question, target), "mode": mode}
@@ -241,6 +280,11 @@ class Remote:
         with upload.placing(how["shown"]):
             done = self._client.upload(path, upload.lines(), **into, **query, dry_run=dry_run)
         return _told(done)
+
+
+def _refuse_engine(engine: str | None) -> None:
+    if engine is not None and str(engine) != "auto":
+        raise InputError("--engine does not work through a server")
 
 
 def _told(found: Json) -> Document:

@@ -11,6 +11,7 @@ from omnigraph.cli.session import Session, graph_options, read_queries, target_o
 from omnigraph.errors import UnreadableError
 
 if TYPE_CHECKING:
+    from omnigraph.remote.view import RemoteView
     from omnigraph.result import Result
     from omnigraph.view import View
 
@@ -53,11 +54,11 @@ def report(
     The page is one file that needs nothing else. Each query gets those of the parameters that it
     declares; one that changes the graph is left out.
     """
-    graph = session.open()
+    graph = session.handle()
     view = graph.at(session.to_read(branch, snapshot).name)
     answered = {} if query_path is None else _answers(view, query_path, names, given_params(params))
     page = graph.report(
-        view,
+        view.place,
         compared={f"From {old} to {new}": graph.diff(old, new) for old, new in compared},
         answered=answered,
     )
@@ -66,7 +67,7 @@ def report(
 
 
 def _answers(
-    view: "View", path: str, names: tuple[str, ...], given: dict[str, object]
+    view: "View | RemoteView", path: str, names: tuple[str, ...], given: dict[str, object]
 ) -> "dict[str, Result]":
     """Run the queries that are named, or all reads of a file, and give each under its name."""
     from omnigraph.query.compile import compile_queries, compile_query

@@ -14,6 +14,8 @@ A command says `@graph_options` and gets a `Session` as its first argument::
   configuration; a server is refused. For commands that work only where the graph is.
 - `session.backend()` gives what answers commands with documents, on this machine (`cli.local`) or
   through a server (`cli.remote`); both give the same ones. For commands that work with both.
+- `session.handle()` gives a handle on the graph, on this machine or behind a server. For commands
+  that only read, and need more than documents.
 - `session.show(document, *lines)` prints the document with `--json`, and the lines else.
 
 The graph is the positional URI, `--uri` or `--target`, and only one of them; else that of the
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from omnigraph.cli.local import Local
     from omnigraph.cli.remote import Remote
     from omnigraph.graph import Graph
+    from omnigraph.remote.graph import RemoteGraph
 
 _MAIN = "main"
 _EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
@@ -74,7 +77,9 @@ class Session(Naming):
         """Where the graph is."""
         found = self.find_address()
         if found is None:
-            raise click.UsageError("name a graph, by its URI or with --target")
+            raise click.UsageError(
+                "name a graph, by its URI or with --target; omnigraph init makes one"
+            )
         return found
 
     def branch(self, given: str | None, usual: str | None = None) -> str:
@@ -124,11 +129,23 @@ class Session(Naming):
             from omnigraph.cli.local import Local
 
             return Local(self.open)
-        if self.actor is not None:
-            raise click.UsageError("--as does not work with a server; the token says who acts")
+        self._refuse_actor()
         from omnigraph.cli.remote import Remote
 
         return Remote(self.address.uri, self.address.token)
+
+    def handle(self) -> "Graph | RemoteGraph":
+        """Open the graph to read, or connect to the server that has it."""
+        if not self.address.is_remote:
+            return self.open()
+        self._refuse_actor()
+        from omnigraph.remote.graph import connect
+
+        return connect(self.address.uri, token=self.address.token)
+
+    def _refuse_actor(self) -> None:
+        if self.actor is not None:
+            raise click.UsageError("--as does not work with a server; the token says who acts")
 
     def lasting_backend(self) -> "Local | Remote":
         """Give a backend that opens the graph once, for many commands."""

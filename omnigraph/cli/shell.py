@@ -189,7 +189,7 @@ class _Shell:
             raise InputError("a snapshot never changes", hint="go to a branch with .branch NAME")
         else:
             terms = ChangeTerms(branch=self.target.branch)
-            click.echo(told_change(self.backend.change(question, terms)))
+            click.echo(told_change(self.backend.watched_change(question, terms)))
         if self.is_timing:
             click.echo(f"{(perf_counter() - begun) * 1000:.1f} ms", err=True)
 

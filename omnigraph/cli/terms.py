@@ -86,6 +86,16 @@ class DiffTerms:
     kinds: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanupTerms:
+    """What a cleanup keeps; without `confirm` it only tells what it would remove."""
+
+    keep: int | None
+    older_than: str | None
+    grace: str
+    confirm: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The changes between two places, read as they are used, and what is known of all of them."""

@@ -1,8 +1,10 @@
 """Adjacency: where edges lead from each node, as arrays; small changes are laid over them."""
 
+from collections import deque
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -13,6 +15,10 @@ Followed: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
 
 # So many entries are summed at a time, because they stay in the cache of the processor.
 _BLOCK = 1 << 17
+# What `identity` gave, and the last of those that are small enough to be kept for others.
+_identities: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
+_kept: deque[Numbers] = deque(maxlen=8)
+_MOST_KEPT = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +229,20 @@ Woven: TypeAlias = Adjacency | Patched
 
 
 def identity(count: int) -> Numbers:
-    """Give the numbers below a count; asked for again, the same array, not to be changed."""
-    return _identity(count)
-
-
-@lru_cache(maxsize=8)
-def _identity(count: int) -> Numbers:
-    found = np.arange(count)
-    found.flags.writeable = False
+    """Give the numbers below a count; as long as it is in use, the same array for all."""
+    found = _identities.get(count)
+    if found is None:
+        found = np.arange(count)
+        found.flags.writeable = False
+        _identities[count] = found
+        if count <= _MOST_KEPT:
+            _kept.append(found)
     return found
+
+
+def is_identity(numbers: Numbers) -> bool:
+    """Tell whether these are the numbers below a count, as `identity` gave them."""
+    return _identities.get(len(numbers)) is numbers
 
 
 def woven(entries: Entries, count: int) -> Adjacency:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.adjacency import identity
+from omnigraph.engine.adjacency import is_identity
 from omnigraph.engine.compare import unsigned
 from omnigraph.engine.entities import NONE, Numbers
 from omnigraph.engine.evaluate import Evaluation
@@ -53,7 +53,7 @@ class Aggregation:
         weights = self.rows.weights
         if weights is None:
             return np.bincount(self.groups, minlength=self.count)
-        is_each = self.count == self.rows.count and self.groups is identity(self.count)
+        is_each = self.count == self.rows.count and is_identity(self.groups)
         return weights if is_each else self._whole_sums(self.groups, weights, None)
 
     def _taking_part(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
@@ -96,6 +96,8 @@ class Aggregation:
             return self._exact_sums(groups, numbers, weights).astype(np.float64)
         values = numbers.astype(np.float64)
         values = values if weights is None else values * weights
+        if self.count == 1:
+            return self._added(groups, np.sort(values), None)
         order = np.argsort(values)
         return self._added(groups[order], values[order], None)
 

@@ -214,17 +214,22 @@ def _earlier(
     if intent.operation_id is None:
         return None
     manifest = repository.manifest
-    commit = manifest.operation(intent.operation_id, manifest.newest())
+    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
     return None if commit is None else _receipt(plan, terms, intent, commit)
+
+
+def another_change(operation_id: str, commit: Commit) -> InputError:
+    """Give the error for an operation id under which something else was done before."""
+    return InputError(
+        f"the operation id '{operation_id}' was given to another change",
+        hint=f"it led to commit {commit.id}; give each change an id of its own",
+    )
 
 
 def _receipt(plan: MutationPlan, terms: Terms, intent: Intent, commit: Commit | None) -> Receipt:
     """Give the receipt of a commit; raises when another change led to it."""
     if commit is not None and commit.request not in (None, _digest(plan, terms, intent)):
-        raise InputError(
-            f"the operation id '{intent.operation_id}' was given to another change",
-            hint=f"it led to commit {commit.id}; give each change an id of its own",
-        )
+        raise another_change(commit.operation_id, commit)
     nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
     return Receipt(
         branch=intent.branch if commit is None else commit.branch,

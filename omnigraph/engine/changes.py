@@ -71,10 +71,11 @@ class Change:
         what = f"{self.type_name} {self.id}" if ends is None else ""
         if ends is not None:
             what = f"{ends[0]} -{self.type_name}-> {ends[1]}"
-        details = [self._detail(name) for name in self.changed]
+        details = [self.detail(name) for name in self.changed]
         return f"{_MARKS[self.op]} {what}{'  ' if details else ''}{', '.join(details)}"
 
-    def _detail(self, name: str) -> str:
+    def detail(self, name: str) -> str:
+        """Give what was done to a property, on one line; long values are cut."""
         if name not in (self.after or {}):
             return name
         before, after = ((row or {}).get(name) for row in (self.before, self.after))
@@ -182,11 +183,11 @@ class CommitChanges:
 def changes_html(changes: Iterable[Change], stats: Mapping[str, Mapping[Op, int]]) -> str:
     """Give changes as a table for notebooks: the first ones, and how many there are."""
     rows = [
-        (str(each.op), each.type_name, each.id, ", ".join(each.changed))
+        (str(each.op), each.type_name, each.id, ", ".join(map(each.detail, each.changed)))
         for each in islice(changes, _SHOWN_CHANGES)
     ]
     more = sum(sum(counts.values()) for counts in stats.values()) - len(rows)
-    foot = f"… and {more:,} more changes" if more > 0 else ""
+    foot = f"… and {more:,} more changes" if more > 0 else "" if rows else "no row differs"
     return html_table(("change", "type", "id", "properties"), rows, foot)
 
 
@@ -236,4 +237,5 @@ def _kind(stored: StoredType) -> EntityKind:
 
 
 def _short(value: object) -> str:
-    return shortened("null" if value is None else str(value), _LONGEST_SHOWN)
+    shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+    return shortened("null" if value is None else shown, _LONGEST_SHOWN)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from omnigraph.engine.rules import shortened
 from omnigraph.engine.runs import RunStatus, list_runs
 from omnigraph.errors import HeadMovedError, InputError, Json
 from omnigraph.storage import layout
@@ -85,7 +86,11 @@ def duration(given: timedelta | str) -> timedelta:
     found = _DURATION.fullmatch(given.strip())
     if found is None:
         raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    try:
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    except (OverflowError, ValueError) as failed:
+        longest = f"the longest is {timedelta.max.days}d"
+        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
 
 
 def retention(
@@ -106,8 +111,9 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         return _plan(repository, rule).told(confirmed=False)
     repository.check_writable()
     for _ in attempts():
-        plan = _plan(repository, rule)
         try:
+            _revoke_interrupted(repository)
+            plan = _plan(repository, rule)
             claimed = _claimed(repository, plan)
         except Rejected:
             continue
@@ -123,7 +129,6 @@ class _Plan:
     ledger: Table
     keys: Mapping[str, str]
     doomed: frozenset[tuple[str, int]]
-    buried: frozenset[tuple[str, int]]
     tables: tuple[Unneeded, ...]
     others: Mapping[str, tuple[Stored, ...]]
     commits_kept: int
@@ -191,7 +196,6 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
         ledger=ledger,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
         doomed=frozenset(doomed),
-        buried=frozenset(buried),
         tables=tuple(found),
         others=_others(repository, listing, commits.values(), rule, now),
         commits_kept=len(kept),
@@ -199,23 +203,36 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     )
 
 
+def _revoke_interrupted(repository: Repository) -> None:
+    """Take back the cleanups that buried what a head has: they cannot have removed anything."""
+    manifest = repository.manifest
+    ledger = manifest.newest()
+    heads = [head.commit for head in manifest.heads(ledger).values()]
+    commits = manifest.commits(heads, ledger).values()
+    versions = {each for commit in commits for each in _versions(commit)}
+    interrupted = manifest.cleanups_of(ledger, versions)
+    if interrupted:
+        manifest.revoke(ledger, interrupted)
+
+
 def _claimed(repository: Repository, plan: _Plan) -> bool:
-    """Say in the ledger what is about to be removed; False when a new head needs some of it."""
+    """Say in the ledger what is about to be removed; False when a new head needs some of it.
+
+    All of it is buried under the id of this cleanup, so that others can be revoked.
+    """
     if not plan.doomed:
         return True
     manifest, cleanup_id = repository.manifest, repository.clock.ulid()
-    fresh = sorted(plan.doomed - plan.buried)
-    if fresh:
-        manifest.bury(plan.ledger, cleanup_id, fresh)
-        reached("versions buried")
+    manifest.bury(plan.ledger, cleanup_id, sorted(plan.doomed))
+    reached("versions buried")
     marked = manifest.mark_cleaning(manifest.newest(), cleanup_id)
     repository.tables.sync_table(marked)
     reached("cleanup marked")
     heads = [head.commit for head in manifest.heads(marked).values()]
     if any(_has(each, plan.doomed) for each in manifest.commits(heads, marked).values()):
-        manifest.revoke(marked, cleanup_id)
+        manifest.revoke(marked, [cleanup_id])
         return False
-    return True
+    return not manifest.is_revoked(marked, cleanup_id)
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
@@ -248,8 +265,12 @@ def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:
 
 
 def _has(commit: Commit, versions: Iterable[tuple[str, int]]) -> bool:
-    own = {(key, state.version) for key, state in commit.tables.items()}
-    return not own.isdisjoint(versions)
+    return not _versions(commit).isdisjoint(versions)
+
+
+def _versions(commit: Commit) -> set[tuple[str, int]]:
+    """Give the versions of tables that a commit has, by table key."""
+    return {(key, state.version) for key, state in commit.tables.items()}
 
 
 def _others(
@@ -262,8 +283,8 @@ def _others(
     """Give the files beside the tables that nothing needs, by their folder."""
     schemas = {layout.schema_path(commit.schema) for commit in commits}
     ended = _ended_runs(repository, rule, now)
-    found: dict[str, list[Stored]] = {layout.ASIDE: [], layout.SCHEMAS: [], layout.RUNS: []}
-    found[layout.TOPOLOGY] = []
+    folders = (layout.ASIDE, layout.SCHEMAS, layout.RUNS, layout.TOPOLOGY, layout.OPERATIONS)
+    found: dict[str, list[Stored]] = {folder: [] for folder in folders}
     for each in listing:
         folder, _, name = each.path.partition("/")
         is_old = each.modified < now - rule.grace
@@ -276,6 +297,8 @@ def _others(
                 is_needed = name.partition("/")[0] not in ended
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
+            case layout.OPERATIONS:
+                is_needed = each.modified >= now - _microseconds(layout.OPERATIONS_AGE)
             case _:
                 continue
         if is_old and not is_needed:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.columns import moments
 from omnigraph.query.ast import Operator
 
 Column: TypeAlias = "pa.Array | pa.Scalar"
+_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
 # The field of an object that tells it from all others, whatever its type; no result shows it.
 IDENTITY = "#"
@@ -44,6 +46,23 @@ def unsigned(column: Column) -> Column:
     if not pa.types.is_floating(column.type):
         return column
     return pc.add(column, pa.scalar(0, column.type))
+
+
+def comparable(column: pa.Array) -> pa.Array:
+    """Give a column whose values Python keeps whole, and equal ones alike.
+
+    A date64 would lose its hours, and there are two zeros.
+    """
+    return moments(column) if pa.types.is_date64(column.type) else unsigned(column)
+
+
+def without_exempt(rows: _Rows) -> _Rows:
+    """Give the rows that can be equal to others: none with a null or NaN."""
+    kept = rows.drop_null()
+    for column in kept.columns:
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            return without_exempt(kept.filter(pc.invert(pc.is_nan(column))))
+    return kept
 
 
 def compared(left: Column, operator: Operator, right: Column) -> Column:
@@ -82,10 +101,16 @@ def member(item: Column, members: Column) -> Column:
         return pa.scalar(None, pa.bool_())
     known = members.values
     if known.type == item.type and len(known):
-        found = pc.is_in(unsigned(item), value_set=unsigned(known.drop_null()))
+        found = pc.is_in(unsigned(item), value_set=_equatable(known))
         certain = found if known.null_count else pc.is_valid(item)
         return pc.if_else(certain, found, pa.scalar(None, pa.bool_()))
     return any_of(item, known)
+
+
+def _equatable(values: pa.Array) -> pa.Array:
+    """Give the values that another can be equal to: no null and, other than to Arrow, no NaN."""
+    known = unsigned(values.drop_null())
+    return known.filter(pc.equal(known, known)) if pa.types.is_floating(known.type) else known
 
 
 def any_of(item: Column, values: Iterable[pa.Scalar]) -> Column:

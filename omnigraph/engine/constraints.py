@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.compare import unsigned, without_exempt
 from omnigraph.engine.lens import Lens
 from omnigraph.engine.rules import Breach, checks, ranges, shortened
 from omnigraph.errors import Code, Violation
@@ -44,16 +45,9 @@ def _unfit(rows: Lens, rule: Range | Check) -> Iterator[Violation]:
 
 def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
     """Give every row whose values another row before it has; null and NaN are like no other."""
-    found = pa.Table.from_batches(
-        rows.batches(names), schema=pa.schema([rows.schema.field(name) for name in ("id", *names)])
-    ).drop_null()
-    for place, name in enumerate(names, start=1):
-        if pa.types.is_floating(found[name].type):
-            found = found.filter(pc.invert(pc.is_nan(found[name])))
-            # Adding zero makes -0.0 the same as 0.0.
-            found = found.set_column(
-                place, name, pc.add(found[name], pa.scalar(0, found[name].type))
-            )
+    schema = pa.schema([rows.schema.field(name) for name in ("id", *names)])
+    read = without_exempt(pa.Table.from_batches(rows.batches(names), schema=schema))
+    found = pa.table([unsigned(column) for column in read.columns], schema=schema)
     found = found.append_column(_ORDINAL, pa.array(np.arange(found.num_rows)))
     firsts = found.group_by(list(names), use_threads=False).aggregate([(_ORDINAL, "min")])
     held = firsts[f"{_ORDINAL}_min"]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.alike import Mask, alike, alike_values
 from omnigraph.engine.columns import one_array
 from omnigraph.engine.entities import Addresses
-from omnigraph.engine.lens import Lens, lens
+from omnigraph.engine.lens import HeldLens, Lens, lens
 from omnigraph.errors import Json
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.delta import delta_between
@@ -21,6 +21,8 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_AT_A_TIME = 8_192
+# As few differing rows are read whole at once, instead of their ids first.
+_ROWS_HELD = 2_048
 
 
 class Op(StrEnum):
@@ -128,12 +130,17 @@ def table_diff(old: Snapshot, new: Snapshot, stored: StoredType) -> TableDiff | 
     return _between(lens(old, stored), lens(new, stored))
 
 
-def diff_of(stored: StoredType, old: Table, new: Table) -> TableDiff | None:
-    """Give the rows that may differ between two versions; None when they are the same one."""
-    return _between(Lens(stored, old), Lens(stored, new))
+def diff_of(
+    stored: StoredType, old: Table, new: Table, *, only_ids: bool = False
+) -> TableDiff | None:
+    """Give the rows that may differ between two versions; None when they are the same one.
+
+    With `only_ids` it is not expected that the rows themselves will be read.
+    """
+    return _between(Lens(stored, old), Lens(stored, new), 0 if only_ids else _ROWS_HELD)
 
 
-def _between(old: Lens, new: Lens) -> TableDiff | None:
+def _between(old: Lens, new: Lens, most_held: int = _ROWS_HELD) -> TableDiff | None:
     if old.table is None and new.table is None:
         return None
     if old.table is None or new.table is None:
@@ -144,7 +151,13 @@ def _between(old: Lens, new: Lens) -> TableDiff | None:
         delta = delta_between(old.table, new.table, sys.maxsize)
         assert delta is not None
         removed, added = delta.removed, delta.added
+    if len(removed) + len(added) <= most_held:
+        old, new = _holding(old, removed), _holding(new, added)
     return _matched(old, new, (removed, old.ids(removed)), (added, new.ids(added)))
+
+
+def _holding(side: Lens, addresses: Addresses) -> Lens:
+    return HeldLens(side.stored, side.table, side.sources, addresses)
 
 
 def matched(

@@ -150,7 +150,7 @@ class _Checking:
                     self.found.note(
                         Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it"
                     )
-                if (key, state.version) not in self.found.buried:
+                if not self._is_removed(commit, key, state):
                     self._check_version(commit, key, state, types.get(key))
             for key in types.keys() - commit.tables.keys():
                 self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
@@ -161,7 +161,12 @@ class _Checking:
         for head in self.found.heads.values():
             commit = self.found.commits.get(head.commit)
             catalog = None if commit is None else self.catalogs.get(commit.schema)
-            if commit is not None and catalog is not None:
+            if commit is None:
+                continue
+            if any(self._is_removed(commit, *each) for each in commit.tables.items()):
+                message = "a cleanup removed tables of its commit"
+                self.found.note(Damage.HEAD_CLEANED, head.name, message)
+            if catalog is not None:
                 self._check_rows(commit, catalog, done)
 
     def check_runs(self) -> None:
@@ -193,6 +198,13 @@ class _Checking:
         except (ValueError, KeyError, OmniGraphError) as failed:
             self.found.note(Damage.SCHEMA_DAMAGED, path, str(failed))
 
+    def _is_removed(self, commit: Commit, key: str, state: TableState) -> bool:
+        """Tell whether a cleanup removed a version; one that was cut off left what heads have."""
+        if (key, state.version) not in self.found.buried:
+            return False
+        heads = self.found.heads.values()
+        return _manifest(state) not in self.sizes or all(each.commit != commit.id for each in heads)
+
     def _check_version(
         self, commit: Commit, key: str, state: TableState, stored: StoredType | None
     ) -> None:
@@ -221,8 +233,8 @@ class _Checking:
         try:
             return self.tables.open(state.path, state.version)
         except StorageError as failed:
-            name = f"{state.path}/_versions/{layout.manifest_name(state.version)}"
-            kind = Damage.VERSION_UNREADABLE if name in self.sizes else Damage.VERSION_MISSING
+            is_there = _manifest(state) in self.sizes
+            kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
             self.found.note(kind, where, failed.message)
             return None
 
@@ -292,6 +304,11 @@ def _read(table: Table) -> pa.ChunkedArray:
     """Read every column of a table, and give the ids."""
     ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
     return pa.chunked_array(ids, pa.utf8())
+
+
+def _manifest(state: TableState) -> str:
+    """Give the path of the file that tells what a version is made of."""
+    return f"{state.path}/_versions/{layout.manifest_name(state.version)}"
 
 
 def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:

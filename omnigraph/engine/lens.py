@@ -1,11 +1,12 @@
 """Lens: the rows of a type as another schema of the same graph shows them, without writing any."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.columns import default_of, one_array
 from omnigraph.engine.entities import Addresses
@@ -74,6 +75,28 @@ class Lens:
 
     def _source(self, name: str) -> str | None:
         return name if self.sources is None else self.sources.get(name)
+
+
+@dataclass(frozen=True)
+class HeldLens(Lens):
+    """A lens that has read the rows at some addresses once, and gives these again."""
+
+    at: Addresses = field(default_factory=lambda: np.empty(0, np.uint64), repr=False)
+
+    @cached_property
+    def held(self) -> pa.Table:
+        """The rows at those addresses, in their order."""
+        return super().rows(self.at)
+
+    def ids(self, addresses: Addresses) -> pa.Array:
+        """Give the ids of some of the rows."""
+        return one_array(self.rows(addresses)["id"])
+
+    def rows(self, addresses: Addresses) -> pa.Table:
+        """Give some of the rows."""
+        if addresses is self.at:
+            return self.held
+        return self.held.take(pc.index_in(pa.array(addresses), value_set=pa.array(self.at)))
 
 
 def lens(snapshot: Snapshot, stored: StoredType) -> Lens:

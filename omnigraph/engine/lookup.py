@@ -6,14 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.compare import unsigned
+from omnigraph.storage.indexes import LOOKED_UP
 from omnigraph.storage.reading import batches_where
 from omnigraph.storage.table import Table
 
 # So many values are looked up at a time; a table is read whole when that reads less.
 _AT_A_TIME = 2_000
 _LEAST_OF = 10
-# Lance compares values of other types not as the language does, or not at all.
-_INDEXED = (pa.utf8(), pa.int32(), pa.int64(), pa.date32())
 
 
 def rows_with(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
@@ -23,7 +22,7 @@ def rows_with(table: Table, column: str, values: pa.Array, columns: Sequence[str
     if not len(wanted):
         return schema.empty_table()
     many = len(wanted) > _AT_A_TIME and len(wanted) * _LEAST_OF > table.count()
-    if many or not table.takes_conditions or wanted.type not in _INDEXED:
+    if many or not table.takes_conditions or wanted.type not in LOOKED_UP:
         return _read_whole(table, column, wanted, schema)
     batches: list[pa.RecordBatch] = []
     for first in range(0, len(wanted), _AT_A_TIME):

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from hashlib import sha256
 from typing import Protocol
 
 import pyarrow as pa
 
 from omnigraph.engine.align import Sides, aligned
+from omnigraph.engine.change import another_change
 from omnigraph.engine.dense import Dense
 from omnigraph.engine.diff import Op, diff, stats_json
 from omnigraph.engine.draft import Change
@@ -67,11 +69,13 @@ class Outcome(StrEnum):
 class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
-    Without `bulk` every table is merged in this process' memory.
+    Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
+    before leads to what was done then.
     """
 
     actor: str | None = None
     message: str | None = None
+    operation_id: str | None = None
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
     bulk: Bulk | None = None
@@ -81,8 +85,12 @@ class MergeHow:
         """On what terms rows are merged."""
         return Terms(self.resolutions, self.strict)
 
+    def request(self, *asked: str) -> str:
+        """Give what stands for a merge: what is asked for, and on what terms."""
+        return sha256(repr((asked, self.resolutions, self.strict)).encode()).hexdigest()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Merge:
     """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
 
@@ -95,6 +103,11 @@ class Merge:
     stats: Mapping[str, Mapping[Op, int]]
     conflicts: tuple[Conflict, ...] = ()
     commit: Commit | None = None
+
+    def __repr__(self) -> str:
+        commit = None if self.commit is None else self.commit.id
+        sides = f"{self.source!r} into {self.target!r}"
+        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
 
     def conflicts_json(self) -> list[dict[str, Json]]:
         """Give the conflicts as JSON, each with who is on its sides."""
@@ -140,14 +153,22 @@ def merge(
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
     repository.check_writable()
+    request = how.request("merge", source, target)
+    done = _earlier(repository, how, request)
+    if done is not None:
+        ours, theirs = (repository.snapshot_of(each) for each in done.parents)
+        return _planned(repository, ours, theirs, how).result(source, target, done)
     for _ in attempts():
-        planned = _planned(repository, source, target, how)
+        ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+        planned = _planned(repository, ours, theirs, how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
             return found
         merged = planned.theirs.commit.id
         try:
-            commit = planned.published(repository, target, found, how, merged=merged)
+            commit = planned.published(
+                repository, target, found, how, request=request, merged=merged
+            )
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
         Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
@@ -159,7 +180,8 @@ def merge(
 
 def preview(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
     """Give what a merge would do, conflicts included; nothing is written."""
-    return _planned(repository, source, target, how).result(source, target)
+    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+    return _planned(repository, ours, theirs, how).result(source, target)
 
 
 def revert(
@@ -176,16 +198,24 @@ def revert(
             f"commit {commit_id} changed the schema, which cannot be undone",
             hint="apply another schema instead",
         )
-    for _ in attempts():
-        ours = repository.snapshot(target)
+
+    def planned_on(ours: Snapshot) -> _Planned:
         sides = Sides((repository.pinned(undone),), ours, before, ours)
         planned = _Planned(aligned(repository, sides))
         planned.plan(how)
+        return planned
+
+    request = how.request("revert", commit_id, target)
+    done = _earlier(repository, how, request)
+    if done is not None:
+        return planned_on(repository.snapshot_of(done.parents[0])).result(commit_id, target, done)
+    for _ in attempts():
+        planned = planned_on(repository.snapshot(target))
         found = planned.result(commit_id, target)
         if not (planned.changes or found.conflicts):
             return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
         try:
-            commit = planned.published(repository, target, found, how, merged=None)
+            commit = planned.published(repository, target, found, how, request=request, merged=None)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
         Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
@@ -193,8 +223,18 @@ def revert(
     raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 
 
-def _planned(repository: Repository, source: str, target: str, how: MergeHow) -> "_Planned":
-    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+def _earlier(repository: Repository, how: MergeHow, request: str) -> Commit | None:
+    """Give the commit that an operation led to before; raises when it was another one."""
+    if how.operation_id is None:
+        return None
+    manifest = repository.manifest
+    done = manifest.operation(how.operation_id, how.actor, manifest.newest())
+    if done is not None and done.request != request:
+        raise another_change(how.operation_id, done)
+    return done
+
+
+def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":
     bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
     sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
     planned = _Planned(sides)
@@ -275,6 +315,7 @@ class _Planned:
         found: Merge,
         how: MergeHow,
         *,
+        request: str,
         merged: str | None,
     ) -> Commit:
         """Publish the merge; raises MergeConflictsError when there are conflicts."""
@@ -296,6 +337,8 @@ class _Planned:
             merged_parent=merged,
             actor=how.actor,
             message=how.message or _message(found, how, reverts=merged is None),
+            operation_id=how.operation_id,
+            request=request if how.operation_id is not None else None,
         )
         return publish(repository, target, stage(write_set, target))
 

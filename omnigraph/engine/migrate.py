@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from omnigraph.engine.change import Intent
+from omnigraph.engine.change import Intent, another_change
 from omnigraph.engine.constraints import broken_rules
 from omnigraph.engine.evolution import evolved, is_touched
 from omnigraph.engine.lens import lens
@@ -18,7 +18,6 @@ from omnigraph.engine.schema_plan import (
 from omnigraph.errors import (
     ExpectedVersionMismatchError,
     HeadMovedError,
-    InputError,
     UnsupportedMigrationError,
     Violation,
     ViolationsError,
@@ -108,15 +107,12 @@ def _earlier(repository: Repository, source: Source, intent: Intent) -> SchemaAp
     if intent.operation_id is None:
         return None
     manifest = repository.manifest
-    commit = manifest.operation(intent.operation_id, manifest.newest())
+    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
     if commit is None:
         return None
     is_same = commit.kind is CommitKind.SCHEMA and commit.branch == normalized(intent.branch)
     if not is_same or repository.schema_source(commit.schema) != source.text:
-        raise InputError(
-            f"the operation id '{intent.operation_id}' was given to another change",
-            hint=f"it led to commit {commit.id}; give each change an id of its own",
-        )
+        raise another_change(intent.operation_id, commit)
     before = repository.snapshot_of(commit.parents[0])
     return SchemaApplied(plan=_Migration(before, source).plan(intent.branch), commit=commit)
 

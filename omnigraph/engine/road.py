@@ -19,6 +19,7 @@ from omnigraph.query.plan import (
     Optional,
     Rank,
     ReadPlan,
+    flat,
 )
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.versioning.snapshot import Snapshot
@@ -99,12 +100,12 @@ def columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, 
     """Give the columns of each type that a plan reads of single rows."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     types: dict[str, tuple[str, ...]] = {}
-    for operator in _flat(plan.operators):
+    for operator in flat(plan.operators):
         for name, kinds, columns in _reads(operator):
             types[name] = kinds
             for kind in kinds:
                 found[kind] |= dict.fromkeys(columns)
-    for operator in _flat(plan.operators):
+    for operator in flat(plan.operators):
         for ref in _own_refs(operator):
             for kind in types.get(ref.variable or "", ()):
                 found[kind][ref.property] = None
@@ -118,7 +119,7 @@ def columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, 
 def rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
     """Give how many rows the tables have that a plan goes through."""
     names: set[str] = set()
-    for operator in _flat(plan.operators):
+    for operator in flat(plan.operators):
         names |= {kind for _, kinds, _ in _reads(operator) for kind in kinds}
         if isinstance(operator, Expand):
             names |= {step.edge for step in operator.steps}
@@ -128,13 +129,6 @@ def rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
 
 def _has(stored: StoredType | None, name: str) -> bool:
     return stored is not None and stored.column(name) is not None
-
-
-def _flat(operators: Sequence[Operator]) -> Iterator[Operator]:
-    for operator in operators:
-        yield operator
-        if isinstance(operator, AntiJoin | Optional):
-            yield from _flat(operator.inner)
 
 
 def _reads(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:

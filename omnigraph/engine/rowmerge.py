@@ -26,9 +26,12 @@ class Contest:
     theirs: Table
 
     def parted(self) -> list["Parted"]:
-        """Give what both sides did since each base."""
+        """Give what both sides did since each base; of ours only the ids may be needed."""
         return [
-            Parted(diff_of(self.stored, base, self.ours), diff_of(self.stored, base, self.theirs))
+            Parted(
+                diff_of(self.stored, base, self.ours, only_ids=True),
+                diff_of(self.stored, base, self.theirs),
+            )
             for base in self.bases
         ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.adjacency import identity
+from omnigraph.engine.adjacency import is_identity
 from omnigraph.engine.entities import Numbers
 from omnigraph.errors import ResultOverflowError
 
@@ -45,7 +45,7 @@ class Rows:
 
     def take(self, places: Numbers) -> "Rows":
         """Give the rows at some places, in their order."""
-        if len(places) == self.count and places is identity(self.count):
+        if len(places) == self.count and is_identity(places):
             return self
         at = pa.array(places)
         return Rows(

@@ -65,7 +65,7 @@ def ranges(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
     """A value lies inside its `@range`; null is exempt and NaN is not."""
     for rule in stored.ranges if isinstance(stored, NodeType) else ():
         values = batch[rule.property]
-        for row in _rows(_outside(values, rule)):
+        for row in _rows(_outside(values, rule.ends(stored.properties[rule.property].type))):
             reason = f"{values[row].as_py()} is outside {_bounds(rule)}"
             yield Breach(row, Code.VALUE_RANGE, rule.property, reason)
 
@@ -111,8 +111,8 @@ def _rows(mask: pa.Array) -> list[int]:
     return rows
 
 
-def _outside(values: pa.Array, rule: Range) -> pa.Array:
-    bounds = ((Operator.GREATER_EQUAL, rule.minimum), (Operator.LESS_EQUAL, rule.maximum))
+def _outside(values: pa.Array, ends: tuple[int | float | None, int | float | None]) -> pa.Array:
+    bounds = zip((Operator.GREATER_EQUAL, Operator.LESS_EQUAL), ends, strict=True)
     tests = [
         compared(values, operator, _number(bound))
         for operator, bound in bounds
@@ -141,6 +141,4 @@ def _enum_reason(item: Property, value: str) -> str:
 
 
 def _check_reason(rule: Check, value: pa.Scalar) -> str:
-    text = value.as_py()
-    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}…"
-    return f"'{shown}' does not match {rule.pattern}"
+    return f"'{shortened(value.as_py())}' does not match {rule.pattern}"

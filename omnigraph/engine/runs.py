@@ -17,6 +17,7 @@ from omnigraph.errors import (
     Json,
     OmniGraphError,
     RunNotFoundError,
+    StorageError,
 )
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
@@ -83,7 +84,7 @@ def begin_run(
     folder = _operation(branch, operation_hash)
     for _ in attempts():
         taken = repository.store.objects.names(folder)
-        last = _decoded(repository.store.objects.read(f"{folder}/{taken[-1]}")) if taken else None
+        last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
             return _completed(repository, last)
         record = _new(repository, branch, operation_hash, actor)
@@ -263,9 +264,8 @@ def _path(run_id: str, name: str) -> str:
 
 
 def _read(repository: Repository, run_id: str) -> RunRecord | None:
-    objects = repository.store.objects
-    data = objects.read(_path(run_id, _ENDED)) or objects.read(_path(run_id, _BEGUN))
-    return _decoded(data)
+    ended = _record(repository, _path(run_id, _ENDED))
+    return _record(repository, _path(run_id, _BEGUN)) if ended is None else ended
 
 
 def _operation(branch: str, operation_hash: str) -> str:
@@ -278,8 +278,14 @@ def _encoded(record: RunRecord) -> bytes:
     return json.dumps(record.to_json()).encode()
 
 
-def _decoded(data: bytes | None) -> RunRecord | None:
+def _record(repository: Repository, path: str) -> RunRecord | None:
+    """Give the record in a file, or None when there is no such file."""
+    data = repository.store.objects.read(path)
     if data is None:
         return None
-    found = json.loads(data)
-    return RunRecord(**{**found, "status": RunStatus(found["status"])})
+    try:
+        found = json.loads(data)
+        return RunRecord(**{**found, "status": RunStatus(found["status"])})
+    except (ValueError, TypeError, KeyError) as failed:
+        hint = "fsck tells whether more is damaged"
+        raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.columns import moments
-from omnigraph.engine.compare import unsigned
+from omnigraph.engine.compare import comparable, without_exempt
 from omnigraph.engine.draft import Change, same
 from omnigraph.engine.lookup import rows_with
 from omnigraph.engine.rules import breaches, shortened
@@ -85,11 +84,13 @@ class _Check:
 
     def _unique(self, change: Change, columns: tuple[str, ...]) -> Iterator[Violation]:
         stored = change.stored
-        own = _keys(change.rows, columns)
+        names = ["id", *columns]
+        own = without_exempt(change.rows.select(names))
         if not own.num_rows:
             return
         fresh = self._fresh(change, columns)
-        taken = _keys(self._committed(stored, columns[0], fresh, columns), columns)
+        held = self._committed(stored, columns[0], fresh, columns)
+        taken = without_exempt(held.select(names))
         fields = ",".join(field_name(stored, column) for column in columns)
         seen = dict(_pairs(taken))
         for key, row_id in _pairs(own):
@@ -128,15 +129,9 @@ class _Check:
         missing = np.asarray(pc.invert(pc.is_in(wanted, value_set=present)), bool)
         missing &= np.asarray(wanted.is_valid(), bool)
         for place in np.flatnonzero(missing):
-            reason = f"there is no {node} '{shortened(wanted[place].as_py())}'"
-            yield Violation(
-                code=Code.MISSING_ENDPOINT,
-                reason=reason,
-                type=edge.name,
-                field=field_name(edge, column),
-                id=change.rows["id"][place].as_py(),
-                other=wanted[place].as_py(),
-            )
+            end = wanted[place].as_py()
+            reason = f"there is no {node} '{shortened(end)}'"
+            yield _missing_end(edge, column, reason, (change.rows["id"][place].as_py(), end))
 
     def _lost_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
         nodes = self.changes.get(node)
@@ -145,14 +140,7 @@ class _Check:
         left = self._committed(edge, column, nodes.gone, ("id", column))
         for row in left.to_pylist():
             reason = f"there is no {node} '{shortened(row[column])}' any more"
-            yield Violation(
-                code=Code.MISSING_ENDPOINT,
-                reason=reason,
-                type=edge.name,
-                field=field_name(edge, column),
-                id=row["id"],
-                other=row[column],
-            )
+            yield _missing_end(edge, column, reason, (row["id"], row[column]))
 
     def cardinality(self, edge: EdgeType) -> Iterator[Violation]:
         """Check how many edges leave each node whose edges changed, or that is new."""
@@ -223,20 +211,19 @@ class _Check:
 _NONE = pa.array([], pa.utf8())
 
 
-def _keys(rows: pa.Table, columns: tuple[str, ...]) -> pa.Table:
-    """Give the ids and values of the rows that can be equal to others: no null, no NaN."""
-    found = rows.select(["id", *columns]).drop_null()
-    for name in columns:
-        if pa.types.is_floating(found[name].type):
-            found = found.filter(pc.invert(pc.is_nan(found[name])))
-    return found
+def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str]) -> Violation:
+    """Give the violation of an edge one of whose ends is not there, by the ids of both."""
+    return Violation(
+        code=Code.MISSING_ENDPOINT,
+        reason=reason,
+        type=edge.name,
+        field=field_name(edge, column),
+        id=ids[0],
+        other=ids[1],
+    )
 
 
 def _pairs(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str]]:
     """Give the values of each row as Python keeps them whole, and its id."""
-    columns = []
-    for column in rows.columns[1:]:
-        values = column.combine_chunks()
-        values = moments(values) if pa.types.is_date64(values.type) else unsigned(values)
-        columns.append(values.to_pylist())
+    columns = [comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
     return zip(zip(*columns, strict=True), rows["id"].to_pylist(), strict=True)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.compare import comparable, without_exempt
 from omnigraph.pipeline import keys
 from omnigraph.pipeline.progress import Progress
 from omnigraph.pipeline.runner import Parcel, Runner
@@ -117,13 +118,13 @@ def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
     columns = dict.fromkeys(name for reading in scan.readings for name in reading.columns)
     for batch in scan.share.batches(list(columns)):
         for reading in scan.readings:
-            values = keys.without_exempt(batch.select(list(reading.columns)))
+            values = without_exempt(batch.select(list(reading.columns)))
             for bucket, part in keys.bucketed(_comparable(values), buckets):
                 yield Parcel(bucket, reading.tag, keys.packed(part))
 
 
 def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [keys.comparable(column) for column in rows.columns]
+    columns = [comparable(column) for column in rows.columns]
     return pa.record_batch(columns, names=rows.schema.names)
 
 

@@ -5,17 +5,16 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
 from omnigraph.embedding import Embedder, cached, embedder_for
 from omnigraph.engine.filling import Entries
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
 from omnigraph.pipeline.choice import Engine, default_settings, runner_for
 from omnigraph.pipeline.files import File, files_at
-from omnigraph.pipeline.options import SHOWN_VIOLATIONS
+from omnigraph.pipeline.options import SHOWN_VIOLATIONS, chosen
 from omnigraph.pipeline.parts import (
     Check,
     CheckedPart,
@@ -33,12 +32,9 @@ from omnigraph.pipeline.seed import Spec, read_spec, spec_of
 from omnigraph.pipeline.session import SparkSettings
 from omnigraph.pipeline.sources import Format, Source, Split, splits_of
 from omnigraph.storage.store import Store
-from omnigraph.syntax.problems import listed
 
 Place: TypeAlias = str | os.PathLike[str]
 Input: TypeAlias = Place | BinaryIO
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 _BUFFER = 8 << 20
 
@@ -99,7 +95,7 @@ def embed_file(
     any text is sent. Vectors that were paid for are kept beside the output until it is there.
     """
     rewrite = _rewrite(spec, how)
-    engine = _one_of(Engine, how.get("engine", Engine.AUTO), "engine")
+    engine = chosen(Engine, how.get("engine", Engine.AUTO))
     target = _target(output)
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
@@ -233,7 +229,7 @@ def _rewrite(spec: Spec | Mapping[str, object] | Place, how: EmbedHow) -> Rewrit
     selects = (Select.parsed(e) if isinstance(e, str) else e for e in how.get("select", ()))
     rows = RowFilter(frozenset(how.get("types", ())), tuple(selects))
     rows.check(spec.types)
-    return Rewrite(spec, _one_of(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING), "mode"), rows)
+    return Rewrite(spec, chosen(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING)), rows)
 
 
 def _target(output: Place) -> Path:
@@ -272,11 +268,3 @@ def _laid_down(stream: BinaryIO, workshop: _Workshop) -> File:
 
 def _is_gzip(name: str) -> bool:
     return name.lower().endswith(".gz")
-
-
-def _one_of(kind: type[_Choice], given: str, word: str) -> _Choice:
-    try:
-        return kind(given)
-    except ValueError:
-        known = listed([each.value for each in kind])
-        raise InputError(f"no {word} '{given}'", hint=f"it is one of {known}") from None

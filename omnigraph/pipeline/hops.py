@@ -39,8 +39,9 @@ class _Walk:
     def pairs(self) -> Linked:
         """Give all pairs within the hops, each once."""
         hops, source = self._expand.hops, self._starts.entity.kind
-        own = self._own()
-        first = self._stepped(self._begun(), source).localCheckpoint()
+        begun = _kept(self._begun())
+        own = self._own(begun)
+        first = _kept(self._stepped(begun, source))
         frontier = self._without(first, own)
         found = [own] if hops.minimum == 0 else []
         if hops.minimum <= 1:
@@ -49,7 +50,7 @@ class _Walk:
         while (hops.maximum is None or distance < hops.maximum) and not frontier.isEmpty():
             distance += 1
             further = self._stepped(frontier, self._target)
-            frontier = self._without(further, _all(seen)).localCheckpoint()
+            frontier = _kept(self._without(further, _all(seen)))
             seen.append(frontier)
             if distance >= hops.minimum:
                 found.append(frontier)
@@ -63,10 +64,10 @@ class _Walk:
         columns = [fn.col(name) for name in self._starts.entity.identity]
         return self._starts.frame.select(*columns, *columns).toDF(*self._names)
 
-    def _own(self) -> "DataFrame":
+    def _own(self, begun: "DataFrame") -> "DataFrame":
         """Give each start with itself, as far as the target can be of its type."""
         numbers = [self._scans.reader.number(name) for name in self._target.types]
-        return self._begun().filter(fn.col(self._names[3]).isin(numbers))
+        return begun.filter(fn.col(self._names[3]).isin(numbers))
 
     def _stepped(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
         """Give the pairs that one more step leads to."""
@@ -80,6 +81,11 @@ class _Walk:
         others = self._scans.names.several(4)
         on = list(zip(self._names, others, strict=True))
         return joined(pairs, seen.toDF(*others), on, "left_anti")
+
+
+def _kept(frame: "DataFrame") -> "DataFrame":
+    """Give a frame whose rows are kept by the first job that reads any of them."""
+    return frame.localCheckpoint(eager=False)
 
 
 def _all(frames: "list[DataFrame]") -> "DataFrame":

@@ -25,7 +25,7 @@ class Ingested:
     def to_json(self, uri: str) -> dict[str, Json]:
         """Give the result in the stable machine form."""
         loaded = self.loaded
-        rows = {**{f"node:{k}": v for k, v in loaded.nodes.items()}}
+        rows = {f"node:{k}": v for k, v in loaded.nodes.items()}
         rows |= {f"edge:{k}": v for k, v in loaded.edges.items()}
         commit = None if loaded.commit is None else loaded.commit.id
         return {

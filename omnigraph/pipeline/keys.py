@@ -6,10 +6,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-
-from omnigraph.engine.columns import moments
-from omnigraph.engine.compare import unsigned
 
 _Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -37,23 +33,6 @@ def bucketed(
         first, last = int(bounds[bucket]), int(bounds[bucket + 1])
         if last > first:
             yield bucket, sorted_keys.slice(first, last - first)
-
-
-def comparable(column: pa.Array) -> pa.Array:
-    """Give a column whose values Python keeps whole, and equal ones alike.
-
-    A date64 would lose its hours, and there are two zeros.
-    """
-    return moments(column) if pa.types.is_date64(column.type) else unsigned(column)
-
-
-def without_exempt(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Give the rows that can be equal to others: none with a null or NaN."""
-    kept = rows.drop_null()
-    for column in kept.columns:
-        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-            return without_exempt(kept.filter(pc.invert(pc.is_nan(column))))
-    return kept
 
 
 def packed(keys: pa.RecordBatch) -> bytes:

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from omnigraph.engine.filling import Vectors
 from omnigraph.errors import InputError, Json, UnreadableError, Violation, ViolationsError
+from omnigraph.html import html_facts, html_table
 from omnigraph.pipeline.checks import Hit, hits
 from omnigraph.pipeline.image import Image, image_of, rules_of, validated
 from omnigraph.pipeline.indexing import indexed
@@ -28,7 +29,7 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Made, WriteSet, stage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Loaded:
     """What a load did; without a commit it changed nothing."""
 
@@ -38,6 +39,15 @@ class Loaded:
     nodes: dict[str, int]
     edges: dict[str, int]
     commit: Commit | None
+
+    def __repr__(self) -> str:
+        nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
+        commit = None if self.commit is None else self.commit.id
+        return f"Loaded({nodes} nodes, {edges} edges, branch={self.branch!r}, commit={commit!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{count:,}") for name, count in {**self.nodes, **self.edges}.items()]
+        return html_facts(repr(self), (), html_table(("type", "rows"), rows))
 
     def to_json(self, uri: str) -> dict[str, Json]:
         """Give the result in the stable machine form."""
@@ -126,7 +136,7 @@ class _Load:
         operation, manifest = self.options.operation_id, self.repository.manifest
         if operation is None:
             return None
-        found = manifest.operation(operation, manifest.newest())
+        found = manifest.operation(operation, self.options.actor, manifest.newest())
         if found is not None and found.request != self._request:
             raise InputError(
                 f"the operation id '{operation}' was given to something else",

@@ -7,10 +7,10 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.compare import comparable
 from omnigraph.engine.ids import row_ids
 from omnigraph.engine.rules import shortened
 from omnigraph.errors import Code, Violation
-from omnigraph.pipeline import keys
 from omnigraph.pipeline.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.pipeline.image import Image
 from omnigraph.pipeline.options import LoadMode
@@ -100,7 +100,7 @@ def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[Found]:
 
 def _column(rows: Rows, name: str) -> pa.Array:
     column = row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
-    return keys.comparable(column)
+    return comparable(column)
 
 
 def _keys(values: pa.Table) -> list[tuple[object, ...]]:

@@ -1,6 +1,6 @@
 """Lowering: the plan of a read as operations on frames of Spark, with the same rows and order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -31,7 +31,7 @@ from omnigraph.pipeline.searching import Searching
 from omnigraph.pipeline.tally import Tally, repeated
 from omnigraph.query.checked import OrderKey
 from omnigraph.query.comparing import type_of
-from omnigraph.query.expr import EntityKind, EntityType, Predicate, TextMatch, parts
+from omnigraph.query.expr import EntityKind, EntityType, Expr, Predicate, TextMatch, parts
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
@@ -85,10 +85,10 @@ class _Lowering:
         self._searching = Searching(run, self.scans)
         self._fields: Mapping[str, list[Field]] = fields_read(plan.operators, catalog)
         self._cut: tuple[int, int | None] = (0, None)
+        self._one = Matches(spark.range(1).toDF(self.scans.names.new()))
 
     def lowered(self, plan: ReadPlan) -> Lowered:
-        one = Matches(self.scans.spark.range(1).toDF(self.scans.names.new()))
-        matches = self._executed(one, plan.operators)
+        matches = self._executed(self._one, plan.operators)
         catalog = self._run.reader.snapshot.catalog
         kinds = [result_type(each.type, catalog) for each in plan.columns]
         at = {name: place for place, name in enumerate(matches.frame.columns)}
@@ -132,17 +132,20 @@ class _Lowering:
                 return self._optional(matches, operator)
             case Rank():
                 return self._searching.ranked(matches, operator)
-            case Aggregate():
-                return grouped(self._over(matches), operator, self.scans.names)
+            case Aggregate(keys, _):
+                rows = self._searched(matches, (key.expr for key in keys))
+                return grouped(self._over(rows), operator, self.scans.names)
             case Project(columns):
                 is_once = isinstance(following, Distinct)
                 rows = replace(matches, weight=None) if is_once else repeated(matches)
+                rows = self._searched(rows, (column.expr for column in columns))
                 return projected(self._over(rows), columns, self.scans.names)
             case Distinct():
                 return distinct(matches, self.scans.names)
             case Order():
                 limit = following if isinstance(following, Limit) else None
-                return self._ordered(repeated(matches), operator, limit)
+                rows = self._searched(matches, (key.expr for key in operator.keys))
+                return self._ordered(repeated(rows), operator, limit)
             case Limit():
                 return self._limited(repeated(matches), operator)
             case _:
@@ -181,6 +184,8 @@ class _Lowering:
         found = self.scanned(scan)
         entity = found.entities[scan.variable]
         frame, rows = found.frame.select(list(entity.columns)), matches.frame
+        if matches is self._one:
+            return matches.bind(frame, scan.variable, entity)
         if matches.entities and self._slices > 1:
             # Each row becomes many. Tasks share them, and can be stopped between two of them.
             rows = rows.repartition(min(self._slices, _MOST_SHARES))
@@ -188,11 +193,16 @@ class _Lowering:
 
     def _filtered(self, matches: Matches, filters: Sequence[Predicate]) -> Matches:
         for predicate in filters:
-            for part in parts(predicate):
-                if isinstance(part, TextMatch):
-                    matches = self._searching.matched(matches, part)
+            matches = self._searched(matches, (predicate,))
             truth = self._over(matches).truth(predicate)
             matches = replace(matches, frame=matches.frame.filter(truth))
+        return matches
+
+    def _searched(self, matches: Matches, nodes: Iterable[Expr | Predicate]) -> Matches:
+        """Give the rows with what the text predicates inside some expressions find."""
+        for part in (part for node in nodes for part in parts(node)):
+            if isinstance(part, TextMatch):
+                matches = self._searching.matched(matches, part)
         return matches
 
     def _expanded(self, matches: Matches, expand: Expand) -> Matches:

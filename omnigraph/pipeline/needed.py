@@ -1,21 +1,20 @@
 """Needed: which properties of its variables a plan reads, and which variables a block shares."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from omnigraph.engine.project import object_fields
 from omnigraph.pipeline.matches import Field
 from omnigraph.query.expr import Expr, Predicate, PropertyRef, VariableRef, parts, variables
 from omnigraph.query.plan import (
     Aggregate,
-    AntiJoin,
     Expand,
     Filter,
     NodeScan,
     Operator,
-    Optional,
     Order,
     Project,
+    flat,
 )
 from omnigraph.schema.catalog import Catalog
 
@@ -23,7 +22,7 @@ from omnigraph.schema.catalog import Catalog
 def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str, list[Field]]:
     """Give for each variable the properties that operators read; searches read their own."""
     found: defaultdict[str, dict[Field, None]] = defaultdict(dict)
-    for operator in _flat(operators):
+    for operator in flat(operators):
         for expr in _exprs(operator):
             for part in parts(expr):
                 if isinstance(part, PropertyRef) and part.variable is not None:
@@ -36,19 +35,12 @@ def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str,
 def variables_used(operators: Sequence[Operator]) -> set[str]:
     """Give the variables that the operators of a block name."""
     found: set[str] = set()
-    for operator in _flat(operators):
+    for operator in flat(operators):
         if isinstance(operator, Expand):
             found |= {operator.source, operator.target}
         for expr in _exprs(operator):
             found |= variables(expr)
     return found
-
-
-def _flat(operators: Sequence[Operator]) -> Iterator[Operator]:
-    for operator in operators:
-        yield operator
-        if isinstance(operator, AntiJoin | Optional):
-            yield from _flat(operator.inner)
 
 
 def _exprs(operator: Operator) -> Sequence[Expr | Predicate]:

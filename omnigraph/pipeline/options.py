@@ -91,6 +91,8 @@ def chosen(kind: type[_Choice], given: str) -> _Choice:
     try:
         return kind(given)
     except ValueError:
-        word = kind.__name__.removeprefix("Load").removeprefix("Export").lower()
+        word = kind.__name__
+        for verb in ("Load", "Export", "Embed"):
+            word = word.removeprefix(verb)
         known = listed([each.value for each in kind])
-        raise InputError(f"no {word} '{given}'", hint=f"it is one of {known}") from None
+        raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None

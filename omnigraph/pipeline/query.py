@@ -3,11 +3,10 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -18,7 +17,6 @@ from omnigraph.engine.sparse import Sparse
 from omnigraph.errors import BudgetError, CancelledError, OmniGraphError
 from omnigraph.pipeline.choice import default_settings
 from omnigraph.pipeline.estimate import rows_made
-from omnigraph.pipeline.interrupt import interruptible
 from omnigraph.pipeline.lowering import Lowered, lowered
 from omnigraph.pipeline.overflow import overflow_in
 from omnigraph.pipeline.scans import FEW_ROWS
@@ -29,7 +27,7 @@ from omnigraph.pipeline.session import (
     session,
 )
 from omnigraph.pipeline.source import register
-from omnigraph.pipeline.watch import failed_job
+from omnigraph.pipeline.watch import Tag, failed_job
 from omnigraph.query.plan import ReadPlan
 from omnigraph.result import ResultStream
 from omnigraph.versioning.snapshot import Snapshot
@@ -72,7 +70,7 @@ def streamed(
     Of the budget only the time counts: what does not fit the memory is on Spark's disks.
     """
     own, slices = _session(plan, snapshot, spark)
-    watch = _Watch(own, terms)
+    watch = _Watch(Tag(own), terms)
     run = Run(
         reader=Sparse(snapshot, {}),
         params=terms.params,
@@ -82,7 +80,7 @@ def streamed(
         cancelled=terms.cancelled,
     )
     found = watch.over(lambda: lowered(run, plan, own, slices))
-    return ResultStream(plan.name, found.pack.schema, _batches(found, watch))
+    return ResultStream(plan.name, found.pack.schema, _batches(found, watch, slices))
 
 
 def _session(
@@ -103,14 +101,19 @@ def _session(
     return own, slices
 
 
-def _batches(found: Lowered, watch: "_Watch") -> Iterator[pa.RecordBatch]:
+def _batches(found: Lowered, watch: "_Watch", slices: int) -> Iterator[pa.RecordBatch]:
     """Give the batches of a result; whoever leaves before the end also ends the jobs."""
     packed = found.pack.frame(found.matches.frame)
-    rows = _rows(packed, watch)
+    rows = _all_at_once(packed, watch) if slices == 1 else _rows(packed, watch)
     try:
         yield from _between(map(found.pack.unpacked, rows), found.first, found.last)
     finally:
-        watch.interrupt()
+        watch.tag.interrupt()
+
+
+def _all_at_once(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
+    """Give packed batches by one job, which is the faster one when they are few."""
+    yield from (row[0] for row in watch.over(packed.collect))
 
 
 def _rows(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
@@ -118,13 +121,14 @@ def _rows(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
 
     The JVM would hold all slices that it has sent, if one iterator of Spark's went through them.
     """
-    if is_connect(watch.spark):
+    spark = watch.tag.spark
+    if is_connect(spark):
         rows = watch.over(packed.toLocalIterator)
         while (row := watch.over(lambda: next(rows, None))) is not None:
             yield row[0]
         return
     slices = watch.over(lambda: packed.rdd)
-    context = watch.spark.sparkContext
+    context = spark.sparkContext
     for number in range(watch.over(slices.getNumPartitions)):
         some = watch.over(partial(context.runJob, slices, _all_of, [number]))
         yield from (row[0] for row in some)
@@ -154,9 +158,8 @@ def _between(
 class _Watch:
     """Runs what Spark does for one query, so that it can be cancelled, and fails in our words."""
 
-    spark: "SparkSession"
+    tag: Tag
     terms: Terms
-    tag: str = field(default_factory=lambda: f"omnigraph-{uuid4().hex}")
     started: float = field(default_factory=time.monotonic)
 
     def over(self, work: Callable[[], Found]) -> Found:
@@ -167,41 +170,15 @@ class _Watch:
         self._check()
         try:
             with self._ending():
-                return interruptible(self.spark, lambda: self._tagged(work))
+                return self.tag.over(work)
         except (PySparkException, Py4JError) as failed:
             self._check()
             raise overflow_in(failed) or failed_job(failed) from None
         except OmniGraphError:
             raise
         except BaseException:
-            self.interrupt()
+            self.tag.interrupt()
             raise
-
-    def _tagged(self, work: Callable[[], Found]) -> Found:
-        """Do some work; its jobs have the tag, which belongs to the thread that begins them."""
-        if is_connect(self.spark):
-            self.spark.addTag(self.tag)
-        else:  # the tags of a classic session are known to the thread alone that gave them
-            self.spark.sparkContext.addJobTag(self.tag)
-        try:
-            return work()
-        finally:
-            self._untag()
-
-    def _untag(self) -> None:
-        with suppress(Exception):  # the session can be gone
-            if is_connect(self.spark):
-                self.spark.removeTag(self.tag)
-            else:
-                self.spark.sparkContext.removeJobTag(self.tag)
-
-    def interrupt(self) -> None:
-        """Cancel all jobs of the query."""
-        with suppress(Exception):  # the session can be gone
-            if is_connect(self.spark):
-                self.spark.interruptTag(self.tag)
-            else:
-                self.spark.sparkContext.cancelJobsWithTag(self.tag)
 
     def _check(self) -> None:
         """Raise when the query was cancelled or takes too long."""
@@ -222,7 +199,7 @@ class _Watch:
         def poll() -> None:
             while not ended.wait(_POLL_SECONDS):
                 if self.terms.cancelled.is_set() or self._is_late():
-                    self.interrupt()  # again and again, because the next job may begin later
+                    self.tag.interrupt()  # again and again, because the next job may begin later
 
         thread = threading.Thread(target=poll, daemon=True)
         thread.start()

@@ -25,8 +25,8 @@ _EMBEDDED_ROWS = 4_096
 class Stage:
     """The task of a load's first job; the same split gives the same rows and violations.
 
-    `most_violations` bounds how many come back; all are counted. Without `places` nothing is
-    written, and the split is only checked.
+    `most_violations` bounds how many come back; all are counted. A split with any of them is only
+    checked from there on.
     """
 
     catalog: str
@@ -141,7 +141,7 @@ class _Pieces:
         self._written: dict[str, list[Piece]] = {}
 
     def add(self, stored: StoredType, batch: pa.RecordBatch) -> None:
-        if stored.name not in self._places or not len(batch):
+        if not len(batch):
             return
         buffer = self._buffers.setdefault(stored.name, _Buffer(stored))
         buffer.batches.append(batch)

@@ -1,9 +1,10 @@
 """Watch: a Spark job that reports how far it is, can be cancelled, and fails in our words."""
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import uuid4
 
 from omnigraph.errors import SparkError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
 
+Found = TypeVar("Found")
+
 _POLL_SECONDS = 0.2
 _GROUP = "spark.jobGroup.id"
 _NOISE = ("File ", "at ", "SQLSTATE")
@@ -29,18 +32,53 @@ def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> li
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    tag = f"omnigraph-{uuid4().hex}"
-    spark.addTag(tag)
+    tag = Tag(spark)
     try:
-        with _reporting(spark, tag, progress):
-            return interruptible(spark, frame.collect)
+        with _reporting(spark, tag.name, progress):
+            return tag.over(frame.collect)
     except (PySparkException, Py4JError) as failed:
         raise failed_job(failed) from None
     except BaseException:
-        spark.interruptTag(tag)
+        tag.interrupt()
         raise
-    finally:
-        spark.removeTag(tag)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for all jobs of some work, by which they are cancelled."""
+
+    spark: "SparkSession"
+    name: str = field(default_factory=lambda: f"omnigraph-{uuid4().hex}")
+
+    def over(self, work: Callable[[], Found]) -> Found:
+        """Give what some work gives, whose jobs have the tag; a Ctrl-C is felt at once."""
+        return interruptible(self.spark, lambda: self._tagged(work))
+
+    def interrupt(self) -> None:
+        """Cancel all jobs with the tag that run now."""
+        with suppress(Exception):  # the session can be gone
+            if is_connect(self.spark):
+                self.spark.interruptTag(self.name)
+            else:
+                self.spark.sparkContext.cancelJobsWithTag(self.name)
+
+    def _tagged(self, work: Callable[[], Found]) -> Found:
+        """Do some work in the thread that begins its jobs: a tag belongs to one thread."""
+        if is_connect(self.spark):
+            self.spark.addTag(self.name)
+        else:  # the tags of a classic session are known to the thread alone that gave them
+            self.spark.sparkContext.addJobTag(self.name)
+        try:
+            return work()
+        finally:
+            self._untag()
+
+    def _untag(self) -> None:
+        with suppress(Exception):  # the session can be gone
+            if is_connect(self.spark):
+                self.spark.removeTag(self.name)
+            else:
+                self.spark.sparkContext.removeJobTag(self.name)
 
 
 def failed_job(failed: Exception) -> SparkError:

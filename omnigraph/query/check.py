@@ -22,6 +22,7 @@ from omnigraph.query.expr import (
     Bm25,
     EntityType,
     Expr,
+    Known,
     ListOf,
     Nearest,
     ParamRef,
@@ -206,14 +207,14 @@ class _ReadChecker:
     def _check_comparable(self, checked: CheckedRead) -> bool:
         """Refuse groups of, or distinct rows with, values that cannot be compared."""
         found = False
-        for column, projection in zip(checked.columns, self.read.projections, strict=False):
+        spans = {_column_name(each): each.expr.span for each in self.read.projections}
+        for column in checked.columns:
             kind = type_of(column.expr)
-            if isinstance(column.expr, Aggregate | ListOf) or isinstance(kind, EntityType):
+            if isinstance(column.expr, Aggregate | Known) and not isinstance(kind, VectorType):
                 continue
-            if kind is None or not is_single(kind):
+            if kind is None or not (isinstance(kind, EntityType) or is_single(kind)):
                 message = f"rows cannot be told apart by {kind} values"
-                span = projection.expr.span
-                self.problems.report(Code.UNSUITABLE_OPERATOR, span, message)
+                self.problems.report(Code.UNSUITABLE_OPERATOR, spans[column.name], message)
                 found = True
         return found
 

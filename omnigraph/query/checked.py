@@ -10,8 +10,7 @@ from omnigraph.query.expr import (
     EntityKind,
     EntityType,
     Expr,
-    ListOf,
-    Now,
+    Known,
     ParamRef,
     Predicate,
 )
@@ -91,7 +90,7 @@ class OrderKey:
 
 
 RowCount: TypeAlias = Constant | ParamRef
-Assigned: TypeAlias = Constant | ParamRef | Now | ListOf
+Assigned: TypeAlias = Known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,7 @@ class Nearest:
     """The cosine distance to a vector, or to the embedding of a text; a lower one is better."""
 
     field: PropertyRef
-    query: "Constant | ParamRef | ListOf"
+    query: "Constant | ParamRef"
 
     @property
     def type(self) -> ValueType:
@@ -195,18 +195,10 @@ class Not:
     item: "Predicate"
 
 
-Operand: TypeAlias = Constant | ParamRef | Now
+# Known before anything is read, and the same for all rows.
+Known: TypeAlias = Constant | ParamRef | Now | ListOf
 Expr: TypeAlias = (
-    Operand
-    | ListOf
-    | VariableRef
-    | PropertyRef
-    | ColumnRef
-    | TextMatch
-    | Bm25
-    | Nearest
-    | Rrf
-    | Aggregate
+    Known | VariableRef | PropertyRef | ColumnRef | TextMatch | Bm25 | Nearest | Rrf | Aggregate
 )
 Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
 
@@ -287,4 +279,7 @@ def map_operands(predicate: Predicate, change: Callable[[Expr], Expr]) -> Predic
         case Not(item):
             return Not(map_operands(item, change))
         case TextMatch():
-            return predicate
+            found = change(predicate)
+            if isinstance(found, TextMatch):
+                return found
+            return Comparison(found, Operator.EQUAL, Constant(value=True, type=BOOL))

@@ -162,6 +162,9 @@ class Expressions:
         if node.name == "_":
             anonymous = "'$_' is a new variable each time; give it a name to use it"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
+        if self.row is not None:
+            hint = f"a condition names the properties of {self.row.name} without a variable"
+            self._fail(Code.UNKNOWN_VARIABLE, node.span, message, hint)
         near = self.problems.nearest(
             f"${node.name}", (f"${x}" for x in chain(self.scope, self.params))
         )
@@ -254,7 +257,7 @@ class Expressions:
         edits = None
         if len(node.arguments) == 3:
             third = node.arguments[2]
-            edits = self._operand(node, third, is_integer, "a whole number of edits")
+            edits = self._number(node, third, "a whole number of edits")
             if isinstance(edits, expr.Constant) and not _within(edits, 0, MOST_EDITS):
                 message = f"fuzzy takes 0 to {MOST_EDITS} edits"
                 self._fail(Code.MISUSED_SEARCH, third.span, message)
@@ -289,7 +292,7 @@ class Expressions:
         k: expr.Constant | expr.ParamRef = expr.Constant(RRF_K, I64)
         if arguments and not isinstance(arguments[-1], ast.Call):
             last = arguments.pop()
-            k = self._operand(node, last, is_integer, "a whole number k")
+            k = self._number(node, last, "a whole number k")
             if isinstance(k, expr.Constant) and not _within(k, 1, 2**31):
                 self._fail(Code.MISUSED_SEARCH, last.span, "k has to be 1 or more")
         rankings = []
@@ -328,6 +331,13 @@ class Expressions:
             message = f"{call.function} takes {wanted} here: a literal or a parameter"
             self._fail(Code.MISUSED_SEARCH, node.span, message)
         return typed
+
+    def _number(self, call: ast.Call, node: ast.Expr, wanted: str) -> expr.Constant | expr.ParamRef:
+        found = self._operand(call, node, is_integer, wanted)
+        if isinstance(found, expr.ParamRef) and self.params[found.name].nullable:
+            message = f"{call.function} takes {wanted} here; '${found.name}' may be null"
+            self._fail(Code.MISUSED_SEARCH, node.span, message, f"declare it as {found.type}")
+        return found
 
     def _arity(self, node: ast.Call, least: int, most: int, example: str) -> None:
         if not least <= len(node.arguments) <= most:

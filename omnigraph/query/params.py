@@ -34,7 +34,7 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
     for name, kind in declared.items():
         value = given.get(name)
         if value is not None:
-            bound[name] = _coerced(name, value, plan, problems)
+            bound[name] = _coerced(name, value, kind, problems)
         elif kind.nullable:
             bound[name] = None
         elif name in given:
@@ -66,8 +66,7 @@ def _of_text(text: str, kind: TypeRef | None) -> object:
     return text if value is None and not kind.nullable else value
 
 
-def _coerced(name: str, value: object, plan: Plan, problems: Problems) -> Value | None:
-    kind = next(param.type for param in plan.params if param.name == name)
+def _coerced(name: str, value: object, kind: TypeRef, problems: Problems) -> Value | None:
     try:
         return coerce(value, kind.type)
     except BadValue as bad:

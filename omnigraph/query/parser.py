@@ -338,7 +338,8 @@ class _Parser(_Patterns):
         return self.at_word("query") and self.peek(1).kind == "word" and self.peek(2).kind == "("
 
     def query(self) -> Query:
-        self.expect_word("query")
+        is_body = any(map(self.at_word, ("match", *_STATEMENTS)))
+        self.expect_word("query", "write query NAME() { … } around it" if is_body else None)
         name = self.ident("the name of the query")
         self.expect("(", hint=f"a query without parameters is written query {name.text}()")
         params: Sequence[Param] = () if self.accept(")") else self.listed(self._param, ")")

@@ -1,5 +1,6 @@
 """Plan: what a query does, as data: a pipeline of operators that can be printed and rewritten."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -145,6 +146,14 @@ Operator: TypeAlias = (
     | Order
     | Limit
 )
+
+
+def flat(operators: Iterable[Operator]) -> Iterator[Operator]:
+    """Give operators with those nested in them."""
+    for operator in operators:
+        yield operator
+        if isinstance(operator, AntiJoin | Optional):
+            yield from flat(operator.inner)
 
 
 @dataclass(frozen=True, slots=True)

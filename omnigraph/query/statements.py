@@ -33,7 +33,7 @@ from omnigraph.schema.types import (
     VectorType,
     is_number,
 )
-from omnigraph.schema.values import BadValue, coerce
+from omnigraph.schema.values import BadValue, coerce, coerce_literal
 from omnigraph.syntax.literal import Literal, Name, literal_text
 from omnigraph.syntax.problems import Problems
 
@@ -182,7 +182,7 @@ class Statements:
             self._mismatch(name, target, literal_text(value), node)
             return None
         try:
-            return Constant(coerce(value, target), target)
+            return Constant(coerce_literal(value, target), target)
         except BadValue as bad:
             in_range = is_number(target) and isinstance(value, int) and not isinstance(value, bool)
             code = Code.VALUE_OUT_OF_RANGE if in_range else Code.TYPE_MISMATCH
@@ -190,23 +190,30 @@ class Statements:
             return None
 
     def _list(self, name: Name, target: ValueType, node: ast.ListExpr) -> Constant | ListOf | None:
-        if not isinstance(target, ListType | VectorType):
+        if isinstance(target, VectorType):
+            return self._vector(name, target, node)
+        if not isinstance(target, ListType):
             self._mismatch(name, target, "a list", node)
             return None
-        if all(isinstance(item, Literal) for item in node.items):
-            values = [item.value for item in node.items if isinstance(item, Literal)]
-            try:
-                return Constant(coerce(values, target), target)
-            except BadValue as bad:
-                self.problems.report(Code.TYPE_MISMATCH, node.span, f"'{name.text}': {bad}")
-                return None
-        if isinstance(target, VectorType):
+        items = [self._item(name, ScalarType(target.item), each) for each in node.items]
+        fitting = tuple(each for each in items if isinstance(each, Constant | ParamRef))
+        if len(fitting) < len(items):
+            return None
+        values = tuple(each.value for each in fitting if isinstance(each, Constant))
+        if len(values) == len(items):
+            return Constant(values, target)
+        return ListOf(fitting, target.item)
+
+    def _vector(self, name: Name, target: VectorType, node: ast.ListExpr) -> Constant | None:
+        values = [item.value for item in node.items if isinstance(item, Literal)]
+        if len(values) < len(node.items):
             self._mismatch(name, target, "a list with parameters", node)
             return None
-        item = ScalarType(target.item)
-        items = [self._item(name, item, each) for each in node.items]
-        fitting = tuple(each for each in items if isinstance(each, Constant | ParamRef))
-        return ListOf(fitting, target.item) if len(fitting) == len(items) else None
+        try:
+            return Constant(coerce(values, target), target)
+        except BadValue as bad:
+            self.problems.report(Code.TYPE_MISMATCH, node.span, f"'{name.text}': {bad}")
+            return None
 
     def _item(self, name: Name, target: ScalarType, node: ast.Expr) -> Assigned | None:
         """Give an item of a list, none of which may be null."""

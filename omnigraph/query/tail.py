@@ -9,19 +9,14 @@ from omnigraph.query.expr import (
     Aggregate,
     Bm25,
     ColumnRef,
-    Constant,
     Expr,
-    ListOf,
+    Known,
     Nearest,
-    Now,
-    ParamRef,
     Ranking,
     Rrf,
     map_operands,
 )
 from omnigraph.schema.types import F64
-
-_UNGROUPED = (Aggregate, Constant, ParamRef, Now, ListOf)
 
 
 def lower_tail(read: CheckedRead) -> list[plan.Operator]:
@@ -64,7 +59,7 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
     names = _Names(list(read.columns))
     having = [plan.Filter(map_operands(each, names.column)) for each in read.having]
     keys = tuple(OrderKey(names.column(key.expr), key.descending) for key in read.order)
-    groups = tuple(each for each in names.columns if not isinstance(each.expr, _UNGROUPED))
+    groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))
     aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate))
     order = [plan.Order(keys, tuple(each.name for each in groups))] if groups else []
     tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
@@ -83,7 +78,7 @@ def _visible(columns: tuple[Column, ...] | list[Column]) -> plan.Project:
 
 def _as_column(column: Column) -> Expr:
     """Give the reference to a column; what is the same for all rows stays what it is."""
-    if isinstance(column.expr, Constant | ParamRef | Now | ListOf):
+    if isinstance(column.expr, Known):
         return column.expr
     kind = type_of(column.expr)
     assert kind is not None
@@ -99,7 +94,7 @@ class _Names:
 
     def column(self, expr: Expr) -> Expr:
         """Give the column that holds an expression; a constant stays what it is."""
-        if isinstance(expr, Constant | ParamRef | Now | ListOf):
+        if isinstance(expr, Known):
             return expr
         if not self.known:
             self.known = {column.expr: column for column in reversed(self.columns)}

@@ -1,24 +1,39 @@
 """Graph: a graph that a server has; the handle answers as that of a graph at hand."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from omnigraph import wire
-from omnigraph.client import Client, segment
+from omnigraph.client import Client, Field, segment
 from omnigraph.engine.blame import Blamed
 from omnigraph.engine.change import Receipt
+from omnigraph.engine.cleanup import GRACE, Cleaned, retention
+from omnigraph.engine.coverage import Coverage
+from omnigraph.engine.fsck import Checkup
 from omnigraph.engine.merge import Merge
 from omnigraph.engine.runs import RunRecord
 from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.errors import InputError, Json
+from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.given import resolutions_of
 from omnigraph.html import html_facts
 from omnigraph.profile import Explanation, Profile
+from omnigraph.remote import maintenance
 from omnigraph.remote.sending import lines_of
-from omnigraph.remote.view import Place, RemoteBranch, RemoteView, load_query, place_of
+from omnigraph.remote.view import (
+    Place,
+    RemoteBranch,
+    RemoteView,
+    load_query,
+    place_of,
+    place_query,
+    snapshot_at,
+    uploaded,
+)
 from omnigraph.result import Result
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
@@ -32,6 +47,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.ingest import Ingested
     from omnigraph.pipeline.inputs import Data
     from omnigraph.pipeline.load import Loaded
+    from omnigraph.pipeline.optimize import Optimized
+    from omnigraph.report.page import Compared
 
 
 class RemoteGraph:
@@ -66,6 +83,16 @@ class RemoteGraph:
     def uri(self) -> str:
         """Where the server is."""
         return self._client.url
+
+    @property
+    def actor(self) -> NoReturn:
+        """Refused: the server knows by the token who acts, and does not tell."""
+        raise UnavailableError("the server alone knows for whom the token stands")
+
+    def acting_as(self, actor: str | None) -> NoReturn:
+        """Refuse it: the server knows by the token who acts."""
+        hint = "connect with the token of that actor"
+        raise UnavailableError(f"a token says who acts, and not '{actor}'", hint=hint)
 
     @property
     def catalog(self) -> Catalog:
@@ -110,6 +137,21 @@ class RemoteGraph:
     def snapshot(self, target: Place = MAIN) -> Snapshot:
         """Give where a branch stands now, or a commit by its id."""
         return RemoteView(self._client, place_of(target)).snapshot
+
+    def snapshot_at_version(self, version: int, branch: str = MAIN) -> Snapshot:
+        """Give the commit that gave a branch a version."""
+        return snapshot_at(self._client, branch=branch, version=version)
+
+    def entity_at(
+        self, table_key: str, entity_id: str, version: int, branch: str = MAIN
+    ) -> Mapping[str, object] | None:
+        """Give one node or edge as it was at a version, or None when it was not there."""
+        where: dict[str, Field] = {"branch": branch, "version": version}
+        found = self._get("/entity", table=table_key, id=entity_id, **where)["entity"]
+        if found is None:
+            return None
+        stored = self.snapshot_at_version(version, branch).catalog.by_identity[table_key]
+        return wire.stored_row_of(found, stored)
 
     def branches(self) -> list[str]:
         """Give the names of all branches, `main` first."""
@@ -229,13 +271,19 @@ class RemoteGraph:
         """Load rows into a branch, which is made from `base` by the same commit if need be."""
         lines = lines_of(data, type, self.branch(base).catalog)
         query = {**load_query(branch, mode, message, dry_run), "from": base}
-        return wire.ingested_of(self.branch(branch).upload("/ingest", lines, query))
+        return wire.ingested_of(uploaded(self._client, "/ingest", lines, query))
 
     def export(
         self, target: Place = MAIN, *, types: Sequence[str] = (), tables: Sequence[str] = ()
     ) -> Iterator[bytes]:
         """Give the rows of a branch or commit as JSON lines, many at a time."""
         return RemoteView(self._client, place_of(target)).export(types=types, tables=tables)
+
+    def export_to(
+        self, folder: str | os.PathLike[str], target: Place = MAIN, **_: object
+    ) -> NoReturn:
+        """Refuse it; see `RemoteView.export_to`."""
+        RemoteView(self._client, place_of(target)).export_to(folder)
 
     def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
         """Give for each property of a node or edge the commit that it has its value from."""
@@ -324,11 +372,65 @@ class RemoteGraph:
         """Give a branch another schema, with everything that follows, as one commit."""
         return self.branch(place_of(branch), message=message).apply_schema(schema)
 
+    def report(
+        self,
+        target: Place = MAIN,
+        *,
+        compared: "Mapping[str, Compared] | None" = None,
+        answered: Mapping[str, Result] | None = None,
+        commits: int = 40,
+    ) -> str:
+        """Give a page of HTML about the graph, which opens without a network."""
+        from omnigraph.report.page import page_of
+
+        return page_of(self, place_of(target), commits, compared, answered).html()
+
+    def merge_base(self, one: Place, other: Place) -> Commit:
+        """Give the newest commit that two branches or commits came from."""
+        places = {"one": place_of(one), "other": place_of(other)}
+        return wire.commit_of(self._get("/branches/base", **places))
+
+    def optimize(self, branch: str = MAIN, *, indexes_only: bool = False) -> "Optimized":
+        """Write a branch anew in few large files, all indexed; no content changes."""
+        body: Json = {"branch": branch, "indexes_only": indexes_only}
+        return maintenance.optimized_of(cast(Any, self._client.post("/optimize", body)))
+
+    def ensure_indices(self, branch: str = MAIN) -> "Optimized":
+        """Complete all indexes of a branch, and leave its files else as they are."""
+        return self.optimize(branch, indexes_only=True)
+
+    def coverage(self, target: Place = MAIN) -> list[Coverage]:
+        """Give for each index how many rows are in it, how many are not yet, and why."""
+        found = self._get("/coverage", **place_query(place_of(target)))
+        return [maintenance.coverage_of(each) for each in found["indexes"]]
+
+    def cleanup(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: timedelta | str | None = None,
+        grace: timedelta | str = GRACE,
+        confirm: bool = False,
+    ) -> Cleaned:
+        """Remove what only old commits need; without `confirm`, tell what that would be."""
+        retention(keep, older_than, grace)
+        body: Json = {
+            "keep": keep,
+            "older_than": None if older_than is None else maintenance.age_of(older_than),
+            "grace": maintenance.age_of(grace),
+            "confirm": confirm,
+        }
+        return maintenance.cleaned_of(cast(Any, self._client.post("/cleanup", body)))
+
+    def fsck(self) -> Checkup:
+        """Check everything that the graph is made of and name all damage; nothing is changed."""
+        return maintenance.checkup_of(self._get("/fsck"))
+
     def _ended(self, run_id: str, how: str, body: Json = None) -> RunRecord:
         return wire.run_of(cast(Any, self._client.post(f"/runs/{segment(run_id)}/{how}", body)))
 
-    def _get(self, path: str) -> Any:  # noqa: ANN401 - a document
-        return self._client.get(path)
+    def _get(self, path: str, **query: Field) -> Any:  # noqa: ANN401 - a document
+        return self._client.get(path, **query)
 
 
 def connect(url: str, *, token: str | None = None, seconds: float | None = None) -> RemoteGraph:

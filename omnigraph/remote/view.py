@@ -1,8 +1,9 @@
 """View: a server's graph at one commit to read, and a branch of it to read and to change."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union, cast
 
 import pyarrow as pa
 
@@ -17,8 +18,14 @@ from omnigraph.engine.network import chosen_types, network_of
 from omnigraph.engine.road import Choice, Road
 from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.errors import Json, TableNotFoundError, ViolationsError
-from omnigraph.given import change_filter, query_source, resolutions_of, schema_source
+from omnigraph.errors import Json, TableNotFoundError, UnavailableError, ViolationsError
+from omnigraph.given import (
+    change_filter,
+    query_source,
+    refuse_expect,
+    resolutions_of,
+    schema_source,
+)
 from omnigraph.html import html_facts
 from omnigraph.pipeline.options import LoadMode, chosen
 from omnigraph.profile import Explanation, Profile, profile_from
@@ -26,7 +33,7 @@ from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.remote.sending import Lines, can_be_sent, lines_of, params_json, record_of, split
-from omnigraph.result import Result
+from omnigraph.result import Result, ResultStream
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.span import Source
@@ -44,8 +51,6 @@ if TYPE_CHECKING:
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "RemoteView"]
 _COMMITS_AT_A_TIME = 100
-# Commits behind which the types may be others than before.
-_CHANGING_SCHEMAS = ("schema", "merge")
 
 
 class RemoteView:
@@ -53,7 +58,7 @@ class RemoteView:
 
     def __init__(self, client: Client, place: str) -> None:
         self._client = client
-        self.place = place
+        self._place = place
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.place!r})"
@@ -62,10 +67,14 @@ class RemoteView:
         return html_facts(repr(self), (), self.snapshot._repr_html_())
 
     @property
+    def place(self) -> str:
+        """What is read: the id of a commit, or the name of a branch."""
+        return self._place
+
+    @property
     def snapshot(self) -> Snapshot:
         """The commit that is read, with its catalog and what is known of its tables."""
-        found = self._get("/snapshot", **self._at())
-        return wire.snapshot_of(found, RemoteView(self._client, found["commit"]).catalog)
+        return snapshot_at(self._client, **self._at())
 
     @property
     def commit(self) -> Commit:
@@ -90,6 +99,12 @@ class RemoteView:
         named = query_name(text, name)
         body = self._asked(text, named, params)
         return Result(named, _table(self._client.ask_arrow("/read", body, source=text)))
+
+    def stream(
+        self, source: str | Path | Source, name: str | None = None, /, **params: object
+    ) -> ResultStream:
+        """Run a read and give its rows as Arrow batches; they were all sent before the first."""
+        return self.query(source, name, **params).to_stream()
 
     def profile(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
@@ -131,17 +146,22 @@ class RemoteView:
         ops: Iterable[str] = (),
     ) -> SentChanges:
         """Give the net changes from here to another branch or commit."""
-        later = RemoteView(self._client, place_of(new))
         wanted = _wanted(change_filter(kinds, types, ops))
-        body: dict[str, Json] = {"from": self.place, "to": later.place}
+        body: dict[str, Json] = {"from": self.place, "to": place_of(new)}
         body |= {name: list(each) for name, each in wanted.items()}
         found = cast(Any, self._client.ask("/diff", body))
-        return wire.changes_of(found, [later.catalog, self.catalog])
+        return wire.changes_of(found, *self._catalogs(found["from_commit"], found["to_commit"]))
 
     def export(self, *, types: Sequence[str] = (), tables: Sequence[str] = ()) -> Iterator[bytes]:
         """Give the rows as JSON lines, many at a time."""
         body: Json = {**self._at(), "type_names": list(types), "table_keys": list(tables)}
         return self._client.download("/export", body)
+
+    def export_to(self, folder: str | os.PathLike[str], **_: object) -> NoReturn:
+        """Refuse it: many tasks write such files, and each reads the tables itself."""
+        message = f"a server does not export to '{os.fspath(folder)}' or any other folder"
+        hint = "write the lines of `export` to a file, or run it where the graph is"
+        raise UnavailableError(message, hint=hint)
 
     def to_networkx(
         self, *, types: Sequence[str] | None = None, edges: Sequence[str] | None = None
@@ -152,9 +172,12 @@ class RemoteView:
         rows = split(self.export(types=[each.name for each in chosen])) if chosen else ()
         return network_of(record_of(line, catalog) for line in rows)
 
+    def _catalogs(self, *commits: str) -> tuple[Catalog, ...]:
+        return tuple(RemoteView(self._client, each).catalog for each in commits)
+
     def _at(self) -> dict[str, str]:
         """Give what is read, as requests name it."""
-        return {"snapshot" if is_ulid(self.place) else "branch": self.place}
+        return place_query(self.place)
 
     def _asked(self, text: Source, name: str, params: dict[str, object]) -> dict[str, Json]:
         if not can_be_sent(params):
@@ -209,9 +232,10 @@ class RemoteBranch(RemoteView):
         dry_run: bool = False,
     ) -> "Loaded":
         """Load rows as one commit, or raise ViolationsError and change nothing."""
+        refuse_expect(self._expect)
         lines = lines_of(data, type, self.catalog)
         query = load_query(self.name, mode, message or self._message, dry_run)
-        return wire.loaded_of(self.upload("/load", lines, query))
+        return wire.loaded_of(uploaded(self._client, "/load", lines, query, self._operation_id))
 
     def merge(
         self,
@@ -222,6 +246,7 @@ class RemoteBranch(RemoteView):
         strict: bool = False,
     ) -> Merge:
         """Merge a branch or commit into this branch, as one commit with two parents."""
+        refuse_expect(self._expect)
         return self._merged(source, resolutions, message=message or self._message, strict=strict)
 
     def preview_merge(
@@ -242,6 +267,7 @@ class RemoteBranch(RemoteView):
         resolutions: Resolutions | Side | str | None = None,
     ) -> Merge:
         """Undo what a commit did, as a new commit."""
+        refuse_expect(self._expect)
         body: dict[str, Json] = {
             "commit": commit_id,
             "branch": self.name,
@@ -305,13 +331,14 @@ class RemoteBranch(RemoteView):
         return self._get("/changes", branch=self.name, since=since, **asked)
 
     def _changes(self, page: Any, asked: dict[str, list[str]]) -> Iterator[SentCommit]:  # noqa: ANN401
-        catalogs: list[Catalog] = []
+        catalogs: tuple[Catalog, ...] = ()
         while True:
             for each in page["commits"]:
-                if not catalogs or each["commit"]["kind"] in _CHANGING_SCHEMAS:
-                    ids = each["commit"]["graph_commit_id"], each["commit"]["parent_commit_id"]
-                    catalogs = [RemoteView(self._client, each_id).catalog for each_id in ids]
-                yield wire.sent_commit_of(each, catalogs)
+                if not catalogs or each["schema_steps"]:
+                    made = each["commit"]
+                    ids = made["parent_commit_id"], made["graph_commit_id"]
+                    catalogs = self._catalogs(*ids)
+                yield wire.sent_commit_of(each, *catalogs)
             if not page["more"]:
                 return
             page = self._page(page["cursor"], asked)
@@ -334,17 +361,31 @@ class RemoteBranch(RemoteView):
     def _post(self, path: str, body: Json, *, source: Source | None = None) -> Any:  # noqa: ANN401
         return self._client.post(path, body, key=self._operation_id, source=source)
 
-    def upload(self, path: str, lines: Lines, query: dict[str, str | None]) -> Any:  # noqa: ANN401
-        """Send rows; what is wrong with them is told of where they came from."""
-        try:
-            return self._client.upload(path, lines, key=self._operation_id, **query)
-        except ViolationsError as wrong:
-            raise lines.placed(wrong) from None
+
+def place_query(place: str) -> dict[str, str]:
+    """Give a branch or a commit as requests name it."""
+    return {"snapshot" if is_ulid(place) else "branch": place}
+
+
+def snapshot_at(client: Client, **where: Field) -> Snapshot:
+    """Give the snapshot that a query string means."""
+    found = cast(Any, client.get("/snapshot", **where))
+    return wire.snapshot_of(found, RemoteView(client, found["commit"]).catalog)
 
 
 def place_of(place: Place) -> str:
     """Give the name of a branch or the id of a commit."""
     return place if isinstance(place, str) else place.place
+
+
+def uploaded(
+    client: Client, path: str, lines: Lines, query: dict[str, str | None], key: str | None = None
+) -> Any:  # noqa: ANN401 - a document
+    """Send rows and give the answer; what is wrong with them is told of where they came from."""
+    try:
+        return client.upload(path, lines, key=key, **query)
+    except ViolationsError as wrong:
+        raise lines.placed(wrong) from None
 
 
 def load_query(branch: str, mode: str, message: str | None, dry_run: bool) -> dict[str, str | None]:

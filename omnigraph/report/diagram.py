@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from operator import attrgetter
 
 from omnigraph.engine.rules import shortened
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 
 _MOST_PROPERTIES = 7
-_LONGEST_LINE = 30
+_LONGEST_LINE = 28
 _LINE, _HEAD, _WIDTH = 15, 24, 190
-_MARGIN = 60
+_MARGIN, _ABOVE, _BEND = 60, 24, 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,19 @@ def schema_diagram(catalog: Catalog, counts: Mapping[str, int]) -> str:
     boxes = _placed(list(catalog.nodes.values()))
     if not boxes:
         return "<p>The schema has no node types.</p>"
-    left = min(box.x - _WIDTH / 2 for box in boxes.values()) - _MARGIN
-    top = min(box.y - box.height / 2 for box in boxes.values()) - _MARGIN
-    right = max(box.x + _WIDTH / 2 for box in boxes.values()) + _MARGIN
-    bottom = max(box.y + box.height / 2 for box in boxes.values()) + _MARGIN
-    edges = sorted(catalog.edges.values(), key=lambda edge: (edge.source, edge.target))
+    joined = attrgetter("source", "target")
+    groups = [list(each) for _, each in groupby(sorted(catalog.edges.values(), key=joined), joined)]
     lines = [
-        _edge(boxes[source], boxes[target], edge, place)
-        for (source, target), group in groupby(edges, lambda edge: (edge.source, edge.target))
+        _edge(boxes[edge.source], boxes[edge.target], edge, place)
+        for group in groups
         for place, edge in enumerate(group)
     ]
+    # A line is bent half as far as the point that bends it.
+    beside = _BEND / 2 * max((len(group) for group in groups), default=1)
+    left = min(box.x - _WIDTH / 2 for box in boxes.values()) - _ABOVE - beside
+    top = min(box.y - box.height / 2 for box in boxes.values()) - _ABOVE - beside
+    right = max(box.x + _WIDTH / 2 for box in boxes.values()) + _MARGIN + beside
+    bottom = max(box.y + box.height / 2 for box in boxes.values()) + _ABOVE + beside
     drawn = [_box(box, counts.get(box.node.identity, 0)) for box in boxes.values()]
     view = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
     size = f'width="{right - left:.0f}" height="{bottom - top:.0f}"'
@@ -116,7 +120,7 @@ def _edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
     middle_x, middle_y = (source.x + target.x) / 2, (source.y + target.y) / 2
     across, down = target.x - source.x, target.y - source.y
     length = math.hypot(across, down)
-    bend = 26 + 34 * place
+    bend = 26 + _BEND * place
     bent_x, bent_y = middle_x - down / length * bend, middle_y + across / length * bend
     from_x, from_y = source.border(bent_x, bent_y)
     to_x, to_y = target.border(bent_x, bent_y)
@@ -126,7 +130,7 @@ def _edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
 
 
 def _loop(box: _Box, edge: EdgeType, place: int) -> str:
-    right, y = box.x + _WIDTH / 2, box.y - 14 + 26 * place
+    right, y = box.x + _WIDTH / 2, box.y - box.height / 2 + 20 + 26 * place
     path = f"M{right:.1f},{y - 8:.1f} c34,-22 34,38 0,16"
     return _line(path, edge, right + 34, y - 12)
 

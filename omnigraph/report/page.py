@@ -1,48 +1,96 @@
 """Page: what is to be shown of a graph, as one HTML document that needs nothing from outside."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
+from typing import Protocol
 
-from omnigraph.engine.changes import ChangeSet
+from omnigraph.engine.changes import Change
+from omnigraph.engine.diff import Op
 from omnigraph.html import html_table
 from omnigraph.report.commits import commit_graph
 from omnigraph.report.diagram import schema_diagram
 from omnigraph.result import Result
+from omnigraph.schema.steps import Step
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
 _MOST_CHANGES = 50
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2937; max-width: 1000px;
-  margin: 2rem auto; padding: 0 1rem }
+:root { color-scheme: light dark; --text: #1f2937; --soft: #6b7280; --line: #e5e7eb;
+  --page: #fff; --shade: #f3f4f6; --edge: #94a3b8; --name: #0f766e;
+  --insert: #047857; --delete: #b91c1c; --update: #1d4ed8 }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e5e7eb; --soft: #9ca3af; --line: #374151; --page: #111827; --shade: #1f2937;
+    --edge: #64748b; --name: #5eead4; --insert: #34d399; --delete: #f87171; --update: #93c5fd }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page);
+  max-width: 1000px; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0 }
 h2 { font-size: 1.2rem; margin-top: 2rem }
-p.where { color: #6b7280; margin-top: .2rem }
+h1, h2, p.where, li { overflow-wrap: anywhere }
+p.where { color: var(--soft); margin-top: .2rem }
+div.wide { overflow-x: auto }
 table { border-collapse: collapse; margin: .5rem 0 }
-th, td { border: 1px solid #e5e7eb; padding: .25rem .6rem; text-align: left }
-th { background: #f3f4f6 }
-pre { background: #f8fafc; border: 1px solid #e5e7eb; padding: .8rem; overflow-x: auto }
-svg { max-width: 100%; height: auto }
-svg text { font: 12px system-ui, sans-serif; fill: #1f2937 }
-.type rect { fill: #fff; stroke: #94a3b8 }
+th, td { border: 1px solid var(--line); padding: .25rem .6rem; text-align: left }
+th { background: var(--shade) }
+pre { background: var(--shade); border: 1px solid var(--line); padding: .8rem; overflow-x: auto }
+svg text { font: 12px system-ui, sans-serif; fill: var(--text) }
+.type rect { fill: var(--page); stroke: var(--edge) }
 .type .name { font-weight: 600 }
-.type .count { text-anchor: end; fill: #6b7280 }
-.type .property { fill: #475569; font-size: 11px }
+.type .count { text-anchor: end; fill: var(--soft) }
+.type .property { fill: var(--soft); font-size: 11px }
 path.edge, path.parent { fill: none; stroke-width: 1.4 }
-path.edge { stroke: #94a3b8 }
-marker path { fill: #94a3b8 }
-text.edge { fill: #0f766e; text-anchor: middle; paint-order: stroke; stroke: #fff;
+path.edge { stroke: var(--edge) }
+marker path { fill: var(--edge) }
+text.edge { fill: var(--name); text-anchor: middle; paint-order: stroke; stroke: var(--page);
   stroke-width: 4px }
-.commits .id { font-family: monospace; fill: #6b7280 }
+.commits .id { font-family: monospace; fill: var(--soft) }
 .commits .head { font-weight: 600 }
-.commits .when { fill: #9ca3af }
-ul.changes { font-family: monospace; padding-left: 1rem; list-style: none }
-li.insert { color: #047857 }
-li.delete { color: #b91c1c }
-li.update { color: #1d4ed8 }
+.commits .when { fill: var(--soft) }
+ul.changes { font-family: monospace; padding-left: 0; list-style: none }
+li.insert { color: var(--insert) }
+li.delete { color: var(--delete) }
+li.update { color: var(--update) }
 """
+
+
+class Compared(Protocol):
+    """Changes of rows and of the schema, at hand or sent by a server."""
+
+    @property
+    def schema_steps(self) -> Sequence[Step]: ...
+    @property
+    def stats(self) -> Mapping[str, Mapping[Op, int]]: ...
+    def __iter__(self) -> Iterator[Change]: ...
+
+
+class ShownView(Protocol):
+    """A commit of such a graph."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def schema(self) -> str: ...
+
+
+class ShownBranch(Protocol):
+    """A branch of such a graph."""
+
+    @property
+    def commit(self) -> Commit: ...
+    def log(self, *, limit: int) -> Iterator[Commit]: ...
+
+
+class Shown(Protocol):
+    """A graph that can be shown, at hand or behind a server."""
+
+    @property
+    def uri(self) -> str: ...
+    def branches(self) -> list[str]: ...
+    def branch(self, name: str) -> ShownBranch: ...
+    def at(self, target: str) -> ShownView: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +106,7 @@ class Page:
     schema_source: str
     commits: Sequence[Commit]
     heads: Mapping[str, str]
-    compared: Mapping[str, ChangeSet] = field(default_factory=dict)
+    compared: Mapping[str, Compared] = field(default_factory=dict)
     answered: Mapping[str, Result] = field(default_factory=dict)
 
     def html(self) -> str:
@@ -74,6 +122,7 @@ class Page:
         where = escape(f"{self.uri} at commit {commit.id} of {commit.branch}")
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{title}</title><style>{_STYLE}</style></head><body>"
             f'<h1>{title}</h1><p class="where">{where}</p>{"".join(parts)}</body></html>\n'
         )
@@ -81,7 +130,7 @@ class Page:
     def _schema(self) -> Iterable[str]:
         counts = {key: state.row_count for key, state in self.snapshot.commit.tables.items()}
         yield "<h2>Schema</h2>"
-        yield schema_diagram(self.snapshot.catalog, counts)
+        yield _wide(schema_diagram(self.snapshot.catalog, counts))
         rows = [
             (edge.name, f"{edge.source} → {edge.target}", f"{counts.get(edge.identity, 0):,}")
             for edge in self.snapshot.catalog.edges.values()
@@ -92,10 +141,34 @@ class Page:
 
     def _history(self) -> Iterable[str]:
         yield "<h2>History</h2>"
-        yield commit_graph(self.commits, self.heads)
+        yield _wide(commit_graph(self.commits, self.heads))
 
 
-def _changes(title: str, found: ChangeSet) -> Iterable[str]:
+def page_of(
+    graph: Shown,
+    place: str,
+    commits: int,
+    compared: Mapping[str, Compared] | None,
+    answered: Mapping[str, Result] | None,
+) -> Page:
+    """Give what is to be shown of a branch or commit, with so many of the newest commits."""
+    view = graph.at(place)
+    branches = {name: graph.branch(name) for name in graph.branches()}
+    found = {
+        commit.id: commit for branch in branches.values() for commit in branch.log(limit=commits)
+    }
+    return Page(
+        uri=graph.uri,
+        snapshot=view.snapshot,
+        schema_source=view.schema,
+        commits=sorted(found.values(), key=lambda each: -each.version)[:commits],
+        heads={name: branch.commit.id for name, branch in branches.items()},
+        compared=compared or {},
+        answered=answered or {},
+    )
+
+
+def _changes(title: str, found: Compared) -> Iterable[str]:
     yield f"<h2>{escape(title)}</h2>"
     for step in found.schema_steps:
         yield f"<p>schema: {escape(str(step))}</p>"
@@ -109,4 +182,9 @@ def _changes(title: str, found: ChangeSet) -> Iterable[str]:
 
 def _answer(title: str, found: Result) -> Iterable[str]:
     yield f"<h2>{escape(title)}</h2>"
-    yield found._repr_html_()
+    yield _wide(found._repr_html_())
+
+
+def _wide(part: str) -> str:
+    """Give a part that is moved sideways where the window is narrower."""
+    return f'<div class="wide">{part}</div>'

@@ -152,6 +152,7 @@ class _Reader:
         return None
 
     def _options(self, *allowed: str) -> dict[str, object]:
+        _check_options(self.annotation, self.problems)
         for name, literal in self.annotation.options:
             if name not in allowed:
                 message = f"@{self.annotation.name} has no option '{name}'"
@@ -171,9 +172,20 @@ def _keep(annotation: ast.Annotation, notes: Notes, problems: Problems) -> None:
         message = f"@{annotation.name} takes a literal or a name, not a range"
         problems.report(Code.ANNOTATION_ARGUMENT, value.span, message)
         return
+    _check_options(annotation, problems)
     text = value.text if isinstance(value, Name) else None if value is None else _plain(value)
     options = tuple((name, _plain(literal)) for name, literal in annotation.options)
     notes.kept.append(Annotation(name=annotation.name, value=text, options=options))
+
+
+def _check_options(annotation: ast.Annotation, problems: Problems) -> None:
+    """Report an option that is given twice; only one of the two could count."""
+    seen: set[str] = set()
+    for name, literal in annotation.options:
+        if name in seen:
+            message = f"@{annotation.name} has the option '{name}' twice"
+            problems.report(Code.REPEATED_ANNOTATION, literal.span, message)
+        seen.add(name)
 
 
 def _plain(literal: Literal) -> str | int | float | bool:

@@ -7,17 +7,19 @@ from omnigraph.errors import Code
 from omnigraph.schema import ast
 from omnigraph.schema.annotations import Notes, read_annotations
 from omnigraph.schema.catalog import (
+    AnyType,
     Catalog,
     EdgeType,
     Embed,
     Interface,
     NodeType,
     Property,
+    types_of,
 )
 from omnigraph.schema.constraints import Constraints
 from omnigraph.schema.identity import mint
 from omnigraph.schema.types import STRING, VectorType
-from omnigraph.schema.values import BadValue, Value, coerce
+from omnigraph.schema.values import BadValue, Value, coerce_literal
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
@@ -71,7 +73,8 @@ class _Builder:
     def build(self) -> Catalog:
         declared = self._unique_declarations()
         self.declared = {declaration.name.text for declaration in declared}
-        self.taken = {item.identity for item in _types_of(self.accepted)}
+        if self.accepted is not None:
+            self.taken = {item.identity for _, item in types_of(self.accepted)}
         for declaration in declared:
             if isinstance(declaration, ast.Interface):
                 self.interfaces[declaration.name.text] = self._interface(declaration)
@@ -301,7 +304,7 @@ class _Builder:
 
     def _default(self, member: _Member, literal: Literal, constraints: Constraints) -> Value | None:
         try:
-            value = coerce(literal.value, member.property.type)
+            value = coerce_literal(literal.value, member.property.type)
         except BadValue as bad:
             message = f"this default does not fit '{member.property.name}': {bad}"
             self.problems.report(Code.BAD_DEFAULT, literal.span, message)
@@ -347,16 +350,17 @@ class _Builder:
     ) -> None:
         if old is None:
             return
-        message = None
+        message, hint = None, None
         if old.text == name.text:
             message = f"'{name.text}' cannot be renamed from itself"
         elif old.text in declared:
             message = f"'{old.text}' is still declared, so nothing can be renamed from it"
+            hint = f"remove the @rename_from of '{name.text}' if that rename has been applied"
         elif (scope, old.text) in self.renamed:
             message = f"two things cannot both be renamed from '{old.text}'"
         self.renamed.add((scope, old.text))
         if message is not None:
-            self.problems.report(Code.BAD_RENAME, old.span, message)
+            self.problems.report(Code.BAD_RENAME, old.span, message, hint)
 
     def _mint(self, kind: str, name: str) -> str:
         identity = mint(f"{kind}:{name}", self.taken)
@@ -393,13 +397,7 @@ def _properties(members: Mapping[str, _Member]) -> dict[str, Property]:
     return {name: member.property for name, member in members.items()}
 
 
-def _types_of(catalog: Catalog | None) -> list[Interface | NodeType | EdgeType]:
-    if catalog is None:
-        return []
-    return [*catalog.interfaces.values(), *catalog.nodes.values(), *catalog.edges.values()]
-
-
-def _columns(old: Interface | NodeType | EdgeType | None) -> Mapping[str, Property]:
+def _columns(old: AnyType | None) -> Mapping[str, Property]:
     return {} if old is None else old.properties
 
 

@@ -1,13 +1,13 @@
 """Catalog: the checked schema, every type with its properties, constraints and identity."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
-from omnigraph.schema.types import STRING, ValueType
-from omnigraph.schema.values import Value
+from omnigraph.schema.types import F32, STRING, ValueType
+from omnigraph.schema.values import Value, beside_f32
 
 NODE_COLUMNS = ("id",)
 EDGE_COLUMNS = ("id", "src", "dst")
@@ -53,6 +53,13 @@ class Range:
     property: str
     minimum: int | float | None
     maximum: int | float | None
+
+    def ends(self, kind: ValueType) -> tuple[int | float | None, int | float | None]:
+        """Give both ends as values of a type are compared with them."""
+        if kind != F32:
+            return self.minimum, self.maximum
+        least = None if self.minimum is None else beside_f32(self.minimum)
+        return least, None if self.maximum is None else beside_f32(self.maximum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +142,7 @@ class EdgeType:
 
 
 StoredType: TypeAlias = NodeType | EdgeType
+AnyType: TypeAlias = Interface | StoredType
 
 
 @dataclass(frozen=True)
@@ -173,6 +181,13 @@ class Catalog:
         if name in self.nodes:
             return (name,)
         return self.nodes_by_interface.get(name)
+
+
+def types_of(catalog: Catalog) -> Iterator[tuple[str, AnyType]]:
+    """Give all types of a schema with their kinds, in declared order."""
+    yield from (("interface", item) for item in catalog.interfaces.values())
+    yield from (("node", item) for item in catalog.nodes.values())
+    yield from (("edge", item) for item in catalog.edges.values())
 
 
 def column_name(stored: StoredType, name: str) -> str:

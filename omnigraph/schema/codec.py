@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.errors import Code, Json, SchemaIrError
 from omnigraph.schema.catalog import (
     Annotation,
+    AnyType,
     Cardinality,
     Catalog,
     Check,
@@ -114,7 +115,7 @@ def _edge_json(item: EdgeType) -> Json:
     }
 
 
-def _constraints_json(item: Interface | NodeType | EdgeType) -> dict[str, Json]:
+def _constraints_json(item: AnyType) -> dict[str, Json]:
     return {
         "key": list(item.key),
         "unique": [list(columns) for columns in item.unique],

@@ -1,7 +1,7 @@
 """Combine: one schema with what two sides did to a common one, or all that excludes each other."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ def combined(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     """Give our schema with what they did to the common one; raises SchemaConflictError."""
     merger = _Merger()
     sides = [_neutral(each) for each in (base, ours, theirs)]
-    found = merger.merged(*sides)
+    found = _without_past_renames(merger.merged(*sides))
     names = {identity: entry["name"] for identity, entry in found.items()}
     merger.refuse_twins("", found)
     if merger.conflicts:
@@ -103,6 +103,27 @@ class _Merger:
         for identity, entry in entries.items():
             if seen.setdefault(entry["name"], identity) != identity:
                 self.conflicts.append(f"two different things are called {scope}{entry['name']}")
+
+
+def _without_past_renames(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
+    """Give all types without the renames from names that other things have now."""
+    names = {entry["name"] for entry in entries.values()}
+    properties = {
+        each["name"] for entry in entries.values() for each in entry[_PROPERTIES].values()
+    }
+    return {
+        identity: {
+            **_forgetting(names, entry),
+            _PROPERTIES: {
+                each: _forgetting(properties, item) for each, item in entry[_PROPERTIES].items()
+            },
+        }
+        for identity, entry in entries.items()
+    }
+
+
+def _forgetting(names: Collection[str], entry: _Entry) -> _Entry:
+    return {**entry, _PASSING: None} if entry.get(_PASSING) in names else entry
 
 
 def _joined_enum(old: object, our: str, their: str) -> str | None:

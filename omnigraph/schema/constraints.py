@@ -87,9 +87,8 @@ class Constraints:
         """Give the constraint that a value of a property breaks, if one does."""
         bounds = self.ranges.get(name)
         if bounds is not None and isinstance(value, int | float):
-            below = bounds.minimum is not None and value < bounds.minimum
-            above = bounds.maximum is not None and value > bounds.maximum
-            if below or above:
+            least, most = bounds.ends(self.properties[name].type)
+            if (least is not None and value < least) or (most is not None and value > most):
                 return "range"
         for check in self.checks:
             if check.property == name and not pattern_found(check.pattern, str(value)):
@@ -104,13 +103,11 @@ class Constraints:
         suited = [self._suits(kind, name) for name in names]
         if not all(suited):
             return
-        if kind == "key":
-            self._set_key(columns, span)
-            return
-        gathered = self.unique if kind == "unique" else self.indexes
+        gathered = {"key": {self.key: None}, "unique": self.unique, "index": self.indexes}[kind]
         if columns in gathered:
-            message = f"@{kind}({', '.join(columns)}) stands here twice"
-            self._report(Code.REPEATED_ANNOTATION, span, message)
+            self._twice(f"@{kind}({', '.join(columns)})", span)
+        elif kind == "key":
+            self._set_key(columns, span)
         else:
             gathered[columns] = None
 
@@ -188,12 +185,17 @@ class Constraints:
                 elif (reason := pattern_problem(pattern)) is not None:
                     message = f"this is not an RE2 pattern: {reason}"
                     self._report(Code.BAD_PATTERN, literal.span, message)
+                elif (check := Check(property=name.text, pattern=pattern)) in self.checks:
+                    self._twice(f"this @check of '{name.text}'", constraint.span)
                 else:
-                    self.checks.append(Check(property=name.text, pattern=pattern))
+                    self.checks.append(check)
             case _:
                 hint = 'write @check(code, "^[A-Z]+$")'
                 message = "@check takes a property and a pattern"
                 self._report(Code.BAD_PATTERN, constraint.span, message, hint)
+
+    def _twice(self, what: str, span: Span) -> None:
+        self._report(Code.REPEATED_ANNOTATION, span, f"{what} stands here twice")
 
     def _report(self, code: Code, span: Span, message: str, hint: str | None = None) -> None:
         self.problems.report(code, span, message, hint)

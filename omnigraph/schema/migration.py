@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from omnigraph.schema.catalog import (
     Annotation,
+    AnyType,
     Catalog,
     EdgeType,
     Interface,
     NodeType,
     Property,
     Range,
+    types_of,
 )
 from omnigraph.schema.steps import (
     AddConstraint,
@@ -32,7 +34,6 @@ from omnigraph.schema.steps import (
 )
 from omnigraph.schema.types import EnumType
 
-AnyType: TypeAlias = Interface | NodeType | EdgeType
 _Type = TypeVar("_Type", Interface, NodeType, EdgeType)
 
 
@@ -41,16 +42,14 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
     steps: list[Step] = []
     known = {item.identity: item for _, item in types_of(accepted)}
     wanted = {item.identity: item for _, item in types_of(desired)}
+    new_names = {
+        each.name: wanted[identity].name for identity, each in known.items() if identity in wanted
+    }
     for kind, item in types_of(desired):
         before = known.get(item.identity)
         if before is None:
             steps.append(AddType(type_kind=kind, name=item.name))
         else:
-            new_names = {
-                each.name: wanted[each.identity].name
-                for each in known.values()
-                if each.identity in wanted
-            }
             steps += _Comparison(kind, before, item, new_names).steps()
     for kind, item in types_of(accepted):
         if item.identity not in wanted:
@@ -73,13 +72,6 @@ def in_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
         {name: _ordered(before.get(each.identity), each) for name, each in desired.nodes.items()},
         {name: _ordered(before.get(each.identity), each) for name, each in desired.edges.items()},
     )
-
-
-def types_of(catalog: Catalog) -> Iterator[tuple[str, AnyType]]:
-    """Give all types of a schema with their kinds, in declared order."""
-    yield from (("interface", item) for item in catalog.interfaces.values())
-    yield from (("node", item) for item in catalog.nodes.values())
-    yield from (("edge", item) for item in catalog.edges.values())
 
 
 def _ordered(before: AnyType | None, item: _Type) -> _Type:

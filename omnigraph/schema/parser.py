@@ -105,6 +105,8 @@ class _Parser(Cursor):
         return tuple(properties), tuple(constraints)
 
     def _property(self) -> Property:
+        if self.at(","):
+            self.fail_expecting("a property or '}'", "white space separates properties, not ','")
         name = self.ident("a property or '}'")
         self.expect(":", hint="a property is written name: Type")
         ref = parse_type(self)

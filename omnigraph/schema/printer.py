@@ -6,12 +6,15 @@ from omnigraph.schema.catalog import (
     Annotation,
     Cardinality,
     Catalog,
+    Check,
     EdgeType,
     Interface,
     NodeType,
     Property,
+    Range,
 )
 from omnigraph.schema.codec import value_json
+from omnigraph.schema.steps import constraint_text
 from omnigraph.syntax.literal import literal_text, quote
 
 
@@ -37,11 +40,8 @@ def _node(item: NodeType) -> str:
     head = [f"node {item.name}", *_metadata(item)]
     if item.implements:
         head.append(f"implements {', '.join(item.implements)}")
-    ranges = [
-        f"@range({r.property}, {_bound(r.minimum)}..{_bound(r.maximum)})" for r in item.ranges
-    ]
-    checks = [f"@check({c.property}, {quote(c.pattern)})" for c in item.checks]
-    return _block(" ".join(head), [*_plain(item), *ranges, *checks])
+    rules: list[Range | Check] = [*item.ranges, *item.checks]
+    return _block(" ".join(head), [*_plain(item), *map(constraint_text, rules)])
 
 
 def _edge(item: EdgeType) -> str:

@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
 from omnigraph.schema.types import (
+    DATE,
+    DATETIME,
     F32,
     INTEGER_BOUNDS,
     EnumType,
@@ -57,6 +59,18 @@ def coerce(value: object, kind: ValueType) -> Value:
             return tuple(_item(each, item, at) for at, each in enumerate(_sequence(value)))
 
 
+def coerce_literal(value: object, kind: ValueType) -> Value:
+    """Give a value that a text of either language writes, as its type holds it.
+
+    The languages can write every number, so a text is none there, and a number is no date.
+    """
+    if isinstance(value, str) and kind in INTEGER_BOUNDS:
+        raise _mismatch(value, str(kind))
+    if isinstance(value, int) and kind in (DATE, DATETIME):
+        raise _mismatch(value, str(kind))
+    return coerce(value, kind)
+
+
 def parse_date(text: str) -> date:
     """Give the date of ISO text `YYYY-MM-DD`."""
     if _DATE.fullmatch(text):
@@ -86,6 +100,18 @@ def round_to_f32(number: float) -> float:
     except OverflowError:
         raise BadValue(f"{number!r} does not fit F32") from None
     return rounded
+
+
+def beside_f32(number: float) -> float:
+    """Give a number of a text as it is compared with an F32: a fraction as the nearest F32.
+
+    No F32 is 0.1 to 64 bits; a whole number says exactly what is meant, and one that is too
+    large for an F32 stays so.
+    """
+    try:
+        return round_to_f32(number) if isinstance(number, float) else number
+    except BadValue:
+        return number
 
 
 def _scalar(value: object, scalar: Scalar) -> Value:

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omnigraph.versioning.names import MAIN
 
 Count = Annotated[int, Meta(ge=1, le=10_000)]
+Version = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Key = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Mode = Literal["append", "merge", "overwrite"]
 Side = Literal["ours", "theirs"]
@@ -77,6 +78,7 @@ class CleanupBody(Body, frozen=True, kw_only=True):
 
     keep: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     older_than: str | None = None
+    grace: str | None = None
     confirm: bool = False
 
 
@@ -198,6 +200,27 @@ class PlaceQuery(Body, frozen=True, kw_only=True):
 
     branch: str | None = None
     snapshot: str | None = None
+
+
+class SnapshotQuery(PlaceQuery, frozen=True, kw_only=True):
+    """A branch, or a commit by its id; or the commit that gave a branch a version."""
+
+    version: Version | None = None
+
+
+class EntityQuery(BranchQuery, frozen=True, kw_only=True):
+    """A node or edge as it was when a branch had a version."""
+
+    table: Key
+    id: Key
+    version: Version
+
+
+class BaseQuery(Body, frozen=True, kw_only=True):
+    """Two branches or commits."""
+
+    one: Key
+    other: Key
 
 
 class CommitsQuery(BranchQuery, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Call: one request on its way, as a handler sees it, and the answers that it can give."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,6 +52,10 @@ class Operation:
     key: str
     request: str
     repeats: bool = False
+
+    def name_for(self, actor: str | None) -> str:
+        """Give the name of the operation: the keys of two actors are never the same."""
+        return hashlib.sha256(f"{actor or ''}\0{self.key}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """Kept: the answers to writes that carried a key, beside the graph, for those who ask again."""
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 
 import msgspec
 
@@ -14,7 +14,7 @@ from omnigraph.server.call import Answer, Operation, Whole
 from omnigraph.storage import layout
 from omnigraph.versioning.repository import Repository
 
-_PERIOD_SECONDS = 7 * 24 * 3600
+_PERIOD_SECONDS = layout.OPERATIONS_AGE // 2 // timedelta(seconds=1)
 _BEGUN = "begun"
 _ANSWERED = "answered"
 
@@ -42,7 +42,7 @@ class Kept:
         Of what fails nothing is kept, so that it can be tried again. What was begun and never
         answered, because the server died, is run as a repetition.
         """
-        name = hashlib.sha256(f"{actor or ''}\0{operation.key}".encode()).hexdigest()
+        name = operation.name_for(actor)
         with self._alone(name):
             answer, begun = self._read(name, _ANSWERED), self._read(name, _BEGUN)
             for note in (answer, begun):
@@ -62,7 +62,8 @@ class Kept:
         objects = self._repository.store.objects
         oldest = min(_periods())
         for path in objects.names(layout.OPERATIONS):
-            if int(path.partition("/")[0]) < oldest:
+            period = path.partition("/")[0]
+            if period.isdecimal() and int(period) < oldest:
                 objects.delete(f"{layout.OPERATIONS}/{path}")
 
     def _ran(self, name: str, operation: Operation, run: Callable[[Operation], Answer]) -> Answer:

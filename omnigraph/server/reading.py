@@ -7,7 +7,8 @@ import msgspec
 
 from omnigraph import __version__, wire
 from omnigraph.engine.changes import ChangeSet, CommitChanges
-from omnigraph.errors import Json, OmniGraphError
+from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.result import json_value
 from omnigraph.schema.codec import content_hash, encode_catalog
 from omnigraph.server.call import (
     ARROW,
@@ -52,9 +53,23 @@ def openapi(call: Call) -> Answer:
 
 
 def snapshot(call: Call) -> Answer:
-    """Give the tables of a branch or commit."""
-    where = place(call.query.branch, call.query.snapshot, MAIN)
-    return json_answer(wire.snapshot_json(call.graph.snapshot(where), where))
+    """Give the tables of a branch or commit, or of a branch as it was at a version."""
+    asked = call.query
+    where = place(asked.branch, asked.snapshot, MAIN)
+    if asked.version is None:
+        found = call.graph.snapshot(where)
+    elif asked.snapshot is not None:
+        raise InputError("a version is one of a branch", hint="leave the snapshot out")
+    else:
+        found = call.graph.snapshot_at_version(asked.version, where)
+    return json_answer(wire.snapshot_json(found, where))
+
+
+def entity(call: Call) -> Answer:
+    """Give a node or edge as it was at a version of a branch."""
+    asked = call.query
+    found = call.graph.entity_at(asked.table, asked.id, asked.version, asked.branch)
+    return json_answer({"entity": json_value(found)})
 
 
 def read(call: Call) -> Answer:
@@ -146,7 +161,9 @@ def diff(call: Call) -> Answer:
     head: dict[str, Json] = {
         "from_version": found.from_version,
         "to_version": found.to_version,
-        "stats": _stats(found),
+        "from_commit": found.old.commit.id,
+        "to_commit": found.new.commit.id,
+        **wire.changes_json(found),
     }
     if asked.stat:
         return json_answer({**head, "changes": []})
@@ -176,6 +193,11 @@ def changes(call: Call) -> Answer:
 def branches(call: Call) -> Answer:
     """List the branches."""
     return json_answer({"branches": [*call.graph.branches()]})
+
+
+def merge_base(call: Call) -> Answer:
+    """Give the newest commit that two branches or commits came from."""
+    return json_answer(call.graph.merge_base(call.query.one, call.query.other).to_json())
 
 
 def commits(call: Call) -> Answer:
@@ -222,13 +244,6 @@ def run(call: Call) -> Answer:
     return json_answer(call.graph.run(call.path["run_id"]).to_json())
 
 
-def _stats(found: ChangeSet) -> Json:
-    return {
-        name: {str(op): count for op, count in counts.items()}
-        for name, counts in found.stats.items()
-    }
-
-
 def _diff_parts(head: dict[str, Json], found: ChangeSet) -> Iterator[bytes]:
     """Give the document of a diff, some changes at a time."""
     yield msgspec.json.encode(head)[:-1]
@@ -244,7 +259,7 @@ def _feed_parts(head: dict[str, Json], found: list[CommitChanges]) -> Iterator[b
         about: dict[str, Json] = {
             "commit": each.commit.to_json(),
             "from_version": each.changes.from_version,
-            "stats": _stats(each.changes),
+            **wire.changes_json(each.changes),
         }
         yield (b"," if number else b"") + msgspec.json.encode(about)[:-1]
         yield b',"changes":['

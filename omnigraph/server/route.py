@@ -18,17 +18,6 @@ class Access(StrEnum):
     ACTORS = "actors"
 
 
-class Where(StrEnum):
-    """Where the branch stands that policy is asked about."""
-
-    GRAPH = "graph"
-    MAIN = "main"
-    PATH = "path"
-    QUERY = "query"
-    BODY = "body"
-    RUN = "run"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One line of the table of routes; router, policy, OpenAPI and tests are made from it.
@@ -46,7 +35,6 @@ class Route:
     handler: Handler
     answer: type[Shape] | str
     suffices: tuple[Action, ...] = ()
-    where: Where = Where.GRAPH
     query: type[Body] = Nothing
     body: type[Body] | None = None
     needs_body: bool = True

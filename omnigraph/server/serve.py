@@ -166,7 +166,7 @@ class Server(uvicorn.Server):
     async def _sweep(self) -> None:
         """Forget old keys, now and then."""
         while True:
-            with suppress(OmniGraphError, ValueError):
+            with suppress(OmniGraphError):
                 await self.app.quickly(self.app.kept.sweep)
             await asyncio.sleep(_SWEEP_SECONDS)
 

@@ -122,6 +122,7 @@ class Optimized(Shape, frozen=True, kw_only=True):
     engine: str
     commit: str | None
     tables: list[dict[str, Any]]
+    commits: "dict[str, Commit]"
 
 
 class Cleaned(Shape, frozen=True, kw_only=True):
@@ -277,11 +278,14 @@ class Change(Shape, frozen=True, kw_only=True):
 
 
 class Diff(Shape, frozen=True, kw_only=True):
-    """The net changes from one branch or commit to another."""
+    """The net changes from one branch or commit to another, of rows and of the schema."""
 
     from_version: int
     to_version: int
+    from_commit: str
+    to_commit: str
     stats: dict[str, dict[str, int]]
+    schema_steps: list[dict[str, Any]]
     changes: list[Change]
 
 
@@ -290,6 +294,7 @@ class CommitChanges(Shape, frozen=True, kw_only=True):
 
     commit: Commit
     stats: dict[str, dict[str, int]]
+    schema_steps: list[dict[str, Any]]
     changes: list[Change]
     from_version: int
 
@@ -301,6 +306,12 @@ class Feed(Shape, frozen=True, kw_only=True):
     commits: list[CommitChanges]
     cursor: str | None
     more: bool
+
+
+class Entity(Shape, frozen=True, kw_only=True):
+    """A node or edge as it was, with all that it has; null when it was not there."""
+
+    entity: dict[str, Any] | None
 
 
 class Blamed(Shape, frozen=True, kw_only=True):

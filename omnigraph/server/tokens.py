@@ -97,7 +97,7 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
     for actor, token in found.items():
         if not isinstance(actor, str) or not actor.strip() or not actor.isprintable():
             raise ConfigError(f"{variable}: an actor has no name that can be shown")
-        if not isinstance(token, str) or len(token) < _FEWEST_CHARACTERS:
+        if not isinstance(token, str) or len(token.strip()) < _FEWEST_CHARACTERS:
             raise ConfigError(
                 f"{variable}: the token of '{actor}' has fewer than {_FEWEST_CHARACTERS} characters"
             )

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import IO
 
 from omnigraph import wire
+from omnigraph.branch import Branch
+from omnigraph.engine.cleanup import GRACE
 from omnigraph.engine.runs import RunRecord, RunStatus
 from omnigraph.engine.threeway import Resolutions, Side
 from omnigraph.errors import (
@@ -29,15 +31,7 @@ def change(call: Call) -> Answer:
     asked = call.body
     if asked.snapshot is not None:
         raise InputError("a snapshot never changes", hint="name a branch")
-    branch = call.graph.branch(
-        asked.branch or MAIN,
-        actor=call.actor,
-        message=asked.message,
-        expect=asked.expect,
-        operation_id=call.key,
-        budget=call.budget,
-        cancelled=call.cancelled,
-    )
+    branch = _branch(call, asked.branch or MAIN, asked.expect)
     with call.turns.of(branch.name):
         receipt = branch.mutate(asked.query_source, asked.query_name, **(asked.params or {}))
     return json_answer(wire.with_commits(receipt.to_json(), receipt.commit))
@@ -100,14 +94,9 @@ def merge(call: Call) -> Answer:
             engine=_engine(),
         )
         return json_answer(wire.merge_json(found))
-    done = call.graph.merge(
-        asked.source,
-        asked.target,
-        actor=call.actor,
-        message=asked.message,
-        resolutions=resolutions,
-        strict=asked.strict,
-        engine=_engine(),
+    target = _branch(call, asked.target)
+    done = target.merge(
+        asked.source, resolutions=resolutions, strict=asked.strict, engine=_engine()
     )
     return json_answer(wire.merge_json(done))
 
@@ -115,13 +104,7 @@ def merge(call: Call) -> Answer:
 def revert(call: Call) -> Answer:
     """Undo what a commit did, as a new commit."""
     asked = call.body
-    done = call.graph.revert(
-        asked.commit,
-        asked.branch,
-        actor=call.actor,
-        message=asked.message,
-        resolutions=_resolutions(asked),
-    )
+    done = _branch(call, asked.branch).revert(asked.commit, resolutions=_resolutions(asked))
     commit = None if done.commit is None else done.commit.id
     merged: Json = wire.merge_json(done)
     return json_answer(
@@ -132,14 +115,7 @@ def revert(call: Call) -> Answer:
 def apply_schema(call: Call) -> Answer:
     """Give a branch another schema, with everything that follows, as one commit."""
     asked = call.body
-    branch = call.graph.branch(
-        asked.branch,
-        actor=call.actor,
-        message=asked.message,
-        expect=asked.expect,
-        operation_id=call.key,
-    )
-    applied = branch.apply_schema(asked.schema_source)
+    applied = _branch(call, asked.branch, asked.expect).apply_schema(asked.schema_source)
     return json_answer({"uri": call.graph.uri, **wire.applied_json(applied)})
 
 
@@ -149,13 +125,18 @@ def optimize(call: Call) -> Answer:
     done = call.graph.optimize(
         asked.branch, indexes_only=asked.indexes_only, actor=call.actor, engine=_engine()
     )
-    return json_answer(done.to_json(call.graph.uri))
+    return json_answer(wire.with_commits(done.to_json(call.graph.uri), done.commit))
 
 
 def cleanup(call: Call) -> Answer:
     """Remove what only old commits need, or tell what that would be."""
     asked = call.body
-    done = call.graph.cleanup(keep=asked.keep, older_than=asked.older_than, confirm=asked.confirm)
+    done = call.graph.cleanup(
+        keep=asked.keep,
+        older_than=asked.older_than,
+        grace=GRACE if asked.grace is None else asked.grace,
+        confirm=asked.confirm,
+    )
     return json_answer(done.to_json(call.graph.uri))
 
 
@@ -177,10 +158,9 @@ def delete_tag(call: Call) -> Answer:
 def begin_run(call: Call) -> Answer:
     """Begin a run; with a key, one that lives and was begun with it is given again."""
     asked = call.body
+    own = None if call.operation is None else call.operation.name_for(call.actor)
     record = call.graph.begin_run(
-        asked.target_branch,
-        operation_hash=asked.operation_hash or call.key,
-        actor=call.actor,
+        asked.target_branch, operation_hash=asked.operation_hash or own, actor=call.actor
     )
     return json_answer(record.to_json())
 
@@ -218,6 +198,19 @@ def _ended(call: Call, status: RunStatus, end: Callable[[str], RunRecord]) -> An
         if found.status is status:
             return json_answer(found.to_json())
     return json_answer(end(run_id).to_json())
+
+
+def _branch(call: Call, name: str, expect: str | None = None) -> Branch:
+    """Give a branch to change as the request says."""
+    return call.graph.branch(
+        name,
+        actor=call.actor,
+        message=call.body.message,
+        expect=expect,
+        operation_id=call.key,
+        budget=call.budget,
+        cancelled=call.cancelled,
+    )
 
 
 def _engine(size: int | None = None) -> str:

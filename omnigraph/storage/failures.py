@@ -44,11 +44,18 @@ def reported(doing: str) -> Iterator[None]:
             raise Rejected(str(failed)) from failed
         if _CROWDED in str(failed):
             raise Crowded(f"{doing}: {_brief(failed)}") from failed
-        raise StorageError(f"{doing}: {_brief(failed)}") from failed
+        raise StorageError(f"{doing}: {_brief(failed)}", hint=_hint(failed)) from failed
     except BaseException as failed:
         if type(failed).__name__ != _PANIC:
             raise
         raise StorageError(f"{doing}: {_brief(failed)}") from failed
+
+
+def _hint(failed: BaseException) -> str | None:
+    """Say who may have removed a file, which readers of an old commit meet."""
+    if "not found" not in str(failed).casefold():
+        return None
+    return "a cleanup removes what only old commits need; fsck tells whether something is missing"
 
 
 def _brief(failed: BaseException) -> str:

@@ -7,12 +7,16 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 import lance
+import pyarrow as pa
 from lance.dataset import Index
 from lance.indices import IndexSegmentDescription
 
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, VectorType
 
+# What rows are looked up by; Lance compares values of other types not as the language does, or
+# not at all.
+LOOKED_UP = (pa.utf8(), pa.int32(), pa.int64(), pa.date32())
 # Segments of one index that are allowed before small ones are built again as one.
 MOST_SEGMENTS = 32
 SMALL_SEGMENT_ROWS = 131_072

@@ -7,11 +7,11 @@ from enum import StrEnum
 import pyarrow.compute as pc
 
 from omnigraph.storage.failures import reported
-from omnigraph.storage.indexes import IndexKind
+from omnigraph.storage.indexes import LOOKED_UP, IndexKind
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.table import Table
 
-_LOOKED_UP = 1_000
+_MOST_SOUGHT = 1_000
 
 
 class PartKind(StrEnum):
@@ -81,17 +81,20 @@ def wrong_lookups(table: Table) -> list[str]:
 
 
 def _looked_up(table: Table) -> Iterator[str]:
+    """Give the columns with a BTREE by which rows are looked up."""
     with reported(f"cannot read {table.path}"):
         for index in table.dataset.describe_indices():
-            if index.index_type.upper() == IndexKind.BTREE:
-                yield index.field_names[0]
+            column = index.field_names[0]
+            is_btree = index.index_type.upper() == IndexKind.BTREE
+            if is_btree and table.schema.field(column).type in LOOKED_UP:
+                yield column
 
 
 def _finds_all(table: Table, column: str) -> bool:
     rows = table.count()
     if not rows or not table.takes_conditions:
         return True
-    step = max(rows // _LOOKED_UP, 1)
+    step = max(rows // _MOST_SOUGHT, 1)
     with reported(f"cannot look up {column} in {table.path}"):
         values = table.dataset.take(list(range(0, rows, step)), [column])[column]
         wanted = values.drop_null().combine_chunks().unique()

@@ -1,5 +1,7 @@
 """Layout: where everything of a graph lies below its root."""
 
+from datetime import timedelta
+
 from omnigraph.schema.identity import fnv1a64
 
 MANIFEST = "__manifest"
@@ -11,6 +13,9 @@ TOPOLOGY = "_topology"
 RUNS = "_runs"
 OPERATIONS = "_operations"
 SCHEMAS = "_schemas"
+
+# A server knows a key for less than this; then nothing needs the answer that it led to.
+OPERATIONS_AGE = timedelta(weeks=2)
 
 # Versions from here on do not move a table forward.
 DETACHED = 1 << 63

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
@@ -38,6 +38,7 @@ _INDEX_CACHE_BYTES = 32 << 20
 _METADATA_CACHE_BYTES = 8 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
+_MANIFEST = ".manifest"
 _MOST_INDEX_ATTEMPTS = 1_000
 _HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
 
@@ -489,9 +490,15 @@ def _listed_version(folder: Path) -> int | None:
     return None if found is None else layout.NEWEST_VERSION - int(found.stem)
 
 
-def _newest_first(folder: Path) -> list[Path]:
+def _newest_first(folder: Path) -> Iterator[Path]:
     """Give the manifests of a table that moves forward; their names count down."""
-    return sorted(each for each in folder.glob("*.manifest") if each.stem.isdigit())
+    if not folder.is_dir():
+        return iter(())
+    # There is one for every commit, so that making paths of all of them would take long.
+    with os.scandir(folder) as entries:
+        names = [each.name for each in entries if each.name.endswith(_MANIFEST)]
+    numbered = sorted(each for each in names if each.removesuffix(_MANIFEST).isdigit())
+    return map(folder.joinpath, numbered)
 
 
 def _is_blank(path: Path) -> bool:

@@ -81,7 +81,7 @@ class Audit:
     """What a ledger holds as far as it can be read, and what is wrong with it.
 
     `published` are the commits at which a branch stands or stood, and `buried` the versions of
-    tables that a cleanup removed.
+    tables that a cleanup removed, or was about to remove.
     """
 
     commits: dict[str, Commit] = field(default_factory=dict)
@@ -114,16 +114,7 @@ def audit(manifest: Manifest, ledger: Table) -> Audit:
     found.published &= found.commits.keys()
     _check_version_rows(found, rows)
     _check_dangling(found, rows)
-    for head in found.heads.values():
-        commit = found.commits.get(head.commit)
-        if commit is not None and not found.buried.isdisjoint(versions_of(commit)):
-            found.note(Damage.HEAD_CLEANED, head.name, "a cleanup removed tables of its commit")
     return found
-
-
-def versions_of(commit: Commit) -> set[tuple[str, int]]:
-    """Give the versions of tables that a commit has, by table key."""
-    return {(key, state.version) for key, state in commit.tables.items()}
 
 
 def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:

@@ -94,24 +94,6 @@ def merge_base(repository: Repository, one: str, other: str) -> Commit:
     return merge_bases(repository, one, other)[0]
 
 
-def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
-    """Tell whether a commit is another one, or one that it came from."""
-    walk = _Walk(repository)
-    known = repository.manifest.commits([ancestor], walk.ledger).get(ancestor)
-    if known is None:
-        return False
-    waiting, seen = [walk.commit(descendant)], {descendant}
-    while waiting:
-        commit = waiting.pop()
-        if commit.id == ancestor:
-            return True
-        if commit.version > known.version:
-            fresh = [each for each in walk.parents(commit) if each.id not in seen]
-            seen |= {each.id for each in fresh}
-            waiting += fresh
-    return False
-
-
 def containing(
     repository: Repository, ledger: Table, commit_ids: Collection[str], heads: Iterable[Head]
 ) -> dict[str, Head]:

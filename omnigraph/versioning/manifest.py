@@ -36,6 +36,7 @@ COMMIT_ROW = "graph_commit"
 _FENCE = "fence"
 _RETIRED = "retired:"
 _CLEANED = "cleaned"
+_CLEANUP = "cleanup"
 _REVOKED = "revoked/"
 _TOMBSTONE = "table_tombstone"
 _LOOKED_UP = ("object_id", "location", "table_key")
@@ -69,7 +70,8 @@ class Manifest:
         """Give the newest version of the ledger: one probe, and no read when it is known."""
         found = self._tables.newest(layout.MANIFEST)
         if found is None:
-            raise GraphNotFoundError(f"no graph at {self._tables.store.root}")
+            hint = "init makes one of a schema"
+            raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
         return found
 
     def heads(self, at: Table) -> dict[str, Head]:
@@ -187,13 +189,14 @@ class Manifest:
             while len(self._commits) > _MOST_COMMITS:
                 self._commits.popitem(last=False)
 
-    def operation(self, operation_id: str, at: Table) -> Commit | None:
-        """Give the commit that an operation led to, if its id was given and it was published."""
+    def operation(self, operation_id: str, actor: str | None, at: Table) -> Commit | None:
+        """Give the commit that an operation of an actor led to, if it was published."""
         where = pc.field("location") == _operation(operation_id)
         rows = at.scan(["metadata"], where)
         ids: list[str] = sorted(rows["metadata"].to_pylist())
         found = self.commits(ids, at)
-        return next((found[each] for each in ids if self.is_published(each, at)), None)
+        own = (found[each] for each in ids if found[each].actor == actor)
+        return next((each for each in own if self.is_published(each.id, at)), None)
 
     def add(
         self, at: Table, commit: Commit, changed: Iterable[str], operation_id: str | None = None
@@ -247,7 +250,7 @@ class Manifest:
             {
                 "object_id": _tombstone(key, version),
                 "object_type": _TOMBSTONE,
-                "location": f"cleanup/{cleanup}",
+                "location": f"{_CLEANUP}/{cleanup}",
                 "table_key": key,
                 "table_version": version,
             }
@@ -259,9 +262,17 @@ class Manifest:
         """Say that a cleanup removes what it buried; what it gives has all heads of then."""
         return self._tables.set_keys(at, {_CLEANED: cleanup})
 
-    def revoke(self, at: Table, cleanup: str) -> Table:
-        """Say that a cleanup removes nothing of what it buried."""
-        return self._tables.set_keys(at, {_REVOKED + cleanup: ""})
+    def revoke(self, at: Table, cleanups: Iterable[str]) -> Table:
+        """Say that cleanups remove nothing of what they buried.
+
+        Raises Rejected when a cleanup was marked after `at`, because it may be one of them.
+        """
+        keys: dict[str, str | None] = {_REVOKED + each: "" for each in cleanups}
+        return self._tables.set_keys(at, {**keys, _CLEANED: cleaning(at)})
+
+    def is_revoked(self, at: Table, cleanup: str) -> bool:
+        """Tell whether a cleanup must not remove what it buried."""
+        return _REVOKED + cleanup in at.metadata
 
     def buried(
         self, at: Table, versions: Iterable[tuple[str, int]] | None = None
@@ -269,17 +280,24 @@ class Manifest:
         """Give those of some versions, by table key, that a cleanup removed; or all such."""
         if not cleaning(at):
             return set()
+        return {version for _, version in self._graves(at, versions)}
+
+    def cleanups_of(self, at: Table, versions: Iterable[tuple[str, int]]) -> set[str]:
+        """Give the cleanups that buried any of some versions and were not revoked."""
+        return {cleanup for cleanup, _ in self._graves(at, versions)}
+
+    def _graves(
+        self, at: Table, versions: Iterable[tuple[str, int]] | None
+    ) -> Iterator[tuple[str, tuple[str, int]]]:
+        """Give the cleanups that were not revoked with each of the versions that they buried."""
         where = _is_tombstone()
         if versions is not None:
             ids = [_tombstone(key, version) for key, version in versions]
             where = pc.field("object_id").isin(pa.array(ids, pa.utf8()))
-        rows = at.scan(["location", "table_key", "table_version"], where).to_pylist()
-        return {
-            (row["table_key"], row["table_version"])
-            for row in rows
-            if (row["location"] or "").startswith("cleanup/")
-            and _REVOKED + row["location"].removeprefix("cleanup/") not in at.metadata
-        }
+        for row in at.scan(["location", "table_key", "table_version"], where).to_pylist():
+            place, _, cleanup = (row["location"] or "").partition("/")
+            if place == _CLEANUP and not self.is_revoked(at, cleanup):
+                yield cleanup, (row["table_key"], row["table_version"])
 
     def is_cleaned(self, commit: Commit, at: Table) -> bool:
         """Tell whether a cleanup removed tables of a commit."""

@@ -128,8 +128,11 @@ class _Attempt:
 
     def _earlier(self, ledger: Table) -> Commit | None:
         """Give the commit that this operation led to before, if its id was given."""
-        given = self.staged.write_set.operation_id
-        return None if given is None else self.repository.manifest.operation(given, ledger)
+        write_set = self.staged.write_set
+        if write_set.operation_id is None:
+            return None
+        manifest = self.repository.manifest
+        return manifest.operation(write_set.operation_id, write_set.actor, ledger)
 
     def _check_expected(self, current: Commit) -> None:
         expected_head = self.staged.write_set.expected_head

@@ -15,7 +15,7 @@ class Snapshot:
     """The whole graph at one commit. Nobody looks at the head again while it is used."""
 
     commit: Commit
-    catalog: Catalog
+    catalog: Catalog = field(repr=False)
     tables: Tables = field(repr=False, compare=False)
     refuse_cleaned: Callable[[str], None] = field(repr=False, compare=False)
 

@@ -75,20 +75,38 @@ def test_a_load_and_a_merge_are_noted_with_the_actor_of_the_branch(graph: Graph)
     assert (merged.actor, merged.message) == ("eva", "more people")
 
 
-@pytest.mark.parametrize(
-    "terms", [{"operation_id": "once"}, {"expect": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}]
-)
-def test_terms_of_mutations_are_not_dropped_by_other_changes(
-    graph: Graph, terms: dict[str, str]
-) -> None:
-    branch = graph.branch(**terms)  # type: ignore[arg-type]
+def test_an_expectation_is_not_dropped_by_changes_that_do_not_check_it(graph: Graph) -> None:
+    branch = graph.branch(expect="01ARZ3NDEKTSV4RRFFQ69G5FAV")
     for change in (
         lambda: branch.load("", mode="append"),
         lambda: branch.merge("main"),
         lambda: branch.revert(graph.snapshot().commit.id),
     ):
-        with pytest.raises(InputError, match="for mutations only"):
+        with pytest.raises(InputError, match="for mutations and schemas only"):
             change()
+
+
+def test_an_operation_id_lets_every_change_be_made_once(graph: Graph) -> None:
+    line = '{"type": "Person", "data": {"slug": "dag", "name": "Dag"}}'
+    draft = graph.create_branch("draft")
+    draft.mutate(QUERIES, "add", slug="eve")
+
+    load, merge, revert = (graph.branch(operation_id=each) for each in ("a", "b", "c"))
+    loaded = load.load(line)
+    assert load.load(line) == loaded
+    merged = merge.merge(draft)
+    assert merge.merge(draft) == merged
+    assert loaded.commit is not None
+    reverted = revert.revert(loaded.commit.id)
+    assert revert.revert(loaded.commit.id) == reverted
+
+    assert [each.operation_id for each in graph.log(limit=3)] == ["c", "b", "a"]
+    with pytest.raises(InputError, match="was given to"):
+        merge.load(line)
+    with pytest.raises(InputError, match="was given to another change"):
+        load.merge(draft)
+    with pytest.raises(InputError, match="was given to another change"):
+        load.revert(reverted.ours.id)
 
 
 def test_a_branch_need_not_be_there_until_it_is_used(graph: Graph) -> None:
@@ -153,6 +171,16 @@ def test_handles_show_themselves_in_a_word(graph: Graph) -> None:
     assert repr(graph.diff("main", "main")) == "ChangeSet(1 → 1)"
     ages = graph.query(QUERIES, "ages")
     assert repr(ages) == "Result('ages', 3 rows, columns slug, age)"
+    stream = graph.branch().stream(QUERIES, "ages")
+    assert repr(stream) == "ResultStream('ages', columns slug, age)"
+    assert repr(graph.snapshot()) == f"Snapshot(commit={commit!r})"
+    explanation = graph.explain(QUERIES, "ages")
+    assert repr(explanation) == str(explanation)
+    draft = graph.create_branch("draft")
+    loaded = draft.load('{"type": "Team", "data": {"slug": "t"}}')
+    assert repr(loaded) == f"Loaded(1 nodes, 0 edges, branch='draft', commit='{draft.commit.id}')"
+    merge = graph.branch().preview_merge(draft)
+    assert repr(merge) == "Merge('draft' into 'main', outcome='fast_forward', commit=None)"
 
 
 def test_a_notebook_shows_handles_as_tables_and_escapes_all_of_it(graph: Graph) -> None:
@@ -166,6 +194,7 @@ def test_a_notebook_shows_handles_as_tables_and_escapes_all_of_it(graph: Graph) 
         "commit": main.commit._repr_html_(),
         "result": main.query(QUERIES, "ages")._repr_html_(),
         "changes": graph.diff(str(main.commit.parent), "main")._repr_html_(),
+        "loaded": main.load('{"type": "Team", "data": {"slug": "t"}}')._repr_html_(),
     }
     assert all("<script" not in html for html in shown.values())
     assert {name for name, html in shown.items() if "&lt;script&gt;" in html} == {
@@ -175,7 +204,20 @@ def test_a_notebook_shows_handles_as_tables_and_escapes_all_of_it(graph: Graph) 
     }
     assert "<td>Person</td><td>4</td>" in shown["branch"]
     assert "<td>branches</td><td>main</td>" in shown["graph"]
+    assert "<td>Team</td><td>1</td>" in shown["loaded"]
     assert isinstance(main.commit, Commit)
+
+
+def test_a_notebook_shows_what_a_change_did_to_each_property(graph: Graph) -> None:
+    before = graph.branch().commit.id
+    graph.mutate(QUERIES, "birthday", slug="bo", age=77)
+    assert "→ 77</td>" in graph.diff(before, "main")._repr_html_()
+
+
+def test_a_result_without_rows_says_so_in_a_notebook(graph: Graph) -> None:
+    nobody = "query q() { match { $p: Person  $p.age > 200 } return { $p.slug as slug } }"
+    assert "<p>no rows</p>" in graph.query(nobody)._repr_html_()
+    assert "<p>no row differs</p>" in graph.diff("main", "main")._repr_html_()
 
 
 def test_a_long_diff_is_cut_in_a_notebook(graph: Graph) -> None:

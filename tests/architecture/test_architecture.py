@@ -43,6 +43,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "Receipt",
         "Resolutions",
         "Result",
+        "ResultStream",
         "SavedPlan",
         "SchemaApplied",
         "SchemaError",

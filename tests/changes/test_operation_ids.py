@@ -128,7 +128,7 @@ def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph, step
 
     for graph in (settled, open_graph(settled.uri, durable=False)):
         manifest = graph.repository.manifest
-        assert manifest.operation("op", manifest.newest()) is None
+        assert manifest.operation("op", None, manifest.newest()) is None
     receipt = do(settled.on(operation_id="op"), ADD_NOTE)
     assert receipt.commit == settled.snapshot().commit
     assert sorted(notes(settled)) == ["once", "theirs"]

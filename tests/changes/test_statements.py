@@ -20,6 +20,7 @@ from tests.changes.town import (
     ends,
     link,
     person,
+    refused,
     rows,
 )
 
@@ -299,3 +300,15 @@ def test_an_insert_that_does_not_set_a_nullable_property_stores_its_default(tmp_
         "query q() { match { $t: Task } return { $t.name as name, $t.due as due } }"
     )
     assert [(row["name"], row["due"]) for row in found] == [("a", date(2030, 1, 1)), ("b", None)]
+
+
+def test_both_ends_of_a_range_belong_to_it_also_where_32_bits_do_not_hold_them(
+    tmp_path: Path,
+) -> None:
+    schema = "node Mix { name: String @key  part: F32  @range(part, 0.1..0.7) }"
+    graph = init(tmp_path / "mixes", schema, durable=False)
+
+    do(graph, 'insert Mix { name: "a", part: 0.1 }', 'insert Mix { name: "b", part: 0.7 }')
+
+    (told,) = refused(graph, 'insert Mix { name: "c", part: 0.70001 }')
+    assert "outside 0.1..0.7" in told

@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from omnigraph.branch import Branch
 from omnigraph.engine.change import Receipt
 from omnigraph.engine.columns import moments
 from omnigraph.errors import Violation, ViolationsError
 from omnigraph.graph import Graph, init
-from omnigraph.view import Branch
 
 SCHEMA = """
 node Person {

@@ -157,6 +157,7 @@ def test_violations_are_told_together_and_exit_with_one(
         "id": "cleo",
         "field": "age",
         "reason": "151 is outside 0..150",
+        "other": None,
     }
     assert ages(graph) == {"ann": 30, "bob": None}
 

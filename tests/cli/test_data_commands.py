@@ -172,6 +172,7 @@ def test_violations_for_programs_are_one_document_on_stdout(
         "id": None,
         "field": "age",
         "reason": "151 is outside 0..150",
+        "other": None,
     }
     assert document.pop("error").endswith(" (and 2 more)")
     assert document == {

@@ -107,7 +107,19 @@ def test_diff_counts(graph: Graph, run: Run) -> None:
             "Person": {"insert": 1, "update": 1, "delete": 0},
             "Knows": {"insert": 0, "update": 0, "delete": 1},
         },
+        "schema_steps": [],
     }
+
+
+def test_a_diff_shows_what_the_schemas_differ_in(graph: Graph, run: Run) -> None:
+    graph.apply_schema(f"{graph.schema}\nnode City {{ name: String @key }}", "draft")
+
+    done = run("diff", "main", "draft", "g.omni")
+    as_json = run("diff", "main", "draft", "g.omni", "--json")
+
+    assert done.stdout == "schema: add node City\n"
+    (step,) = answered(as_json)["schema_steps"]
+    assert (step["kind"], step["text"]) == ("add_type", "add node City")
     assert run("diff", "main", "main", "g.omni", "--stat").stdout == "0 rows\n"
 
 

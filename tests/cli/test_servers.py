@@ -34,6 +34,10 @@ READS = (
     "schema show",
     "schema plan --schema next.pg",
     "branch merge draft --preview",
+    "coverage",
+    "coverage --snapshot v1",
+    "cleanup --keep 1 --grace 0s",
+    "fsck",
 )
 WRITES = (
     "load --data dan.jsonl --branch draft",
@@ -49,6 +53,8 @@ WRITES = (
     "run begin",
     "run show {id}",
     "run publish {id}",
+    "optimize --branch draft",
+    "cleanup --keep 1 --confirm",
 )
 FAILURES = (
     ("commit show nothing", 5),
@@ -149,6 +155,39 @@ def test_arrow_comes_through_a_server(scene: Scene, url: str) -> None:
     assert scene.run(f"{line} {url}").stdout_bytes == scene.run(f"{line} g.omni").stdout_bytes
 
 
+def test_a_shell_works_through_a_server(folder: Path, url: str) -> None:
+    everyone = "match { $p: Person } return { $p.name as name } order { name };"
+    typed = [".branch draft", ".mode csv", 'insert Person { name: "uma" };']
+    typed += [everyone, ".snapshot v1", everyone, ".explain", "match { $p: Persn } return { $p };"]
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("omnigraph")), "shell", "--uri", url],
+        input="\n".join(typed),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    changed, *rows = done.stdout.splitlines()
+    assert changed.startswith("changed 1 node and 0 edges on draft")
+    assert "uma" in rows[: rows.index("name", 1)]
+    assert "uma" not in rows[rows.index("name", 1) :]
+    assert '"road"' in done.stdout
+    assert done.stderr.startswith("error[T1]: unknown type 'Persn'")
+    assert done.returncode == 1
+
+
+def test_a_report_is_written_through_a_server(scene: Scene, url: str) -> None:
+    given = "report --diff v1 draft --query people.gq --name everyone --out"
+    for name, uri in (("here.html", "g.omni"), ("there.html", url)):
+        assert scene.run(f"{given} {name} --uri {uri}").exit_code == 0
+    pages = (Path(name).read_text() for name in ("here.html", "there.html"))
+    here, there = (place_hidden(scene, url, page) for page in pages)
+
+    assert there.replace(url.partition("//")[2], "g.omni") == here
+    assert "zoe" in here
+
+
 def test_an_alias_takes_its_arguments_through_a_server(scene: Scene, url: str) -> None:
     Path("served.yaml").write_text(
         f"graphs: {{there: {{uri: '{url}'}}}}\n"
@@ -171,7 +210,8 @@ def test_lines_that_a_server_refuses_are_named_by_file(scene: Scene, url: str) -
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        ("optimize", 1, "'optimize' does not work through the server at http://"),
+        ("optimize --engine spark", 1, "--engine does not work through a server"),
+        ("export --output out", 1, "'export' does not work through the server at http://"),
         ("snapshot --as eve", 2, "--as does not work with a server"),
         ("load --data rows.csv --type Person", 1, "a server takes JSON lines only"),
         ("load --data s3://b/k.jsonl", 1, "only local files can be sent to a server"),

@@ -15,7 +15,7 @@ import pexpect
 import pytest
 
 from omnigraph.cli.local import Local
-from omnigraph.cli.terms import Question, Target
+from omnigraph.cli.terms import ChangeTerms, Question, Target
 from omnigraph.engine import walk
 from omnigraph.errors import CancelledError
 from omnigraph.graph import init
@@ -237,6 +237,22 @@ def test_ctrl_c_cancels_the_query_that_runs(
     ctrl_c.start()
     with pytest.raises(CancelledError):
         Local(lambda **_: graph).watched(question, Target("main"))
+
+
+def test_ctrl_c_cancels_the_change_that_runs(tmp_path: Path) -> None:
+    graph = init(tmp_path / "g.omni", (GOLDEN / "people.pg").read_text(), durable=False)
+    lines = [{"type": "Person", "data": {"name": f"p{number}"}} for number in range(2_000)]
+    graph.load("\n".join(json.dumps(line) for line in lines), engine="inline")
+    head = graph.snapshot().commit.id
+    updates = 'update Person set { age: 1 } where name != "x" ' * 2_000
+    question = Question(Source("<text>", f"query q() {{ {updates} }}"), None, {})
+
+    ctrl_c = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    with pytest.raises(CancelledError):
+        Local(lambda **_: graph).watched_change(question, ChangeTerms(branch="main"))
+
+    assert graph.snapshot().commit.id == head
 
 
 def test_what_was_typed_is_there_the_next_time(

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import omnigraph
 from omnigraph import Catalog, OmniGraphError, Source, compile_schema, lint_queries
 from omnigraph.query.compile import compile_queries
 from tests.docs.blocks import EXAMPLE, NOT_RUN, PAGES, ROOT, Block, all_blocks, blocks_of
+from tests.docs.warm import warmed
 
 RUN = ("pg", "gq", "python", "console")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
@@ -75,13 +76,19 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
 ALONE = [block for block in all_blocks("console") if block.page.name != "quickstart.md"]
 
 
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with warmed(tmp_path_factory.mktemp("warm")) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("block", ALONE, ids=str)
-def test_a_command_prints_what_the_page_shows(block: Block, tmp_path: Path) -> None:
+def test_a_command_prints_what_the_page_shows(block: Block, tmp_path: Path, warm: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     commands = commands_of(block.text)
     assert commands, "a console block has lines that start with '$ '"
     for command in commands:
-        printed = run_command(command.line, tmp_path)
+        printed = run_command(command.line, tmp_path, warm)
         assert matches(command.expected, printed), f"$ {command.line}\n" + "\n".join(printed)
 
 
@@ -120,9 +127,9 @@ def commands_of(text: str) -> list[Command]:
     return commands
 
 
-def run_command(line: str, folder: Path) -> tuple[str, ...]:
-    """Give the lines that a command prints, on either stream."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+def run_command(line: str, folder: Path, *programs: Path) -> tuple[str, ...]:
+    """Give the lines that a command prints, on either stream; it finds programs there first."""
+    path = os.pathsep.join(map(str, [*programs, Path(sys.executable).parent, os.environ["PATH"]]))
     done = subprocess.run(
         ["sh", "-c", line],
         cwd=folder,

@@ -6,14 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from omnigraph.cli.example import example
 from tests.docs.blocks import ROOT
 
 PROMISED = {
     "people": ["Chie Mori", "+ Person gus", "7\n6\n"],
     "research": ["A river is a graph", "was updated by both sides", "wrote research.html"],
-    "supply": ["Cargo box", "there must be at most 1", "fast_forward", "net30", "merged"],
+    "supply": [
+        "Cargo box",
+        "there must be at most 1",
+        "fast_forward",
+        "net30",
+        "wrote supply.html",
+    ],
 }
 
 
@@ -35,6 +43,12 @@ def test_a_walk_runs_from_its_first_cell_to_its_last(name: str, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     for promised in PROMISED[name]:
         assert promised in done.stdout
+
+
+def test_every_example_can_be_written_into_a_folder_of_ones_own() -> None:
+    offered = example.params[0].type
+    assert isinstance(offered, click.Choice)
+    assert sorted(offered.choices) == sorted(PROMISED)
 
 
 def test_every_example_has_a_walk_a_schema_queries_and_rows() -> None:

@@ -1,5 +1,6 @@
 """An adjacency that was changed bit by bit is the one that would be made anew."""
 
+import weakref
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.engine import adjacency
-from omnigraph.engine.adjacency import Adjacency, Entries, Patched, Woven, patched, woven
+from omnigraph.engine.adjacency import (
+    Adjacency,
+    Entries,
+    Patched,
+    Woven,
+    identity,
+    is_identity,
+    patched,
+    woven,
+)
 from omnigraph.engine.entities import Numbers
 
 TARGETS = 7
@@ -202,3 +212,17 @@ def test_sources_without_edges_at_the_end_sum_to_nothing() -> None:
 
     assert found.sums(np.arange(TARGETS)).tolist() == [3, 0, 0, 0, 0]
     assert woven(entries({}, named=False), 3).sums(np.arange(TARGETS)).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("count", "is_kept"), [(1_000, True), (5_000_000, False)])
+def test_the_numbers_below_a_count_are_one_array_and_only_small_ones_are_kept(
+    count: int, is_kept: bool
+) -> None:
+    first = identity(count)
+    held = weakref.ref(first)
+
+    assert identity(count) is first
+    assert is_identity(first)
+    assert not is_identity(np.arange(count))
+    del first
+    assert (held() is not None) == is_kept

@@ -90,6 +90,16 @@ def test_two_text_predicates_on_one_variable_both_have_to_hold(people: Graph) ->
     assert column(people, body) == ["ann"]
 
 
+def test_a_text_predicate_after_grouping_keeps_groups(people: Graph) -> None:
+    grouped = "match { $p: Person } return { $p.bio as bio, count($p) as n }"
+
+    assert rows(people, f'{grouped} having {{ search($p.bio, "tea") }}') == [
+        ("tea and cake", 1),
+        ("tea tea tea", 1),
+    ]
+    assert rows(people, f'{grouped} having {{ not search($p.bio, "tea") }}') == [("coffee", 1)]
+
+
 # Parameters and values
 
 
@@ -415,6 +425,20 @@ def test_what_is_no_number_sorts_after_all_numbers_with_or_without_nulls(tmp_pat
     graph.load(person("d"), engine="inline")
     assert column(graph, ascending) == ["d", "b", "c", "a"]
     assert column(graph, descending) == ["a", "c", "b", "d"]
+
+
+def test_what_is_no_number_is_in_no_list(tmp_path: Path) -> None:
+    graph = made(tmp_path, "node N { slug: String @key  score: F64? }")
+    frame = {"slug": ["a", "b", "c"], "score": [float("nan"), 1.0, None]}
+    graph.load(pa.table(frame), type="N")
+    body = "match {{ $n: N  {} }} return {{ $n.slug }}"
+
+    for listed, given in (
+        ("$l", {"params": "$l: [F64]", "l": [float("nan"), 1.0]}),
+        ("[$x, 1.0]", {"params": "$x: F64", "x": float("nan")}),
+    ):
+        assert column(graph, body.format(f"$n.score in {listed}"), **given) == ["b"]
+        assert column(graph, body.format(f"not ($n.score in {listed})"), **given) == ["a"]
 
 
 # Groups, order and results

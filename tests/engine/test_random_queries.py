@@ -8,8 +8,8 @@ import pytest
 from tests.engine.trial import try_queries
 from tests.engine.worlds import random_world
 
-WORLDS = 32
-QUERIES = 180
+WORLDS = 24
+QUERIES = 120
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))

@@ -5,8 +5,11 @@ section of it with `--- its kind`. The last section is what is expected; `--upda
 what is really given.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_UPDATED: dict[Path, dict[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,14 @@ def write_expected(path: Path, found: dict[str, str]) -> None:
     head, *blocks = ("\n" + path.read_text()).split("\n=== ")
     written = [_with_expected(block, found) for block in blocks]
     path.write_text("\n=== ".join([head, *written])[1:])
+
+
+def update(case: Case, found: str, cases: Sequence[Case]) -> None:
+    """Write what a case really gives, once that is known of all cases of its file."""
+    updated = _UPDATED.setdefault(case.path, {})
+    updated[case.name] = found
+    if all(each.name in updated for each in cases if each.path == case.path):
+        write_expected(case.path, updated)
 
 
 def _case(path: Path, block: str, shared: dict[str, str]) -> Case:

@@ -12,24 +12,20 @@ from omnigraph.query.params import bind_params
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.printer import print_schema
-from tests.languages.casefile import Case, read_cases, write_expected
+from tests.languages.casefile import Case, read_cases, update
 
 CASES = [
     case
     for path in sorted((Path(__file__).parent / "cases").glob("*.case"))
     for case in read_cases(path)
 ]
-UPDATED: dict[Path, dict[str, str]] = {}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.path.stem}: {case.name}")
 def test_the_text_gives_what_the_case_says(case: Case, request: pytest.FixtureRequest) -> None:
     found = _outcome(case)
     if request.config.getoption("--update-cases"):
-        UPDATED.setdefault(case.path, {})[case.name] = found
-        of_file = [each.name for each in CASES if each.path == case.path]
-        if all(name in UPDATED[case.path] for name in of_file):
-            write_expected(case.path, UPDATED[case.path])
+        update(case, found, CASES)
         return
     assert found == case.expected
 

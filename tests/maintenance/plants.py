@@ -159,6 +159,7 @@ def _bury_head(root: Path) -> None:
     version = _head(root).tables[PERSON].version
     buried = manifest.bury(manifest.newest(), "c1", [(PERSON, version)])
     manifest.mark_cleaning(buried, "c1")
+    _manifest(root).unlink()
 
 
 def _state(key: str, change: Callable[[list[Any]], None]) -> Callable[[Path, dict[str, Any]], None]:

@@ -192,6 +192,22 @@ def test_a_deleted_branch_is_kept_for_the_grace_period(graph: Graph) -> None:
     assert not _readable(graph, commit)
 
 
+def test_the_answers_of_a_server_stay_as_long_as_it_knows_their_keys(graph: Graph) -> None:
+    answer = Path(graph.uri, layout.OPERATIONS, "1", "key.answered")
+    answer.parent.mkdir(parents=True)
+    answer.write_text("{}")
+    _days_later(graph, 13)
+    _cleaned(graph, keep=10)
+    assert answer.exists()
+    _days_later(graph, 15)
+
+    done = _cleaned(graph, keep=10)
+
+    removed = {each.table_key: each.files_removed for each in done.others}
+    assert removed["_operations"] == 1
+    assert not answer.exists()
+
+
 def test_what_crashed_writers_left_goes_after_the_grace_period(graph: Graph) -> None:
     _grown(graph, 3)
     staged = _staged(graph)
@@ -295,6 +311,7 @@ def test_what_has_no_meaning_is_refused(graph: Graph) -> None:
         {"keep": 0},
         {"older_than": "7"},
         {"older_than": "x d"},
+        {"older_than": "9999999999w"},
         {"keep": 1, "grace": "-1h"},
     ):
         with pytest.raises(InputError):
@@ -351,6 +368,18 @@ def test_readers_of_branches_never_lose_a_row(graph: Graph) -> None:
     assert graph.fsck().findings == ()
 
 
+def test_a_reader_of_an_old_commit_is_told_why_its_files_are_gone(graph: Graph) -> None:
+    (old,) = _grown(graph, 1)
+    held = open_graph(graph.uri, read_only=True).at(old.id).snapshot.table(PERSON)
+    write(graph, {PERSON: (Delete(pa.array(["main0"])),)})
+
+    _cleaned(graph, keep=1)
+
+    with pytest.raises(StorageError) as told:
+        held.scan()
+    assert "cleanup" in str(told.value.hint)
+
+
 def _at_step(wanted: str, do: Callable[[], object]) -> Callable[[str], None]:
     done: list[str] = []
 
@@ -375,6 +404,51 @@ def test_a_branch_made_before_the_mark_keeps_its_commit(
     assert [_readable(graph, each) for each in commits] == [False, False, True, False, False, True]
     assert graph.fsck().findings == ()
     graph.create_branch("another", commits[2].id)
+
+
+@pytest.mark.parametrize("cut", ["versions buried", "cleanup marked"])
+def test_a_cleanup_that_dies_beside_a_new_branch_leaves_its_commit_as_it_was(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    commits = _grown(graph, 6)
+
+    def observer(step: str) -> None:
+        if step == "versions buried":
+            graph.create_branch("late", commits[2].id)
+        if step == cut:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "observer", observer)
+    with pytest.raises(KeyboardInterrupt):
+        _cleaned(graph, keep=1)
+    monkeypatch.setattr(steps, "observer", None)
+
+    assert graph.fsck().findings == ()
+    _cleaned(graph, keep=1)
+    assert [_readable(graph, each) for each in commits] == [False, False, True, False, False, True]
+    assert graph.fsck().findings == ()
+    graph.create_branch("another", commits[2].id)
+
+
+def test_what_two_cleanups_buried_stays_told_when_one_takes_it_back(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = _grown(graph, 6)
+    other = open_graph(graph.uri, durable=False)
+
+    def observer(step: str) -> None:
+        if step == "cleanup marked" and "late" in graph.branches():
+            graph.delete_branch("late")
+            monkeypatch.setattr(steps, "observer", None)
+            _cleaned(other, keep=1)
+        elif step == "versions buried":
+            graph.create_branch("late", commits[2].id)
+
+    monkeypatch.setattr(steps, "observer", observer)
+    _cleaned(graph, keep=1)
+
+    assert [_readable(graph, each) for each in commits] == [False] * 5 + [True]
+    assert graph.fsck().findings == ()
 
 
 def test_a_branch_made_after_the_mark_is_refused(

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
 from omnigraph.engine.fsck import fsck
 from omnigraph.errors import GraphNotFoundError
+from omnigraph.graph import init
 from omnigraph.graph import open as open_graph
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.audit import Damage
@@ -33,6 +35,31 @@ def test_a_sound_graph_has_no_findings(sound: Path) -> None:
     assert found.commits >= 8
     assert found.versions > 10
     assert open_graph(sound, read_only=True).fsck() == found
+
+
+def test_indexes_of_every_type_are_sound(tmp_path: Path) -> None:
+    values: dict[str, tuple[object, object]] = {
+        "I32": (-1, 2),
+        "U32": (0, 2**32 - 1),
+        "I64": (-1, 2**63 - 1),
+        "U64": (0, 2**64 - 1),
+        "F32": (0.5, float("nan")),
+        "F64": (-0.0, float("nan")),
+        "Bool": (True, False),
+        "Date": (date(1, 1, 1), date(9999, 12, 31)),
+        "DateTime": (datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 0, 0, 1, tzinfo=UTC)),
+        "String": ("", "é"),
+    }
+    schema = "".join(f"p{kind}: {kind}? @index\n" for kind in values)
+    graph = init(tmp_path / "graph", f"node N {{ {schema} }}", durable=False)
+    assigned = ", ".join(f"p{kind}: $p{kind}" for kind in values)
+    declared = ", ".join(f"$p{kind}: {kind}" for kind in values)
+    for at in range(2):
+        given = {f"p{kind}": pair[at] for kind, pair in values.items()}
+        graph.change(f"query add({declared}) {{ insert N {{ {assigned} }} }}", **given)
+    graph.optimize()
+
+    assert graph.fsck().findings == ()
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)

@@ -8,9 +8,10 @@ import pytest
 
 from omnigraph.engine.changes import Change
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
-from omnigraph.graph import Graph
+from omnigraph.graph import Graph, init
 from omnigraph.storage.reading import metered
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
+from tests.changes.town import do
 from tests.merging.village import (
     OURS,
     THEIRS,
@@ -60,6 +61,15 @@ def test_a_diff_reads_like_a_list_of_what_happened(graph: Graph) -> None:
         "~ Person ada  name Lady → Ada, age 31 → 30",
         "~ ada -Knows-> bob  weight 7 → 1",
     ]
+
+
+def test_lists_read_as_their_items(tmp_path: Path) -> None:
+    graph = init(tmp_path / "g", "node N { slug: String @key  at: [DateTime]? }", durable=False)
+    do(graph, 'insert N { slug: "n" }')
+    before = graph.snapshot().commit.id
+    do(graph, 'update N set { at: [datetime("2024-01-31T12:00:00Z")] } where slug = "n"')
+
+    assert lines(graph, before, "main") == ["~ N n  at null → [2024-01-31 12:00:00+00:00]"]
 
 
 def test_the_machine_form_has_both_images_and_what_changed(graph: Graph) -> None:

@@ -14,6 +14,7 @@ from omnigraph.errors import (
     MergeConflictsError,
     OmniGraphError,
     RunNotFoundError,
+    StorageError,
 )
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
@@ -332,6 +333,21 @@ def test_records_of_runs_are_plain_files(graph: Graph) -> None:
 
     names = sorted(path.name for path in Path(graph.uri, "_runs", run.run_id).iterdir())
     assert names == ["begun.json", "claimed.json", "ended.json"]
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"status": "lost"}'])
+def test_a_record_that_cannot_be_read_is_named(graph: Graph, damage: str) -> None:
+    record = graph.begin_run()
+    path = Path(graph.uri, "_runs", record.run_id, "begun.json")
+    path.write_text(damage)
+
+    for do_it in (
+        graph.runs,
+        lambda: graph.run(record.run_id),
+        lambda: graph.delete_branch(THEIRS),
+    ):
+        with pytest.raises(StorageError, match=f"{record.run_id}/begun.json, cannot be read"):
+            do_it()
 
 
 def test_a_run_that_is_being_published_cannot_be_aborted_meanwhile(

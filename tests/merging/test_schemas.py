@@ -148,6 +148,24 @@ def test_merging_back_gives_both_branches_the_same_schema_and_rows(graph: Graph)
     assert list(graph.diff("main", "other")) == []
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [("main", "other"), ("other", "main")])
+def test_a_name_that_one_side_uses_again_is_no_conflict(
+    graph: Graph, ours: str, theirs: str
+) -> None:
+    graph.apply_schema(RENAMED)
+    graph.merge("main", "other")
+    graph.apply_schema(RENAMED.replace("mood:", "nick: String?  mood:"))
+    again = RENAMED.replace('@rename_from("age")', "").replace("mood:", "age: String?  mood:")
+    again = again.replace('@rename_from("Person")', "") + "node Person {}"
+    graph.branch("other").apply_schema(again)
+    do(graph.branch("other"), 'update Human set { age: "old" } where name = "p1"')
+
+    graph.merge(theirs, ours)
+
+    assert people(graph, ours)["p1"] == {"years": 1, "mood": None, "nick": None, "age": "old"}
+    assert graph.snapshot(ours).catalog.nodes.keys() == {"Human", "Person"}
+
+
 def test_enums_that_grew_on_both_sides_have_all_values(graph: Graph) -> None:
     graph.apply_schema(BASE.replace("glad", "glad, sad"))
     graph.branch("other").apply_schema(BASE.replace("glad", "glad, mad"))

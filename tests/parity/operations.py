@@ -2,7 +2,8 @@
 
 import io
 from collections.abc import Callable
-from datetime import date
+from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,12 @@ add("the schema", lambda g, _: (g.schema, g.schema_hash, g.branch().schema))
 add("the catalog", lambda g, _: (g.catalog, g.at().catalog))
 add("a snapshot", lambda g, _: g.snapshot())
 add("the commit of a view", lambda g, _: g.at().commit)
+add("a stream", lambda g, _: g.at().stream(QUERIES, "ages").to_result())
+add("a snapshot at a version", lambda g, _: g.snapshot_at_version(1))
+add("an entity", lambda g, _: g.entity_at("node:Person", "ana", 1))
+add("an entity with nulls", lambda g, _: g.entity_at("node:Person", "bo", 1, "main"))
+add("an entity that was not yet there", lambda g, _: g.entity_at("node:Person", "ana", 0))
+add("a merge base", lambda g, _: g.merge_base("main", g.at()))
 add("branches", lambda g, _: g.branches())
 add("log", lambda g, _: list(g.log()))
 add("the start of the log", lambda g, _: list(g.branch().log(limit=1)))
@@ -89,6 +96,11 @@ add("no commit", lambda g, _: g.commit(NOBODY))
 add("a blob of nobody", lambda g, _: g.branch().blob("Person", "nobody", "photo"))
 add("a blob that is none", lambda g, _: g.branch().blob("Person", "ana", "name"))
 add("an export of no type", lambda g, _: list(g.export(types=["Persn"])))
+add("no version", lambda g, _: g.snapshot_at_version(99))
+add("a version of no branch", lambda g, _: g.snapshot_at_version(1, "nothing"))
+add("an entity of no type", lambda g, _: g.entity_at("node:Persn", "ana", 1))
+add("an entity of no version", lambda g, _: g.entity_at("node:Person", "ana", 99))
+add("a merge base of nothing", lambda g, _: g.merge_base("main", "nothing"))
 add("a network of no type", lambda g, _: g.branch().to_networkx(types=["Persn"]))
 
 # Changes
@@ -108,6 +120,9 @@ add(
     "an expectation that does not",
     lambda g, _: g.branch(expect=g.commit(head(g)).parent).mutate(QUERIES, "add", slug="hal"),
 )
+add("a load with an expectation", lambda g, _: g.branch(expect=head(g)).load(DAG))
+add("a merge with an expectation", lambda g, _: g.branch(expect=head(g)).merge("main"))
+add("a revert with an expectation", lambda g, _: g.branch(expect=head(g)).revert(head(g)))
 add("a mutation of a read", lambda g, _: g.mutate(QUERIES, "ages"))
 add("a mutation of no branch", lambda g, _: g.branch("nothing").mutate(QUERIES, "add", slug="x"))
 add(
@@ -296,4 +311,28 @@ add("blame across schemas", lambda g, _: g.blame("Person", "cy"))
 add("changes since nothing", lambda g, _: g.changes(since=NOBODY))
 add("changes of no type", lambda g, _: g.changes(types=["Persn"]))
 add("diff of no type", lambda g, _: g.diff("main", "inbox", types=["Persn"]))
+add("an entity of old", lambda g, _: g.entity_at("node:Person", "ana", 1))
+
+# Maintenance
+add("coverage", lambda g, _: g.coverage())
+add("coverage of a commit", lambda g, _: g.coverage(head(g)))
+add("coverage of no branch", lambda g, _: g.coverage("nothing"))
+add("complete the indexes", lambda g, _: g.ensure_indices())
+add("optimize", lambda g, _: g.optimize())
+add("optimize no branch", lambda g, _: g.optimize("nothing"))
+add("a cleanup of nothing", lambda g, _: g.cleanup())
+add("a cleanup of no time", lambda g, _: g.cleanup(older_than="soon"))
+add("a cleanup of a negative time", lambda g, _: g.cleanup(older_than=timedelta(days=-1)))
+add("what a cleanup would remove", lambda g, _: cleaned(g, confirm=False))
+add("a cleanup", lambda g, _: cleaned(g, confirm=True))
+add("a check", lambda g, _: replace(g.fsck(), files=0))
+
+
+def cleaned(graph: Graph, *, confirm: bool) -> object:
+    """Clean up; of how many files a version is made depends on how its rows came."""
+    done = graph.cleanup(keep=1, grace=timedelta(0), confirm=confirm)
+    versions = {each.table_key: each.old_versions_removed for each in done.tables}
+    return replace(done, tables=(), others=()), versions
+
+
 add("all that came of it", lambda g, _: (b"".join(g.export()).decode(), list(g.log())))

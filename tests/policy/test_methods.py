@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.branch import Branch
 from omnigraph.errors import DeniedError, NotFoundError
 from omnigraph.graph import Graph
 from omnigraph.policy.actions import Decision, Request
-from omnigraph.view import Branch, View
+from omnigraph.view import View
 from tests.policy.world import INSERT, READ, SCHEMA, World, state
 
 Need = tuple[str, str | None]

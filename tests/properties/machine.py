@@ -355,8 +355,6 @@ class GraphMachine(RuleBasedStateMachine):
         assert {commit.id for commit in found} == expected
         newest = max(self.model.points[each].version for each in expected)
         assert self.graph.merge_base(one, other).version == newest
-        above = one in self.model.ancestors(other)
-        assert history.is_ancestor(self.graph.repository, one, other) is above
 
     def check_point(self, snapshot: Snapshot, point: Point) -> None:
         commit, state, table = snapshot.commit, point.state, snapshot.table(PERSON)

@@ -12,9 +12,9 @@ from omnigraph.query.compile import compile_queries
 from omnigraph.query.explain import explain_json, explain_text
 from omnigraph.query.parser import parse_queries
 from omnigraph.query.plan import Expand, Plan, ReadPlan
-from omnigraph.query.printer import print_queries
 from omnigraph.syntax.problems import Problems
 from tests.properties.plans import check_columns, check_flow
+from tests.properties.printing import print_queries
 from tests.properties.queries import CATALOG, mutation_trees, read_trees
 from tests.properties.trees import file_trees
 

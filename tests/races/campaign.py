@@ -2,6 +2,7 @@
 
 import argparse
 import multiprocessing
+import os
 import shutil
 import sys
 import tempfile
@@ -19,19 +20,20 @@ from omnigraph.storage.store import Store, store_at
 from tests.races.verdict import after_appending, after_counting
 from tests.races.worker import Tally, Task, add_edges, add_people, count_up
 from tests.sample import new_graph
+from tests.stores import BUCKET, s3_environment, s3_server
 
 
 def main() -> int:
     """Run every race once, print one line, and give 1 when a promise was broken."""
     options = _options()
     start = time.perf_counter()
-    with _place(options.uri) as root, _processes(options.processes) as pool:
+    with _place(options) as root, _processes(options.processes) as pool:
         race = _Race(pool, root, options.processes, options.writes)
         problems, refused = race.run()
     for problem in problems[:20]:
         sys.stderr.write(f"{problem}\n")
     sys.stdout.write(
-        f"races at {options.uri or 'a temporary folder'}: {options.processes} processes × "
+        f"races {_where(options)}: {options.processes} processes × "
         f"{options.writes} writes, on one branch, on branches of their own and on two tables: "
         f"{refused} conflicts told, {len(problems)} violations, "
         f"{time.perf_counter() - start:.1f} s\n"
@@ -104,7 +106,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.races.campaign", description=__doc__)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--writes", type=int, default=500, help="per process and race")
-    parser.add_argument("--uri", help="where to make the graphs; removed again afterwards")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--uri", help="where to make the graphs; removed again afterwards")
+    place.add_argument("--s3", action="store_true", help="on an S3 server, started for this")
     return parser.parse_args()
 
 
@@ -116,13 +120,27 @@ def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
 
 
+def _where(options: argparse.Namespace) -> str:
+    return "on an S3 server" if options.s3 else f"at {options.uri or 'a temporary folder'}"
+
+
 @contextmanager
-def _place(uri: str | None) -> Iterator[str]:
+def _place(options: argparse.Namespace) -> Iterator[str]:
     """Give a root for the graphs, and leave nothing there."""
-    if uri is None:
+    if options.s3:
+        with s3_server() as address:
+            os.environ.update(s3_environment(address))
+            yield f"s3://{BUCKET}"
+    elif options.uri is None:
         with tempfile.TemporaryDirectory(prefix="omnigraph-races-") as folder:
             yield folder
-        return
+    else:
+        with _own_folder(options.uri) as root:
+            yield root
+
+
+@contextmanager
+def _own_folder(uri: str) -> Iterator[str]:
     root = f"{uri.rstrip('/')}/races-{uuid4().hex}"
     try:
         yield root

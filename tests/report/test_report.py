@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from omnigraph.cli.main import omnigraph
 from omnigraph.graph import Graph, init
+from omnigraph.report.diagram import schema_diagram
+from omnigraph.schema.compile import compile_schema
 from tests.changes.town import do
 
 SCHEMA = """
@@ -116,6 +118,18 @@ def test_a_page_about_an_old_commit_shows_its_schema(graph: Graph) -> None:
 
     assert "Ship" in graph.report()
     assert "Ship" not in graph.report(before).replace("add node Ship", "")
+
+
+def test_many_edges_between_two_types_stay_inside_the_drawing() -> None:
+    edges = "\n".join(f"edge E{place}: A -> B" for place in range(8))
+    types = "node A { name: String @key }\nnode B { name: String @key }"
+    drawing = schema_diagram(compile_schema(f"{types}\n{edges}"), {})
+
+    left, top, width, height = (float(n) for n in re.findall(r"-?\d+", drawing.split('"')[3]))
+    labels = re.findall(r'class="edge" x="([-.\d]+)" y="([-.\d]+)"', drawing)
+    assert len(labels) == 8
+    assert all(left < float(x) < left + width for x, _ in labels)
+    assert all(top < float(y) < top + height for _, y in labels)
 
 
 def test_a_schema_without_types_has_a_page_too(tmp_path: Path) -> None:

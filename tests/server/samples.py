@@ -57,6 +57,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "metrics": lambda _: Sample(),
     "openapi": lambda _: Sample(),
     "snapshot": lambda _: Sample(query={"branch": "main"}),
+    "entity": lambda _: Sample(query={"table": "node:Person", "id": "ana", "version": 1}),
     "read": lambda _: Sample(body={"query_source": ALL}),
     "export": lambda _: Sample(body={"type_names": ["Person"]}),
     "change": lambda _: Sample(
@@ -74,6 +75,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "branches": lambda _: Sample(),
     "create_branch": lambda _: Sample(body={"name": f"made/{next(_numbers)}"}),
     "merge": lambda served: Sample(body={"source": _new_branch(served)}),
+    "merge_base": lambda served: Sample(query={"one": "main", "other": _new_branch(served)}),
     "rename_branch": lambda served: Sample(
         body={"name": _new_branch(served), "new_name": f"renamed/{next(_numbers)}"}
     ),
@@ -100,6 +102,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
 # A request about something that is not there, for every route that names something.
 UNKNOWN: dict[str, Sample] = {
     "snapshot": Sample(query={"branch": "nowhere"}),
+    "entity": Sample(query={"table": "node:Person", "id": "ana", "version": 999}),
     "read": Sample(body={"query_source": ALL, "branch": "nowhere"}),
     "export": Sample(body={"table_keys": ["node:Nothing"]}),
     "change": Sample(body={"query_source": ADD, "query_name": "sub", "params": {"slug": "x"}}),
@@ -112,6 +115,7 @@ UNKNOWN: dict[str, Sample] = {
     "changes": Sample(query={"since": NO_COMMIT}),
     "create_branch": Sample(body={"name": "b", "from": "nowhere"}),
     "merge": Sample(body={"source": "nowhere"}),
+    "merge_base": Sample(query={"one": "main", "other": NO_COMMIT}),
     "rename_branch": Sample(body={"name": "nowhere", "new_name": "somewhere"}),
     "delete_branch": Sample(path={"branch": "no/where"}),
     "revert": Sample(body={"commit": NO_COMMIT}),

@@ -86,6 +86,7 @@ def test_no_token_is_kept_once_it_was_read(tmp_path: Path) -> None:
         '"secret-token"',
         "{}",
         '{"a": "short"}',
+        '{"a": "short    "}',
         '{"a": 1}',
         '{"": "long-enough-token"}',
         '{"a": "the-same-token", "b": "the-same-token"}',
@@ -229,6 +230,16 @@ def test_the_query_of_a_client_that_has_gone_is_not_run(busy: Served) -> None:
         busy.ask("POST", "/read", {"query_source": ALL}, timeout=0.3)
     gone = 'omnigraph_requests_total{route="POST /read",status="499"} 1'
     _until(lambda: gone in busy.ask("GET", "/metrics").text)
+
+
+def test_the_change_of_a_client_that_has_gone_is_not_made(busy: Served) -> None:
+    head = busy.graph.snapshot().commit.id
+    body = {"query_source": ADD, "params": {"slug": "late"}}
+    with _held(busy, "owner"), pytest.raises(httpx.ReadTimeout):
+        busy.ask("POST", "/change", body, timeout=0.3)
+    gone = 'omnigraph_requests_total{route="POST /change",status="499"} 1'
+    _until(lambda: gone in busy.ask("GET", "/metrics").text)
+    assert busy.graph.snapshot().commit.id == head
 
 
 def test_an_export_to_a_client_that_has_gone_ends(tmp_path: Path) -> None:

@@ -63,6 +63,39 @@ def test_the_same_key_of_two_actors_is_two_keys(served: Served) -> None:
     assert second.json()["branch"] == "of/drafter"
 
 
+def test_the_same_key_of_two_actors_makes_two_changes(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    branch = served.graph.create_branch("of/two").name
+    body = {"query_source": ADD, "branch": branch}
+    slugs = {actor: f"{actor}-{uuid4().hex}" for actor in ("owner", "drafter")}
+    made = [
+        served.ask("POST", "/change", {**body, "params": {"slug": slug}}, actor=actor, headers=key)
+        for actor, slug in slugs.items()
+    ]
+    assert [each.status_code for each in made] == [200, 200], made[1].text
+    assert [each.actor for each in served.graph.log(branch, limit=2)] == ["drafter", "owner"]
+
+
+def test_the_same_key_of_two_actors_begins_two_runs(served: Served) -> None:
+    key = {"idempotency-key": uuid4().hex}
+    served.graph.create_branch("of/both")
+    body = {"target_branch": "of/both"}
+    begun = [
+        served.ask("POST", "/runs", body, actor=actor, headers=key).json()
+        for actor in ("owner", "drafter")
+    ]
+    assert [each["actor_id"] for each in begun] == ["owner", "drafter"]
+
+
+def test_keys_are_forgotten_after_two_periods_whatever_else_lies_there(served: Served) -> None:
+    objects = served.graph.repository.store.objects
+    for path in ("_operations/1/old.answered", "_operations/notes/a"):
+        objects.write(path, b"{}")
+    served.server.app.kept.sweep()
+    assert "1/old.answered" not in objects.names("_operations")
+    assert "notes/a" in objects.names("_operations")
+
+
 def test_what_failed_can_be_tried_again_with_its_key(served: Served) -> None:
     key = {"idempotency-key": uuid4().hex}
     body = {"source": "later"}
@@ -133,6 +166,8 @@ def test_a_load_whose_answer_was_lost_gets_it_when_it_is_sent_again(served: Serv
         "publish_run",
         "abort_run",
         "fail_run",
+        "revert",
+        "apply_schema",
     ],
 )
 def test_what_was_done_before_the_server_died_is_answered_as_done(
@@ -146,6 +181,27 @@ def test_what_was_done_before_the_server_died_is_answered_as_done(
 
     second = served.ask(route.method, path_of(route, sample), sample.body, headers=headers)
 
+    assert second.json() == first.json()
+
+
+@pytest.mark.parametrize("outcome", ["fast_forward", "merged"])
+def test_a_merge_whose_answer_was_lost_gets_it_when_it_is_sent_again(
+    served: Served, outcome: str
+) -> None:
+    key, slug = uuid4().hex, uuid4().hex
+    draft = served.graph.create_branch(f"drafts/{key}")
+    target = served.graph.create_branch(f"targets/{key}")
+    draft.mutate(ADD, slug=slug)
+    if outcome == "merged":
+        target.mutate(ADD, slug=slug[::-1])
+    body = {"source": draft.name, "target": target.name}
+    first = served.ask("POST", "/branches/merge", body, headers={"idempotency-key": key})
+    draft.mutate(ADD, slug=key)
+    _lose_answers(served)
+
+    second = served.ask("POST", "/branches/merge", body, headers={"idempotency-key": key})
+
+    assert first.json()["outcome"] == outcome
     assert second.json() == first.json()
 
 

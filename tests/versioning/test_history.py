@@ -8,7 +8,7 @@ import pytest
 from omnigraph.errors import CommitNotFoundError, TableNotFoundError
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
-from omnigraph.versioning.history import is_ancestor, merge_bases
+from omnigraph.versioning.history import merge_bases
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
 
@@ -125,13 +125,3 @@ def test_a_criss_cross_history_has_two_bases(graph: Graph) -> None:
     found = {base.id for base in merge_bases(graph.repository, one, other)}
     assert found == {left, right}
     assert graph.merge_base("main", "draft").id in found
-
-
-def test_ancestors_are_told_from_strangers(graph: Graph) -> None:
-    first = add(graph, 1)
-    graph.create_branch("draft")
-    left, right = add(graph, 2), add(graph, 3, "draft")
-    assert is_ancestor(graph.repository, first, left)
-    assert is_ancestor(graph.repository, left, left)
-    assert not is_ancestor(graph.repository, right, left)
-    assert not is_ancestor(graph.repository, left, first)

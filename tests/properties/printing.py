@@ -1,0 +1,162 @@
+"""Printing: parsed queries as canonical `.gq` text that parses back to them."""
+
+from collections.abc import Iterable
+
+from omnigraph.query.ast import (
+    And,
+    Binding,
+    Call,
+    Clause,
+    Comparison,
+    Delete,
+    EdgeName,
+    Expr,
+    Filter,
+    Hops,
+    Insert,
+    Mutation,
+    Negation,
+    Not,
+    NullTest,
+    OptionalMatch,
+    Or,
+    Predicate,
+    Query,
+    QueryFile,
+    Read,
+    Statement,
+    Traversal,
+    Update,
+)
+from omnigraph.query.printer import expr_text, hops_text
+from omnigraph.syntax.literal import Name, quote
+
+_INDENT = "  "
+
+
+def print_queries(file: QueryFile) -> str:
+    """Give all queries as text, a blank line between them."""
+    return "\n".join(map(_query, file.queries))
+
+
+def _predicate(predicate: Predicate) -> str:
+    """Give a predicate as the language writes it, in parentheses only where they are needed."""
+    match predicate:
+        case Comparison(left, operator, right, _):
+            return f"{expr_text(left)} {operator} {expr_text(right)}"
+        case NullTest(operand, negated, _):
+            return f"{expr_text(operand)} is {'not ' if negated else ''}null"
+        case And(items):
+            return " and ".join(_grouped(item, And, Or) for item in items)
+        case Or(items):
+            return " or ".join(_grouped(item, Or) for item in items)
+        case Not(item, _):
+            return f"not {_grouped(item, And, Or)}"
+        case Call():
+            return expr_text(predicate)
+
+
+def _grouped(predicate: Predicate, *kinds: type) -> str:
+    text = _predicate(predicate)
+    return f"({text})" if isinstance(predicate, kinds) else text
+
+
+def _query(query: Query) -> str:
+    params = ", ".join(f"${param.name.text}: {param.type}" for param in query.params)
+    head = [f"query {query.name.text}({params})"]
+    if query.description is not None:
+        head.append(f"@description({quote(query.description)})")
+    if query.instruction is not None:
+        head.append(f"@instruction({quote(query.instruction)})")
+    body = _read(query.body) if isinstance(query.body, Read) else _mutation(query.body)
+    return "\n".join([f"{' '.join(head)} {{", *_indented(body), "}"]) + "\n"
+
+
+def _read(read: Read) -> list[str]:
+    lines = ["match {", *_indented(_clauses(read.match)), "}"]
+    projections = [
+        expr_text(each.expr) + (f" as {each.alias.text}" if each.alias else "") + ","
+        for each in read.projections
+    ]
+    lines += [f"return {'distinct ' if read.distinct else ''}{{", *_indented(projections), "}"]
+    if read.having:
+        lines += ["having {", *_indented(_having(read.having)), "}"]
+    if read.order:
+        lines.append(
+            f"order {{ {', '.join(_ordering(o.expr, o.descending) for o in read.order)} }}"
+        )
+    if read.skip is not None:
+        lines.append(f"skip {expr_text(read.skip)}")
+    if read.limit is not None:
+        lines.append(f"limit {expr_text(read.limit)}")
+    return lines
+
+
+def _having(predicates: tuple[Predicate, ...]) -> list[str]:
+    """Give predicates that cannot run into each other, whatever their aliases are called."""
+    texts = [_predicate(each) for each in predicates]
+    return texts if len(texts) == 1 else [f"({text})" for text in texts]
+
+
+def _ordering(expr: Expr, descending: bool | None) -> str:
+    direction = {None: "", True: " desc", False: " asc"}[descending]
+    return expr_text(expr) + direction
+
+
+def _clauses(clauses: Iterable[Clause]) -> list[str]:
+    lines: list[str] = []
+    for clause in clauses:
+        match clause:
+            case Negation(inner, _):
+                lines += ["not {", *_indented(_clauses(inner)), "}"]
+            case OptionalMatch(inner, _):
+                lines += ["optional {", *_indented(_clauses(inner)), "}"]
+            case Binding():
+                lines.append(_binding(clause))
+            case Traversal():
+                lines.append(_traversal(clause))
+            case Filter(predicate):
+                lines.append(_predicate(predicate))
+    return lines
+
+
+def _binding(binding: Binding) -> str:
+    text = f"${binding.variable.name}: {binding.type.text}"
+    if not binding.values:
+        return text
+    values = ", ".join(f"{name.text}: {expr_text(value)}" for name, value in binding.values)
+    return f"{text} {{ {values} }}"
+
+
+def _traversal(traversal: Traversal) -> str:
+    edges = "|".join(map(_edge, traversal.edges))
+    named = f"${traversal.edge_variable.name}:" if traversal.edge_variable else ""
+    hops = "" if traversal.hops == Hops() else f" {hops_text(traversal.hops)}"
+    return f"${traversal.source.name} {named}{edges}{hops} ${traversal.target.name}"
+
+
+def _edge(edge: EdgeName) -> str:
+    return f"<{edge.name.text}>" if edge.undirected else edge.name.text
+
+
+def _mutation(mutation: Mutation) -> list[str]:
+    return [line for statement in mutation.statements for line in _statement(statement)]
+
+
+def _statement(statement: Statement) -> list[str]:
+    match statement:
+        case Insert(kind, assignments):
+            return [f"insert {kind.text} {{", *_indented(_assignments(assignments)), "}"]
+        case Update(kind, assignments, where):
+            body = _indented(_assignments(assignments))
+            return [f"update {kind.text} set {{", *body, f"}} where {_predicate(where)}"]
+        case Delete(kind, where):
+            return [f"delete {kind.text} where {_predicate(where)}"]
+
+
+def _assignments(assignments: Iterable[tuple[Name, Expr]]) -> list[str]:
+    return [f"{name.text}: {expr_text(value)}," for name, value in assignments]
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [_INDENT + line for line in lines]
