@@ -14,8 +14,17 @@ settings.load_profile("tests")
 
 
 # What Spark runs in is one process, so that there is one session. All other files go to whichever
-# process is free.
+# process is free, those that take long first, so that no process waits for another at the end.
 SPARK_FOLDER = "tests/pipeline/"
+LONG = (
+    SPARK_FOLDER,
+    "tests/merging/test_histories.py",
+    "tests/docs/",
+    "tests/properties/",
+    "tests/crashes/",
+    "tests/server/test_bootstrap.py",
+    "tests/changes/",
+)
 
 
 class _Sharing(LoadScopeScheduling):  # type: ignore[misc]
@@ -29,7 +38,19 @@ class _Sharing(LoadScopeScheduling):  # type: ignore[misc]
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Say which tests run in the same process, when there are several."""
+    config.option.loadscopereorder = False
     return _Sharing(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take long."""
+    places = {prefix: place for place, prefix in enumerate(LONG)}
+
+    def place(item: pytest.Item) -> int:
+        found = (at for prefix, at in places.items() if item.nodeid.startswith(prefix))
+        return next(found, len(places))
+
+    items.sort(key=place)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
