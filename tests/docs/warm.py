@@ -8,6 +8,7 @@ it is lost in a fork.
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -18,11 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_SHIM = """#!{python} -SE
+_CALL = """
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as call:
-    call.connect({address!r})
-    given = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+    call.connect(sys.argv[1])
+    given = json.dumps([sys.argv[2:], os.getcwd(), dict(os.environ)]).encode()
     socket.send_fds(call, [len(given).to_bytes(4, "big")], [0, 1, 2])
     call.sendall(given)
     sys.exit(int(call.recv(4)))
@@ -32,9 +33,10 @@ with socket.socket(socket.AF_UNIX) as call:
 @contextmanager
 def warmed(folder: Path) -> Iterator[Path]:
     """Keep such a process running, and give the folder of its command."""
-    address, shim = folder / "call", folder / "omnigraph"
-    shim.write_text(_SHIM.format(python=sys.executable, address=str(address)))
-    shim.chmod(0o755)
+    address, command = folder / "call", folder / "omnigraph"
+    call = shlex.join([sys.executable, "-SE", "-c", _CALL, str(address)])
+    command.write_text(f'#!/bin/sh\nexec {call} "$@"\n')
+    command.chmod(0o755)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.docs.warm", str(address)],
         cwd=Path(__file__).parents[2],
@@ -60,8 +62,9 @@ def main() -> None:
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as calls:
-        calls.bind(sys.argv[1])
+        calls.bind(f"{sys.argv[1]}.new")
         calls.listen()
+        Path(f"{sys.argv[1]}.new").rename(sys.argv[1])
         while True:
             call, _ = calls.accept()
             if os.fork() == 0:
