@@ -222,7 +222,8 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
     """
     if not plan.doomed:
         return True
-    manifest, cleanup_id = repository.manifest, repository.clock.ulid()
+    manifest = repository.manifest
+    cleanup_id = manifest.new_cleanup(plan.ledger, repository.clock.ulid())
     manifest.bury(plan.ledger, cleanup_id, sorted(plan.doomed))
     reached("versions buried")
     marked = manifest.mark_cleaning(manifest.newest(), cleanup_id)

@@ -258,17 +258,29 @@ class Manifest:
         ]
         return self._tables.add_rows(at, pa.Table.from_pylist(rows, schema=at.schema))
 
+    def new_cleanup(self, at: Table, ulid: str) -> str:
+        """Give the id of a cleanup: a new one, which sorts behind all that were marked."""
+        return ulid if ulid > cleaning(at) else f"{cleaning(at)}+"
+
     def mark_cleaning(self, at: Table, cleanup: str) -> Table:
-        """Say that a cleanup removes what it buried; what it gives has all heads of then."""
-        return self._tables.set_keys(at, {_CLEANED: cleanup})
+        """Say that a cleanup removes what it buried; what it gives has all heads of then.
+
+        Others that buried something and were not marked never will be: they are revoked. Raises
+        Rejected when one with a later id was marked.
+        """
+        last = cleaning(at)
+        if cleanup <= last:
+            raise Rejected(f"cleanup {last} was marked before {cleanup}")
+        buried = {each for each, _ in self._graves(at, None)}
+        unmarked = {each for each in buried - {cleanup} if each > last}
+        return self._tables.set_keys(at, {**_revoking(unmarked), _CLEANED: cleanup})
 
     def revoke(self, at: Table, cleanups: Iterable[str]) -> Table:
         """Say that cleanups remove nothing of what they buried.
 
         Raises Rejected when a cleanup was marked after `at`, because it may be one of them.
         """
-        keys: dict[str, str | None] = {_REVOKED + each: "" for each in cleanups}
-        return self._tables.set_keys(at, {**keys, _CLEANED: cleaning(at)})
+        return self._tables.set_keys(at, {**_revoking(cleanups), _CLEANED: cleaning(at)})
 
     def is_revoked(self, at: Table, cleanup: str) -> bool:
         """Tell whether a cleanup must not remove what it buried."""
@@ -278,18 +290,23 @@ class Manifest:
         self, at: Table, versions: Iterable[tuple[str, int]] | None = None
     ) -> set[tuple[str, int]]:
         """Give those of some versions, by table key, that a cleanup removed; or all such."""
-        if not cleaning(at):
+        last = cleaning(at)
+        if not last:
             return set()
-        return {version for _, version in self._graves(at, versions)}
+        return {version for cleanup, version in self._graves(at, versions) if cleanup <= last}
 
     def cleanups_of(self, at: Table, versions: Iterable[tuple[str, int]]) -> set[str]:
-        """Give the cleanups that buried any of some versions and were not revoked."""
-        return {cleanup for cleanup, _ in self._graves(at, versions)}
+        """Give the marked cleanups that buried any of some versions and were not revoked."""
+        last = cleaning(at)
+        return {cleanup for cleanup, _ in self._graves(at, versions) if cleanup <= last}
 
     def _graves(
         self, at: Table, versions: Iterable[tuple[str, int]] | None
     ) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Give the cleanups that were not revoked with each of the versions that they buried."""
+        """Give the cleanups that were not revoked with each of the versions that they buried.
+
+        Those up to the last that was marked remove them; later ones only may.
+        """
         where = _is_tombstone()
         if versions is not None:
             ids = [_tombstone(key, version) for key, version in versions]
@@ -405,6 +422,10 @@ def _operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.
 def cleaning(at: Table) -> str:
     """Give what changes with every cleanup; nothing when there was none."""
     return at.metadata.get(_CLEANED, "")
+
+
+def _revoking(cleanups: Iterable[str]) -> dict[str, str | None]:
+    return {_REVOKED + each: "" for each in cleanups}
 
 
 def _is_tombstone() -> pc.Expression:

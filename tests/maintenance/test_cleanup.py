@@ -430,6 +430,29 @@ def test_a_cleanup_that_dies_beside_a_new_branch_leaves_its_commit_as_it_was(
     graph.create_branch("another", commits[2].id)
 
 
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_cleanup_that_dies_before_its_mark_takes_nothing_and_a_later_one_may_keep_more(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, earlier: int
+) -> None:
+    commits = _grown(graph, 6)
+    for _ in range(earlier):
+        _cleaned(graph, keep=5)
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "observer", _at_step("versions buried", die))
+    with pytest.raises(KeyboardInterrupt):
+        _cleaned(graph, keep=1)
+    monkeypatch.setattr(steps, "observer", None)
+
+    kept = [True] * (6 - earlier)
+    assert [_readable(graph, each) for each in commits[earlier:]] == kept
+    _cleaned(graph, keep=4)
+    assert [_readable(graph, each) for each in commits] == [False] * 2 + [True] * 4
+    assert graph.fsck().findings == ()
+
+
 def test_what_two_cleanups_buried_stays_told_when_one_takes_it_back(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
