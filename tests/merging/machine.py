@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -184,10 +185,13 @@ class MergeMachine(RuleBasedStateMachine):
         theirs, ours = self.model.heads.get(source, source), self.model.heads[into]
         base = self.graph.merge_base(ours, theirs).id
         assert base in self.model.bases(ours, theirs)
-        was, mine, yours = (self.model.points[each].state for each in (base, ours, theirs))
-        merging = Merging(was, mine, yours, terms)
-        wanted = merging.run() if base not in (ours, theirs) else yours
+        mergings = self.mergings(ours, theirs, terms)
+        merging = mergings[0]
+        wanted = merging.merged if base not in (ours, theirs) else self.model.points[theirs].state
         here, there = self.real(into), self.real(source)
+        if any(other != merging for other in mergings):
+            self.merge_where_bases_differ(source, into, mergings)
+            return
         if merging.clashes:
             with pytest.raises(MergeConflictsError) as refused:
                 self.graph.merge(there, here, resolutions=terms.take, strict=terms.strict)
@@ -204,6 +208,34 @@ class MergeMachine(RuleBasedStateMachine):
         assert content(self.graph, here) == wanted
         assert known(self.graph, here) == known_in(wanted)
         self.model.commit(into, done.commit.id, wanted, theirs)
+
+    def mergings(self, ours: str, theirs: str, terms: Terms) -> list[Merging]:
+        """Give what a merge comes to, based on each of the last common ancestors."""
+        mine, yours = (self.model.points[each].state for each in (ours, theirs))
+        found = []
+        for base in sorted(self.model.bases(ours, theirs)):
+            found.append(Merging(self.model.points[base].state, mine, yours, terms))
+            found[-1].run()
+        return [replace(each, base={}) for each in found]
+
+    def merge_where_bases_differ(self, source: str, into: str, mergings: list[Merging]) -> None:
+        """A merge is refused then, or takes every row from a side or from one of the bases."""
+        terms, here, there = mergings[0].terms, self.real(into), self.real(source)
+        ours, theirs = self.model.heads[into], self.model.heads.get(source, source)
+        try:
+            done = self.graph.merge(there, here, resolutions=terms.take, strict=terms.strict)
+        except MergeConflictsError:
+            assert self.graph.snapshot(here).commit.id == ours
+            return
+        assert terms.take is not None, "what the bases differ in was not told"
+        assert done.commit is not None
+        assert done.commit.parents == (ours, theirs)
+        found = content(self.graph, here)
+        sides = [mergings[0].ours, mergings[0].theirs, *(each.merged for each in mergings)]
+        for key in {*found}.union(*sides):
+            assert found.get(key) in [side.get(key) for side in sides], key
+        assert known(self.graph, here) == known_in(found)
+        self.model.commit(into, done.commit.id, found, theirs)
 
     def some_branch(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.model.heads)))
