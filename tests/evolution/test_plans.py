@@ -180,6 +180,14 @@ SUPPORTED = [
 
 UNSUPPORTED = [
     case(
+        "other type that is unique",
+        ("bio: String? @index", "bio: U64? @index @unique"),
+        steps=(
+            "cannot change Person.bio: its type cannot change from String to U64",
+            "add @unique(bio) to Person",
+        ),
+    ),
+    case(
         "removed node",
         ("node City { name: String @key }\n", ""),
         ("edge Lives: Person -> City @card(0..1) { since: I32? }\n", ""),
