@@ -21,6 +21,9 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 # Sums of whole numbers are exact as floats below the one, and in 64 bits below the other.
 _EXACT = 2.0**53
 _SAFE = 2.0**62
+# So few groups, each of so many rows, are sorted one by one.
+_FEW_GROUPS = 1 << 16
+_MANY_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,7 @@ class Aggregation:
             return self._exact_sums(groups, numbers, weights).astype(np.float64)
         values = numbers.astype(np.float64)
         values = values if weights is None else values * weights
-        if self.count == 1:
-            return self._added(groups, np.sort(values), None)
-        order = np.argsort(values)
-        return self._added(groups[order], values[order], None)
+        return self._added(*_in_order(groups, values, self.count), None)
 
     def _added(
         self, groups: Numbers, values: "np.ndarray", weights: Numbers | None
@@ -130,6 +130,19 @@ class Aggregation:
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
         return found
+
+
+def _in_order(groups: Numbers, values: "np.ndarray", count: int) -> tuple[Numbers, "np.ndarray"]:
+    """Give rows such that those of each group go from the least value to the greatest."""
+    if count > _FEW_GROUPS or len(values) < _MANY_ROWS * count:
+        order = np.argsort(values)
+        return groups[order], values[order]
+    # Numbers of 16 bits are sorted by counting, and values alone sooner than with their places.
+    kept = values[np.argsort(groups.astype(np.uint16), kind="stable")]
+    sizes = np.bincount(groups, minlength=count)
+    for part in np.split(kept, np.cumsum(sizes)[:-1]):
+        part.sort()
+    return np.repeat(np.arange(count), sizes), kept
 
 
 def _extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:

@@ -124,7 +124,7 @@ class _Differing:
 def _differing(old: Table, new: Table) -> _Differing:
     if old.path != new.path:
         return _Differing(old.dataset.get_fragments(), new.dataset.get_fragments(), [])
-    before, after = _fragments(old), _fragments(new)
+    before, after = old.fragments, new.fragments
     both = [(before[key], after[key]) for key in sorted(before.keys() & after.keys())]
     return _Differing(
         [before[key] for key in sorted(before.keys() - after.keys())],
@@ -140,14 +140,6 @@ def _delta(old: Table, new: Table, differing: _Differing) -> Delta:
         removed.append(np.setdiff1d(now, was, assume_unique=True))
         added.append(np.setdiff1d(was, now, assume_unique=True))
     return Delta(np.concatenate(removed), np.concatenate(added))
-
-
-def _fragments(table: Table) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:
-    """Give the fragments of a version by number and files; those of two branches may share one."""
-    return {
-        (each.fragment_id, tuple(file.path for file in each.metadata.files)): each
-        for each in table.dataset.get_fragments()
-    }
 
 
 def _numbered(table: Table) -> Mapping[int, LanceFragment]:

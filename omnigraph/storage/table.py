@@ -15,7 +15,7 @@ from uuid import uuid4
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import LanceDataset, LanceOperation
+from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.dataset import Transaction
 from lance.fragment import FragmentMetadata, write_fragments
 from lance.lance import _Session as Session
@@ -126,6 +126,14 @@ class Table:
         with reported(f"cannot read {self.path}"):
             found = self.dataset.get_fragment(number)
             return None if found is None else found.to_table(columns=list(columns))
+
+    @cached_property
+    def fragments(self) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:
+        """The fragments by number and files; those of two branches may share a number."""
+        return {
+            (each.fragment_id, tuple(file.path for file in each.metadata.files)): each
+            for each in self.dataset.get_fragments()
+        }
 
     def appended(self, rows: Rows) -> "Table":
         """Give the table with more rows; the rows are streamed."""
