@@ -11,6 +11,7 @@ import pytest
 from omnigraph import open as open_graph
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.pipeline.session import stop
 from omnigraph.remote.graph import RemoteGraph, connect
 from tests.api.people import people
 from tests.parity.operations import OPERATIONS, Operation
@@ -22,7 +23,11 @@ Answers = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]:
-    """Give what each operation came to, at hand and behind a server."""
+    """Give what each operation came to, at hand and behind a server.
+
+    Spark does not run in either process: where it does, small loads use it as well.
+    """
+    stop()
     at = tmp_path_factory.mktemp("parity")
     (at / "people.gq").write_text("query ages() { match { $p: Person } return { $p.age as age } }")
     (at / "wrong.gq").write_text("query q() {\n  match { $p: Persn }\n  return { $p.name }\n}\n")
