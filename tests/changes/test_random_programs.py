@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.changes.trial import Tally, run_program, template
 
-PROGRAMS = int(os.environ.get("OMNIGRAPH_CHANGE_PROGRAMS", "150"))
+PROGRAMS = int(os.environ.get("OMNIGRAPH_CHANGE_PROGRAMS", "110"))
 
 
 @pytest.fixture(scope="module")

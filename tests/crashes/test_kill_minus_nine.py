@@ -9,7 +9,7 @@ from tests.crashes.nursery import Nursery
 from tests.crashes.scenarios import INIT, prepared
 from tests.crashes.sequences import judged, operations, possible, started
 
-KILLS = 12
+KILLS = 8
 MOST_OPERATIONS = 500
 LONGEST = 0.6
 DEPTH = 12

@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.properties.machine import GraphMachine
 
-EXAMPLES = int(os.environ.get("OMNIGRAPH_MODEL_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("OMNIGRAPH_MODEL_EXAMPLES", "28"))
 
 
 def test_a_graph_equals_its_model_after_every_change() -> None:
