@@ -13,8 +13,8 @@ from omnigraph.cli.spark import engine_option, spark_options, spark_settings
 from omnigraph.cli.terms import Given
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.options import LoadHow
-    from omnigraph.pipeline.progress import Progress
+    from omnigraph.spark.progress import Progress
+    from omnigraph.write.load.options import LoadHow
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

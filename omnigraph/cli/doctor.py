@@ -16,7 +16,7 @@ def doctor(session: Session, **how: Any) -> None:  # noqa: ANN401
 
     Starts Spark and runs a small job. Exits with 1 when a check failed.
     """
-    from omnigraph.pipeline.doctor import diagnose
+    from omnigraph.spark.doctor import diagnose
 
     uri = None if session.find_address() is None else session.local_uri
     checks = diagnose(spark_settings(session.config, how), uri)

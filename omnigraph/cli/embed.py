@@ -12,16 +12,16 @@ from omnigraph.cli.spark import spark_options, spark_settings
 from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.embed import Embedded, EmbedHow
-    from omnigraph.pipeline.progress import Progress
-    from omnigraph.pipeline.row_filter import Select
+    from omnigraph.spark.progress import Progress
+    from omnigraph.write.embed.embed import Embedded, EmbedHow
+    from omnigraph.write.embed.row_filter import Select
 
 _ENGINES = ("auto", "spark", "inline")
 _FILES = ("input", "output", "spec")
 
 
 def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "list[Select]":
-    from omnigraph.pipeline.row_filter import Select
+    from omnigraph.write.embed.row_filter import Select
 
     try:
         return [Select.parsed(text) for text in texts]
@@ -56,8 +56,8 @@ def embed(seed: str | None, as_json: bool, **how: Any) -> None:  # noqa: ANN401
     """
     _check_usage(seed, how)
     from omnigraph.cli.progress import shown_progress
-    from omnigraph.pipeline.embed import embed_file
-    from omnigraph.pipeline.seed import read_seed
+    from omnigraph.write.embed.embed import embed_file
+    from omnigraph.write.embed.seed import read_seed
 
     with shown_progress() as progress:
         if seed is None:

@@ -12,7 +12,7 @@ from omnigraph.cli.spark import spark_options, spark_settings
 
 if TYPE_CHECKING:
     from omnigraph.cli.terms import Target
-    from omnigraph.pipeline.export import Exported
+    from omnigraph.export.export import Exported
 
 _FORMATS = ("jsonl", "parquet")
 _ENGINES = ("auto", "spark", "inline")
@@ -67,7 +67,7 @@ def export(
 def _print_lines(session: Session, target: "Target", how: dict[str, Any]) -> None:
     """Print all rows; with a bar on stderr, unless the rows themselves go to the terminal."""
     from omnigraph.cli.progress import shown_progress
-    from omnigraph.pipeline.progress import NO_PROGRESS
+    from omnigraph.spark.progress import NO_PROGRESS
 
     bar = nullcontext(NO_PROGRESS) if sys.stdout.isatty() else shown_progress()
     with bar as progress:

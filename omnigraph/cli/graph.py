@@ -26,8 +26,8 @@ def init(session: Session, schema_path: str) -> None:
     An existing graph is refused and not touched. A first omnigraph.yaml is written into this
     folder, unless there is one.
     """
-    from omnigraph.config import FILE_NAME, write_scaffold
-    from omnigraph.graph import init as init_graph
+    from omnigraph.api.graph import init as init_graph
+    from omnigraph.server.config import FILE_NAME, write_scaffold
 
     uri = session.local_uri
     graph = init_graph(uri, read_schema(schema_path))

@@ -10,7 +10,7 @@ from omnigraph.cli.spark import spark_options, spark_settings
 from omnigraph.cli.terms import CleanupTerms
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.optimize import OptimizeHow
+    from omnigraph.maintain.optimize import OptimizeHow
 
 _ENGINES = ("auto", "spark", "inline")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -94,7 +94,7 @@ def _checkup(session: Session) -> Document:
     """Check the files themselves, because a damaged graph may not open; an actor is asked first."""
     if session.address.is_remote or session.actor is not None:
         return session.backend().fsck()
-    from omnigraph.engine.fsck import fsck as check
+    from omnigraph.maintain.fsck import fsck as check
     from omnigraph.storage.store import store_at
 
     return check(store_at(session.local_uri)).to_json(session.local_uri)

@@ -22,7 +22,7 @@ from omnigraph.cli.terms import DiffTerms, MergeTerms
 from omnigraph.errors import InputError, UnreadableError
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.options import BulkHow
+    from omnigraph.write.load.options import BulkHow
 
 _OPS = ("insert", "update", "delete")
 _KINDS = ("node", "edge")

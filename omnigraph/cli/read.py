@@ -16,8 +16,8 @@ from omnigraph.cli.spark import SPARK_OPTIONS, engine_option, spark_options, spa
 from omnigraph.cli.terms import Target
 
 if TYPE_CHECKING:
-    from omnigraph.config import CliConfig
-    from omnigraph.result import ResultStream
+    from omnigraph.data.result import ResultStream
+    from omnigraph.server.config import CliConfig
 
 _STREAMED = {"jsonl": formats.as_jsonl, "csv": formats.as_csv}
 

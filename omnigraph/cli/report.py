@@ -11,9 +11,9 @@ from omnigraph.cli.session import Session, graph_options, read_queries, target_o
 from omnigraph.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from omnigraph.remote.view import RemoteView
-    from omnigraph.result import Result
-    from omnigraph.view import View
+    from omnigraph.api.remote.view import RemoteView
+    from omnigraph.api.view import View
+    from omnigraph.data.result import Result
 
 
 @click.command()

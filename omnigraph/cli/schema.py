@@ -122,7 +122,7 @@ def show(session: Session, branch: str | None, snapshot: str | None) -> None:
 
 def _saved(path: str, branch: str | None) -> tuple[Source, str, str]:
     """Give the schema of a plan that was kept, its branch, and where that has to stand."""
-    from omnigraph.engine.schema_plan import SavedPlan
+    from omnigraph.evolve.plan import SavedPlan
 
     kept = SavedPlan.read(read_text(path))
     expect = kept.head_for(kept.branch if branch is None else branch)
