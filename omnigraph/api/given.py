@@ -1,4 +1,4 @@
-"""Given: what callers hand over, as the engine takes it: texts and files, words, filters."""
+"""Arguments: what callers hand over, as the engine takes it: texts and files, words, filters."""
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -169,7 +169,7 @@ def _imported(arguments: list[str]) -> set[str]:
 def _listed_modules(folder: Path) -> list[str]:
     """Return the names that the docstring of a package lists, one to a line."""
     docstring = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
-    return re.findall(r"^    (\w+)  +\S", docstring, re.MULTILINE)
+    return re.findall(r"^(\w+)  +\S", docstring, re.MULTILINE)
 
 
 def _error_classes() -> dict[str, type[OmniGraphError]]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli import formats
-from omnigraph.cli.change import told_change
+from omnigraph.cli.commands.change import told_change
+from omnigraph.cli.commands.read import show
 from omnigraph.cli.output import Document, counted, show_json
-from omnigraph.cli.read import show
 from omnigraph.cli.session import (
     Session,
     graph_options,
