@@ -24,6 +24,7 @@ from omnigraph.errors import (
 from omnigraph.merge import runs
 from omnigraph.merge.runs import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
+from omnigraph.read.dense import Dense
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
@@ -55,7 +56,9 @@ class Access:
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
         """Give access to a repository; with `keeps`, later processes find what was derived."""
-        return cls(repository, Topology(_DERIVED_BYTES, _shelf(repository, keeps)))
+        topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
+        repository.extend = lambda before, after: Dense(after, topology).extend(before)
+        return cls(repository, topology)
 
     def close(self) -> None:
         """Let go of everything; whatever a handle of the graph is asked later raises InputError."""

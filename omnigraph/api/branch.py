@@ -38,7 +38,8 @@ from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.versioning.transact import Intent
+from omnigraph.write.mutation import Receipt
 from omnigraph.write.mutation import change as run_change
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Branch(View):
         access = self._access
         with access.merging(self.name, Action.BRANCH_MERGE):
             access.check_place(place_of(source))
-            return run_merge(access.repository, access.topology, place_of(source), self.name, how)
+            return run_merge(access.repository, place_of(source), self.name, how)
 
     def preview_merge(
         self,
@@ -174,7 +175,7 @@ class Branch(View):
         access = self._access
         with access.merging(self.name, Action.CHANGE):
             access.check_place(commit_id)
-            return run_revert(access.repository, access.topology, commit_id, self.name, how)
+            return run_revert(access.repository, commit_id, self.name, how)
 
     def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
         """Give what a schema would change, and what is in its way; nothing is written."""

@@ -40,8 +40,9 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transact import Intent
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.write.mutation import Receipt
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -246,7 +247,7 @@ class Graph:
         record = self._access.run(run_id, Action.RUN_PUBLISH)
         how = merge_how(self._access.author(actor), message, resolutions, strict=False, bulk={})
         with self._access.merging(record.target_branch, Action.RUN_PUBLISH):
-            return runs.publish_run(self.repository, self._access.topology, run_id, how)[0]
+            return runs.publish_run(self.repository, run_id, how)[0]
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Give a run up; what it wrote is never published."""

@@ -110,7 +110,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     if not confirm:
         return _plan(repository, rule).told(confirmed=False)
     repository.check_writable()
-    for _ in attempts():
+    for _ in attempts(repository.limits.patience):
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
@@ -119,7 +119,8 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
             continue
         if claimed:
             return _removed(repository, plan, rule)
-    raise HeadMovedError("branches were made again and again; nothing was removed")
+    seconds = repository.limits.patience
+    raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

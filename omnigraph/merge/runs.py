@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
-from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
@@ -82,7 +81,7 @@ def begin_run(
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts():
+    for _ in attempts(repository.limits.patience):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
@@ -125,14 +124,12 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
     return record
 
 
-def publish_run(
-    repository: Repository, topology: Topology, run_id: str, how: MergeHow
-) -> tuple[RunRecord, Merge]:
+def publish_run(repository: Repository, run_id: str, how: MergeHow) -> tuple[RunRecord, Merge]:
     """Merge what a run wrote into its target; its branch is removed."""
     record = _live(repository, run_id)
     _claim(repository, record, RunStatus.PUBLISHED)
     try:
-        done = merge(repository, topology, record.run_branch, record.target_branch, how)
+        done = merge(repository, record.run_branch, record.target_branch, how)
     except OmniGraphError:
         repository.store.objects.delete(_path(run_id, _CLAIMED))
         raise

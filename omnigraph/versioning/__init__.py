@@ -9,7 +9,9 @@ snapshot     one commit with its catalog and tables; what every read and write s
 repository   one graph on a store: its tables, its ledger, its schemas and its clock
 writes       what a change does to each table, as data, and its staging into unseen versions
 publish      makes a staged change a commit, for all tables at once, by one flip
-attempts     how often something is tried again that others were faster with
+attempts     retry with back-off after losing a race, for a while
+turn         writers of one branch on one machine take turns, so that they do not race each other
+transact     the one road on which a change becomes a commit
 history      walks the graph of commits; the cost grows with the distance, not with the history
 branches     heads that are made, moved and removed by one flip each
 tags         names for commits; each is a branch of the system's own that never moves

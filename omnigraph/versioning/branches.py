@@ -13,9 +13,10 @@ from omnigraph.errors import (
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
-from omnigraph.versioning.publish import RETRY_BUDGET, sync_flip
+from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
 
@@ -123,7 +124,7 @@ def _flip(
     """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts(repository.limits.patience):
         try:
             ledger = manifest.newest()
             wanted = updates(ledger)
@@ -133,7 +134,8 @@ def _flip(
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted
-    raise HeadMovedError("the branch moved again and again; nothing was changed")
+    seconds = repository.limits.patience
+    raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 
 def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | None]) -> Table:

@@ -15,13 +15,12 @@ from omnigraph.errors import (
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalized
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
-
-RETRY_BUDGET = 5
 
 
 def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
@@ -35,12 +34,12 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalized(branch), staged, operation)
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts(repository.limits.patience):
         commit = attempt.run()
         if commit is not None:
             return commit
     raise HeadMovedError(
-        f"'{branch}' moved {RETRY_BUDGET} times while publishing to it",
+        f"'{branch}' kept moving; gave up after {repository.limits.patience:g} s",
         hint="read again and repeat the change",
     )
 

@@ -11,8 +11,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, InputError, ViolationsError
+from omnigraph.versioning import transact as road
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write import mutation as change_module
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.nursery import order
 from tests.changes.town import column, commits, content, counts, do, link, person, rows
@@ -164,7 +164,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
 ) -> None:
     expect = settled.snapshot().commit.id
     other = open_graph(settled.uri, durable=False)
-    looked_for = change_module._earlier
+    looked_for = road.find_operation
     waiting = [partial(do, other.on(expect=expect, operation_id="op"), person("dan"))]
 
     def found(*given: Any) -> Any:
@@ -173,7 +173,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
             waiting.pop()()
         return result
 
-    monkeypatch.setattr(change_module, "_earlier", found)
+    monkeypatch.setattr(road, "find_operation", found)
     receipt = do(settled.on(expect=expect, operation_id="op"), person("dan"))
     assert counts(receipt) == (1, 0)
     assert receipt.commit == settled.snapshot().commit
