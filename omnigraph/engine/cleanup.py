@@ -1,7 +1,7 @@
 """Cleanup: removes the tables of commits that are not kept, and what crashed writers left."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -126,7 +126,8 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
 class _Plan:
     """What is to be removed, as of one version of the ledger."""
 
-    ledger: Table
+    published: Mapping[str, Commit]
+    retired: Mapping[str, int]
     keys: Mapping[str, str]
     doomed: frozenset[tuple[str, int]]
     tables: tuple[Unneeded, ...]
@@ -173,8 +174,8 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     commits = manifest.every_commit(ledger)
     heads = {head.name: head.commit for head in manifest.heads(ledger).values()}
     now = repository.clock.time()
-    buried = manifest.buried(ledger)
-    wanted = retained(History(commits, heads, manifest.retired(ledger)), rule, now)
+    buried, retired = manifest.buried(ledger), manifest.retired(ledger)
+    wanted = retained(History(commits, heads, retired), rule, now)
     # What an earlier cleanup took of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
@@ -193,7 +194,8 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     }
     cleaned = [each for each in commits.values() if _has(each, doomed | buried)]
     return _Plan(
-        ledger=ledger,
+        published=_published(commits, {*heads.values(), *retired}),
+        retired=retired,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
         doomed=frozenset(doomed),
         tables=tuple(found),
@@ -215,25 +217,71 @@ def _revoke_interrupted(repository: Repository) -> None:
         manifest.revoke(ledger, interrupted)
 
 
-def _claimed(repository: Repository, plan: _Plan) -> bool:
-    """Say in the ledger what is about to be removed; False when a new head needs some of it.
+def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:
+    """Return the commits at which a branch stood; the others were written and never published."""
+    left = {parent for each in commits.values() for parent in each.parents}
+    return {each.id: each for each in commits.values() if each.id in standing or each.id in left}
 
-    All of it is buried under the id of this cleanup, so that others can be revoked.
+
+def _claimed(repository: Repository, plan: _Plan) -> bool:
+    """Say in the ledger what is about to be removed; False when some of it is needed since.
+
+    All of it is buried under the id of this cleanup, so that others can be revoked. Whoever makes a
+    head that needs old versions after the last look keeps the cleanup from being marked.
     """
     if not plan.doomed:
         return True
     manifest = repository.manifest
-    cleanup_id = manifest.new_cleanup(plan.ledger, repository.clock.ulid())
-    manifest.bury(plan.ledger, cleanup_id, sorted(plan.doomed))
+    cleanup_id, begun = manifest.begin_cleanup(manifest.newest(), repository.clock.ulid())
+    reached("cleanup begun")
+    manifest.bury(begun, cleanup_id, sorted(plan.doomed))
     reached("versions buried")
-    marked = manifest.mark_cleaning(manifest.newest(), cleanup_id)
+    ledger = manifest.newest()
+    if _is_needed(repository, plan, ledger):
+        return False
+    reached("heads checked")
+    marked = manifest.mark_cleaning(ledger, cleanup_id)
     repository.tables.sync_table(marked)
     reached("cleanup marked")
-    heads = [head.commit for head in manifest.heads(marked).values()]
-    if any(_has(each, plan.doomed) for each in manifest.commits(heads, marked).values()):
-        manifest.revoke(marked, [cleanup_id])
-        return False
-    return not manifest.is_revoked(marked, cleanup_id)
+    return True
+
+
+def _is_needed(repository: Repository, plan: _Plan, ledger: Table) -> bool:
+    """Tell whether what a plan removes is needed by what came about since it was made.
+
+    These are the heads, the commits that were published since, back to those of the plan, and
+    where branches stood that were deleted since: the grace period of these begins now.
+    """
+    manifest = repository.manifest
+    retired = manifest.retired(ledger).items() - plan.retired.items()
+    waiting = {head.commit for head in manifest.heads(ledger).values()}
+    waiting |= {commit for commit, _ in retired}
+    seen: set[str] = set()
+    new: list[Commit] = []
+    while waiting:
+        seen |= waiting
+        found = manifest.commits(waiting, ledger).values()
+        if any(_has(each, plan.doomed) for each in found):
+            return True
+        later = [each for each in found if each.id not in plan.published]
+        new += later
+        waiting = {parent for each in later for parent in each.parents} - seen
+    return _needs_files(repository, plan, new)
+
+
+def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> bool:
+    """Tell whether commits have files that a plan removes.
+
+    Versions may be staged on those of any commit, also of one that is no parent of theirs.
+    """
+    known = _needed(plan.published.values())
+    gone = {each.path: each.parts for each in plan.tables}
+    return any(
+        not gone[path].isdisjoint(repository.tables.files_of(path, version))
+        for path, versions in _needed(new).items()
+        for version in versions - known.get(path, set())
+        if path in gone
+    )
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:

@@ -13,7 +13,7 @@ from omnigraph.errors import (
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
 from omnigraph.versioning.publish import RETRY_BUDGET, sync_flip
 from omnigraph.versioning.repository import Repository
@@ -140,7 +140,7 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
     """Flip heads; when there is no answer, find out whether it was done."""
     manifest = repository.manifest
     try:
-        return manifest.flip(ledger, wanted)
+        return manifest.flip(ledger, wanted, needs_old=_needs_old(manifest, ledger, wanted))
     except (StorageError, Crowded) as failed:
         try:
             settled = manifest.settled(failed)
@@ -153,3 +153,9 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
         if all(heads.get(fold(name)) == head for name, head in wanted.items()):
             return settled
         raise
+
+
+def _needs_old(manifest: Manifest, ledger: Table, wanted: Mapping[str, Head | None]) -> bool:
+    """Tell whether a head is to stand where none does, which a cleanup may be about to take."""
+    commits = {head.commit for head in wanted.values() if head is not None}
+    return not all(any(manifest.standing_at(each, ledger)) for each in commits)

@@ -157,8 +157,8 @@ def _encoded(root: Path, **other: object) -> str:
 def _bury_head(root: Path) -> None:
     manifest = open_graph(root).repository.manifest
     version = _head(root).tables[PERSON].version
-    buried = manifest.bury(manifest.newest(), "c1", [(PERSON, version)])
-    manifest.mark_cleaning(buried, "c1")
+    cleanup, begun = manifest.begin_cleanup(manifest.newest(), "c1")
+    manifest.mark_cleaning(manifest.bury(begun, cleanup, [(PERSON, version)]), cleanup)
     _manifest(root).unlink()
 
 
