@@ -206,7 +206,10 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
 
 
 def _revoke_interrupted(repository: Repository) -> None:
-    """Take back the cleanups that buried what a head has: they cannot have removed anything."""
+    """Take back the cleanups that buried what a head has, if they removed nothing.
+
+    Release 0.1 marks a cleanup and looks at the heads afterwards, so a crash can leave such a one.
+    """
     manifest = repository.manifest
     ledger = manifest.newest()
     heads = [head.commit for head in manifest.heads(ledger).values()]
@@ -214,7 +217,20 @@ def _revoke_interrupted(repository: Repository) -> None:
     versions = {each for commit in commits for each in _versions(commit)}
     interrupted = manifest.cleanups_of(ledger, versions)
     if interrupted:
-        manifest.revoke(ledger, interrupted)
+        manifest.revoke(ledger, interrupted - _begun_to_remove(repository, ledger, interrupted))
+
+
+def _begun_to_remove(repository: Repository, ledger: Table, cleanups: Set[str]) -> set[str]:
+    """Return those of some cleanups of whose versions one is gone; manifests go first."""
+    manifest = repository.manifest
+    there = {each.path for each in repository.store.objects.listing()}
+    gone = {
+        (key, state.version)
+        for commit in manifest.every_commit(ledger).values()
+        for key, state in commit.tables.items()
+        if state.manifest not in there
+    }
+    return cleanups & manifest.cleanups_of(ledger, gone)
 
 
 def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:

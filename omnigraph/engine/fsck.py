@@ -203,7 +203,7 @@ class _Checking:
         if (key, state.version) not in self.found.buried:
             return False
         heads = self.found.heads.values()
-        return _manifest(state) not in self.sizes or all(each.commit != commit.id for each in heads)
+        return state.manifest not in self.sizes or all(each.commit != commit.id for each in heads)
 
     def _check_version(
         self, commit: Commit, key: str, state: TableState, stored: StoredType | None
@@ -233,7 +233,7 @@ class _Checking:
         try:
             return self.tables.open(state.path, state.version)
         except StorageError as failed:
-            is_there = _manifest(state) in self.sizes
+            is_there = state.manifest in self.sizes
             kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
             self.found.note(kind, where, failed.message)
             return None
@@ -304,11 +304,6 @@ def _read(table: Table) -> pa.ChunkedArray:
     """Read every column of a table, and give the ids."""
     ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
     return pa.chunked_array(ids, pa.utf8())
-
-
-def _manifest(state: TableState) -> str:
-    """Give the path of the file that tells what a version is made of."""
-    return f"{state.path}/_versions/{layout.manifest_name(state.version)}"
 
 
 def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:

@@ -275,3 +275,23 @@ def test_what_a_cleanup_noted_that_died_unmarked_does_not_count_when_a_later_one
 
     assert [readable(graph, each) for each in commits] == [False] * 3 + [True] * 3
     assert graph.fsck().findings == ()
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_an_interrupted_cleanup_of_what_a_head_has_is_taken_back_if_it_removed_nothing(
+    graph: Graph, removed: bool
+) -> None:
+    commits = grown(graph, 3)
+    graph.create_branch("late", commits[1].id)
+    manifest, tables = graph.repository.manifest, graph.repository.tables
+    gone = [(PERSON, each.tables[PERSON].version) for each in commits[:2]]
+    buried = manifest.bury(manifest.newest(), "c1", gone)
+    tables.set_keys(buried, {"cleaned": "c1"})
+    if removed:
+        Path(graph.uri, commits[0].tables[PERSON].manifest).unlink()
+
+    cleaned(graph, keep=3)
+
+    again = open_graph(graph.uri, durable=False)
+    assert [readable(again, each) for each in commits] == [not removed, not removed, True]
+    assert len(ages(again, "late")) == 2
