@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from omnigraph.engine.rules import shortened
-from omnigraph.engine.runs import RunStatus, list_runs
+from omnigraph.engine.runs import expire_runs, outdated
 from omnigraph.errors import HeadMovedError, InputError, Json
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Rejected
@@ -25,6 +25,8 @@ GRACE = timedelta(hours=24)
 LEDGER_AGE = timedelta(hours=1)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d+)([smhdw])")
+# Vectors that were paid for, by the digest of what they were made of.
+_ENTRY = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,8 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     if not confirm:
         return _plan(repository, rule).told(confirmed=False)
     repository.check_writable()
+    if rule.older_than is not None:
+        expire_runs(repository, repository.clock.time() - rule.age)
     for _ in attempts():
         try:
             _revoke_interrupted(repository)
@@ -199,7 +203,7 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
         doomed=frozenset(doomed),
         tables=tuple(found),
-        others=_others(repository, listing, commits.values(), rule, now),
+        others=_others(repository, listing, rule, now),
         commits_kept=len(kept),
         commits_cleaned=len(cleaned),
     )
@@ -339,47 +343,52 @@ def _versions(commit: Commit) -> set[tuple[str, int]]:
 
 
 def _others(
-    repository: Repository,
-    listing: Iterable[Stored],
-    commits: Iterable[Commit],
-    rule: Retention,
-    now: int,
+    repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
 ) -> dict[str, tuple[Stored, ...]]:
-    """Give the files beside the tables that nothing needs, by their folder."""
-    schemas = {layout.schema_path(commit.schema) for commit in commits}
-    ended = _ended_runs(repository, rule, now)
-    folders = (layout.ASIDE, layout.SCHEMAS, layout.RUNS, layout.TOPOLOGY, layout.OPERATIONS)
+    """Return the files beside the tables that nothing needs, by their folder.
+
+    Schemas are never among them. They are small, and one that no commit names may be about to be
+    named: who applies it again finds it there.
+    """
+    folders = (
+        layout.ASIDE,
+        layout.RUNS,
+        layout.TOPOLOGY,
+        layout.OPERATIONS,
+        layout.EMBEDDINGS,
+    )
     found: dict[str, list[Stored]] = {folder: [] for folder in folders}
-    for each in listing:
+    old = [each for each in listing if each.modified < now - rule.grace]
+    runs = _old_runs(repository, old, rule, now)
+    for each in old:
         folder, _, name = each.path.partition("/")
-        is_old = each.modified < now - rule.grace
         match folder:
             case layout.ASIDE:
                 is_needed = False
-            case layout.SCHEMAS:
-                is_needed = each.path in schemas
             case layout.RUNS:
-                is_needed = name.partition("/")[0] not in ended
+                is_needed = each.path not in runs
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
             case layout.OPERATIONS:
                 is_needed = each.modified >= now - _microseconds(layout.OPERATIONS_AGE)
+            case layout.EMBEDDINGS:
+                is_old = rule.older_than is not None and each.modified < now - rule.age
+                is_needed = not (is_old and _ENTRY.fullmatch(name))
             case _:
                 continue
-        if is_old and not is_needed:
+        if not is_needed:
             found[folder].append(each)
     return {folder: tuple(files) for folder, files in found.items()}
 
 
-def _ended_runs(repository: Repository, rule: Retention, now: int) -> set[str]:
-    """Give the runs that ended so long ago that their records can go."""
+def _old_runs(
+    repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
+) -> set[str]:
+    """Return the files of runs that ended so long ago that their records can go."""
     if rule.older_than is None:
         return set()
-    return {
-        each.run_id
-        for each in list_runs(repository)
-        if each.status is not RunStatus.RUNNING and each.updated_at < now - rule.age
-    }
+    files = [each.path for each in listing if each.path.startswith(f"{layout.RUNS}/")]
+    return outdated(repository, files, now - rule.age)
 
 
 def _microseconds(given: timedelta | str) -> int:

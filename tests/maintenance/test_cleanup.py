@@ -11,6 +11,7 @@ import pytest
 
 from omnigraph.engine import cleanup as cleaning
 from omnigraph.engine.cleanup import duration
+from omnigraph.engine.runs import RunRecord
 from omnigraph.errors import (
     CommitCleanedError,
     InputError,
@@ -20,6 +21,7 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
 from omnigraph.storage import layout, steps
+from omnigraph.storage.objects import Objects
 from omnigraph.versioning.writes import Append, Delete, Upsert, WriteSet, stage
 from tests.maintenance.tidying import (
     at_step,
@@ -193,35 +195,102 @@ def test_what_crashed_writers_left_goes_after_the_grace_period(graph: Graph) -> 
     aside = Path(graph.uri, layout.ASIDE, "of-a-crash", "lines.jsonl")
     aside.parent.mkdir(parents=True, exist_ok=True)
     aside.write_text("{}")
-    schema = Path(graph.uri, layout.schema_path("0" * 64))
-    schema.write_text("{}")
-    kept = Path(graph.uri, layout.schema_path(graph.snapshot().commit.schema))
     graph.cleanup(keep=10, confirm=True)
-    assert all(each.exists() for each in (staged, aside, schema))
+    assert all(each.exists() for each in (staged, aside))
     days_later(graph, 2)
 
     done = graph.cleanup(keep=10, confirm=True)
 
     assert not staged.exists()
     assert not aside.exists()
-    assert not schema.exists()
-    assert kept.exists()
-    assert {each.table_key for each in done.others} == {layout.ASIDE, layout.SCHEMAS}
+    assert {each.table_key for each in done.others} == {layout.ASIDE}
     assert done.old_versions_removed == 0
     assert len(ages(graph)) == 3
 
 
 def test_records_of_runs_that_ended_long_ago_go_with_an_age(graph: Graph) -> None:
-    ended, live = graph.begin_run(), graph.begin_run()
-    graph.abort_run(ended.run_id)
+    ended = [graph.begin_run(), graph.begin_run(operation_hash="h")]
+    for each in ended:
+        graph.abort_run(each.run_id)
+    days_later(graph, 20)
+    live = graph.begin_run(operation_hash="x")
+
+    graph.cleanup(keep=1, confirm=True)
+    assert len(graph.runs()) == 3
+    graph.cleanup(older_than="30d", confirm=True)
+    assert len(graph.runs()) == 3
+    graph.cleanup(older_than="7d", confirm=True)
+    assert [each.run_id for each in graph.runs()] == [live.run_id]
+    assert len(list(Path(graph.uri, layout.RUNS, "operations").rglob("*.json"))) == 1
+    assert graph.begin_run(operation_hash="x").run_id == live.run_id
+    assert graph.begin_run(operation_hash="h").run_id not in {each.run_id for each in ended}
+    assert graph.fsck().findings == ()
+
+
+def test_runs_to_which_nobody_wrote_within_an_age_fail(graph: Graph) -> None:
+    grown(graph, 2)
+    left, written, claimed = (graph.begin_run(operation_hash=each) for each in "abc")
+    write(graph, {PERSON: (Append(people({"left": 1})),)}, left.run_branch)
+    kept = graph.snapshot(left.run_branch).commit
+    Path(graph.uri, layout.RUNS, claimed.run_id, "claimed.json").write_text('"published"')
+    days_later(graph, 20)
+    write(graph, {PERSON: (Append(people({"written": 1})),)}, written.run_branch)
+
+    graph.cleanup(older_than="30d", confirm=True)
+    graph.cleanup(keep=1, confirm=True)
+    graph.cleanup(older_than="7d")
+    assert [str(each.status) for each in graph.runs()] == ["running"] * 3
+    graph.cleanup(older_than="7d", confirm=True)
+
+    status = {each.run_id: str(each.status) for each in graph.runs()}
+    assert status == {
+        left.run_id: "failed",
+        written.run_id: "running",
+        claimed.run_id: "running",
+    }
+    assert readable(graph, kept)
+    graph.publish_run(written.run_id)
+    graph.publish_run(claimed.run_id)
+    assert graph.begin_run(operation_hash="a").run_id != left.run_id
+    days_later(graph, 40)
+    graph.cleanup(older_than="7d", confirm=True)
+    assert not readable(graph, kept)
+    assert graph.fsck().findings == ()
+
+
+def test_a_run_that_begins_while_the_record_of_the_one_before_is_removed_begins_once(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.abort_run(graph.begin_run(operation_hash="h").run_id)
+    create = Objects.create
+    others: list[RunRecord] = []
+    days_later(graph, 20)
+
+    def late(self: Objects, path: str, data: bytes) -> bool:
+        if "operations" in path and not others:
+            monkeypatch.setattr(Objects, "create", create)
+            graph.cleanup(older_than="7d", confirm=True)
+            others.append(graph.begin_run(operation_hash="h"))
+        return create(self, path, data)
+
+    monkeypatch.setattr(Objects, "create", late)
+
+    assert graph.begin_run(operation_hash="h").run_id == others[0].run_id
+
+
+def test_vectors_that_were_paid_for_go_only_with_an_age(graph: Graph) -> None:
+    grown(graph, 1)
+    entry = Path(graph.uri, layout.EMBEDDINGS, "0" * 64)
+    entry.parent.mkdir()
+    entry.write_text("paid")
     days_later(graph, 20)
 
     graph.cleanup(keep=1, confirm=True)
-    assert len(graph.runs()) == 2
     graph.cleanup(older_than="30d", confirm=True)
-    assert len(graph.runs()) == 2
-    graph.cleanup(older_than="7d", confirm=True)
-    assert [each.run_id for each in graph.runs()] == [live.run_id]
+    assert entry.exists()
+    done = graph.cleanup(older_than="7d", confirm=True)
+    assert not entry.exists()
+    assert [each.table_key for each in done.others] == [layout.EMBEDDINGS]
 
 
 def test_files_of_unknown_kinds_and_paid_vectors_are_never_removed(graph: Graph) -> None:

@@ -237,6 +237,25 @@ def test_the_grace_period_of_a_commit_begins_when_its_branch_is_deleted_during_a
     assert graph.fsck().findings == ()
 
 
+def test_a_schema_that_is_applied_again_during_a_cleanup_stays(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(graph, 3)
+    monkeypatch.setattr(steps, "observer", at_step("fragments written", die))
+    with pytest.raises(KeyboardInterrupt):
+        graph.apply_schema(WIDER)
+    days_later(graph, 2)
+    monkeypatch.setattr(
+        steps, "observer", at_step("versions buried", lambda: graph.apply_schema(WIDER))
+    )
+
+    graph.cleanup(keep=1, confirm=True)
+
+    again = open_graph(graph.uri, durable=False)
+    assert "city" in again.snapshot().catalog.nodes["Person"].properties
+    _sound(graph, "main")
+
+
 @pytest.mark.parametrize("make", [Graph.create_branch, Graph.create_tag])
 def test_a_branch_or_tag_that_is_killed_after_its_flip_never_stands_where_rows_are_gone(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, make: Callable[[Graph, str, str], object]
