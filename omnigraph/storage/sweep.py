@@ -64,7 +64,7 @@ def unneeded(
     forward are always needed, and those that were written after that time, which somebody may be
     about to publish. A needed version that cannot be read raises StorageError.
     """
-    wanted = {path: _attached(each) | needed.get(path, set()) for path, each in files.items()}
+    wanted = {path: attached(each) | needed.get(path, set()) for path, each in files.items()}
     young = {path: _young(each, before) - wanted[path] for path, each in files.items()}
     named = _named(tables, wanted, young)
     found = []
@@ -87,7 +87,8 @@ def detached_version(path: str) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def _attached(files: Iterable[Stored]) -> set[int]:
+def attached(files: Iterable[Stored]) -> set[int]:
+    """Return the versions of a table that move forward, told by their manifests."""
     names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
     numbers = (each.removesuffix(_MANIFEST) for each in names)
     return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}

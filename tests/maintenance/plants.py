@@ -162,6 +162,11 @@ def _bury_head(root: Path) -> None:
     _manifest(root).unlink()
 
 
+def _lose_commit(root: Path) -> None:
+    repository = open_graph(root).repository
+    repository.tables.set_keys(repository.manifest.newest(), {"branch/draft": None})
+
+
 def _state(key: str, change: Callable[[list[Any]], None]) -> Callable[[Path, dict[str, Any]], None]:
     return lambda _, record: change(record["tables"][key])
 
@@ -290,6 +295,7 @@ PLANTS = (
         Damage.COMMIT_DISAGREES,
         _recorded(lambda _, record: record.update(id="01K9ZZZZZZZZZZZZZZZZZZZZZZ")),
     ),
+    Plant("a branch is gone without a note", Damage.COMMIT_LOST, _lose_commit),
     Plant("a commit is there twice", Damage.ROW_TWICE, _twice),
     Plant(
         "a row is of no known type",
