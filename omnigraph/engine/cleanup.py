@@ -234,7 +234,7 @@ def _begun_to_remove(repository: Repository, ledger: Table, cleanups: Set[str]) 
         for key, state in commit.tables.items()
         if state.manifest not in there
     }
-    return cleanups & manifest.cleanups_of(ledger, gone)
+    return manifest.cleanups_of(ledger, gone) & cleanups
 
 
 def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:
