@@ -301,6 +301,7 @@ class _Planned:
             schema=self.theirs.commit.schema if is_unchecked else self.sides.schema,
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
+            sources=(self.theirs.commit.id,),
             message=_message(found, how, reverts=merged is None),
         )
 
