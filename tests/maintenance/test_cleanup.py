@@ -9,17 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import cleanup as cleaning
-from omnigraph.engine.cleanup import duration
-from omnigraph.engine.runs import RunRecord
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     CommitCleanedError,
     InputError,
     ReadOnlyError,
     StorageError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.maintain import cleanup as cleaning
+from omnigraph.maintain.cleanup import duration
+from omnigraph.merge.runs import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.writes import Append, Delete, Upsert, WriteSet, stage

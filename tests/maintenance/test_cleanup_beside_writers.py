@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
 from omnigraph.storage.objects import Objects, Stored
 from omnigraph.storage.table import Table

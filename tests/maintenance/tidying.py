@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from omnigraph.engine.cleanup import Cleaned
+from omnigraph.api.graph import Graph
 from omnigraph.errors import CommitCleanedError
-from omnigraph.graph import Graph
+from omnigraph.maintain.cleanup import Cleaned
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head, Manifest

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNameError,
@@ -12,8 +14,6 @@ from omnigraph.errors import (
     CommitNotFoundError,
     ReadOnlyError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import SCHEMA_LOCK, TAG
 from omnigraph.versioning.writes import Upsert
