@@ -98,16 +98,16 @@ class System:
     rules: Rules
     _first: dict[tuple[int, int], Point] = field(default_factory=dict)
 
-    def begin(self, faults: int) -> State:
+    def begin(self, world: World, faults: int) -> State:
         """Return the state before anybody did anything."""
         points = tuple(self._operation(at, 0) for at in range(len(self.programs)))
-        return State(start(), points, faults)
+        return State(world, points, faults)
 
     def following(self, state: State) -> Iterator[tuple[str, State]]:
         """Yield every state that one step or fault leads to, with what happened."""
         world = state.world
         flying = world.flying
-        if flying is not None and flying.ledger.version == world.ledger.version + 1:
+        if flying is not None:
             yield "the late request lands", state._replace(world=_landed(world, flying))
         for at, point in enumerate(state.points):
             if point is None:
@@ -115,6 +115,8 @@ class System:
             assert point.step is not None
             who = f"{'ABC'[at]}: {point.name}"
             after, found = point.step.act(world)
+            if after.ledger is not world.ledger:
+                after = after._replace(flying=None)  # its place is taken
             yield f"{who} {point.step.name}", self._moved(state, at, after, found)
             if state.faults:
                 yield f"{who} dies before it {point.step.name}", self._dead(state, at)
@@ -195,6 +197,7 @@ def explore(
     programs: Sequence[Program],
     rules: Rules,
     *,
+    world: World | None = None,
     faults: int = 1,
     most: int | None = None,
     shuffled: random.Random | None = None,
@@ -205,7 +208,7 @@ def explore(
     order instead, which is for explorations that are cut after `most` states.
     """
     system = System(tuple(programs), rules)
-    first = system.begin(faults)
+    first = system.begin(start() if world is None else world, faults)
     came: dict[State, tuple[State, str] | None] = {first: None}
     rest = deque([first])
     checked: set[World] = {first.world}

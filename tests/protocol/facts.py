@@ -75,12 +75,17 @@ def is_readable(commit: Commit, files: Map) -> bool:
     return all(each in files for each in needed)
 
 
-def left_at(ledger: Ledger) -> dict[str, int]:
-    """Return for each commit that some branch left the time at which one did so last."""
+def left_at(ledger: Ledger, *, published: bool = False) -> dict[str, int]:
+    """Return for each commit that some branch left the time at which one did so last.
+
+    Cleanups also count commits that were written and never published, which does no harm.
+    """
     found: dict[str, int] = {}
     for each in ledger.rows_of(Retired):
         found[each.commit] = max(found.get(each.commit, 0), each.time)
     for child in ledger.rows_of(Commit):
+        if published and not is_published(child.id, ledger):
+            continue
         for parent in child.parents:
             found[parent] = max(found.get(parent, 0), child.time)
     return found
@@ -100,9 +105,10 @@ def retained(ledger: Ledger, keep: int, now: int) -> set[str]:
     return kept | {each for one, other in pairs for each in bases(one, other, ledger)}
 
 
-def recent(ledger: Ledger, now: int) -> set[str]:
+def recent(ledger: Ledger, now: int, *, published: bool = False) -> set[str]:
     """Return the commits at which a branch stood within the grace period, and stands no more."""
-    return {each for each, until in left_at(ledger).items() if until > now - GRACE}
+    left = left_at(ledger, published=published)
+    return {each for each, until in left.items() if until > now - GRACE}
 
 
 def earlier(operation: str, ledger: Ledger) -> Commit | None:

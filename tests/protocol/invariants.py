@@ -1,7 +1,7 @@
 """Invariants: what has to hold in every state of the model."""
 
 from tests.protocol.facts import ancestors, graves, is_cleaned, is_published, is_readable
-from tests.protocol.model import MAIN, World
+from tests.protocol.model import MAIN, Operation, World
 
 SECRET = "b1"
 
@@ -12,6 +12,7 @@ def violation(world: World) -> str | None:
         world.broken
         or _unreadable(world)
         or _unmarked(world)
+        or _done_twice(world)
         or next((told for each in world.promises if (told := _unkept(each, world))), None)
     )
 
@@ -35,6 +36,17 @@ def _unmarked(world: World) -> str | None:
     for grave in graves(world.ledger):
         if grave.cleanup not in world.marks:
             return f"{grave.version[1]} is told as cleaned up, by a cleanup that was never marked"
+    return None
+
+
+def _done_twice(world: World) -> str | None:
+    """Two published commits were made for one operation."""
+    made: dict[str, str] = {}
+    for each in world.ledger.rows_of(Operation):
+        if is_published(each.commit, world.ledger):
+            other = made.setdefault(each.id, each.commit)
+            if other != each.commit:
+                return f"operation {each.id} made the commits {other} and {each.commit}"
     return None
 
 

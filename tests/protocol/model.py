@@ -4,13 +4,14 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from tests.protocol.rules import Rules
 
 GRACE = 5
 PRUNE_AGE = 10
-MAIN, CLEANED, FENCE = "main", "cleaned", "fence"
+FORGOTTEN = -1
+MAIN, CLEANED = "main", "cleaned"
 BRANCH, TAG, RUN, BEGUN, REVOKED = "branch/", "tag/", "run/", "begun/", "revoked/"
 LOCK, MARK = "lock", "marks its cleanup"
 
@@ -92,18 +93,18 @@ def _commits(rows: frozenset[Any]) -> dict[str, Commit]:
 
 
 class Ledger(NamedTuple):
-    """A version of the ledger.
+    """The newest version of the ledger.
 
-    `changed` tells at which version each key was changed last, which is all that Lance's check of
-    two changes needs. Of versions up to `pruned` nobody can tell any more what they changed.
+    `changed` gives for each key how often it was changed and when last; that is all that Lance's
+    check of two changes comes down to. FORGOTTEN stands for the time of a change that can no longer
+    be found, because old versions were removed; `last` are the keys of the newest version, which
+    always stays.
     """
 
-    version: int
     rows: frozenset[Any]
     keys: Map
     changed: Map
-    pruned: int
-    times: tuple[tuple[int, int], ...]
+    last: frozenset[str] = frozenset()
 
     def rows_of(self, kind: type[T]) -> list[T]:
         found: list[T] = _sorted_out(self.rows)[kind]
@@ -121,32 +122,47 @@ class Ledger(NamedTuple):
         found: tuple[int, str] = self.keys.get(CLEANED, (0, ""))
         return found
 
+    def changes(self, key: str) -> tuple[int, int]:
+        found: tuple[int, int] = self.changed.get(key, (0, FORGOTTEN))
+        return found
+
     def advanced(
         self, now: int, rows: Iterable[object] = (), keys: Mapping[str, Any] | None = None
     ) -> "Ledger":
         """Return the next version: with more rows, and with keys set or removed."""
-        version = self.version + 1
-        last = self.times[-1]
-        times = self.times[:-1] if last[0] == now else self.times
+        if not keys:
+            return Ledger(self.rows | frozenset(rows), self.keys, self.changed)
+        counted = {key: (self.changes(key)[0] + 1, now) for key in keys}
         return Ledger(
-            version,
-            self.rows | frozenset(rows) if rows else self.rows,
-            self.keys.updated(keys) if keys else self.keys,
-            self.changed.updated(dict.fromkeys(keys, version)) if keys else self.changed,
-            self.pruned,
-            (*times, (now, version)),
+            self.rows, self.keys.updated(keys), self.changed.updated(counted), frozenset(keys)
         )
 
+    def pruned(self, now: int) -> "Ledger":
+        """Return it without versions that are older than the prune age."""
+        old = {
+            key: (count, FORGOTTEN)
+            for key, (count, time) in self.changed.items()
+            if time < now - PRUNE_AGE and key not in self.last
+        }
+        return self._replace(changed=self.changed.updated(old))
 
-class Seen(NamedTuple):
-    """A ledger that was read, and when."""
 
-    ledger: Ledger
+class Intent(NamedTuple):
+    """A change of keys, and how often each was changed when the ledger was read, at a time."""
+
+    keys: Map
+    counts: tuple[tuple[str, int], ...]
     time: int
 
 
+def intent(ledger: Ledger, now: int, keys: Mapping[str, Any]) -> Intent:
+    """Return a change of keys that is guarded by a ledger."""
+    counts = tuple(sorted((key, ledger.changes(key)[0]) for key in keys))
+    return Intent(Map(keys), counts, now)
+
+
 class Flying(NamedTuple):
-    """A flip whose request is still on its way; it lands if its place in the ledger is free."""
+    """A flip that is still on its way; it lands unless its place in the ledger is taken."""
 
     ledger: Ledger
     owner: str
@@ -220,10 +236,19 @@ class Actor:
     rules: Rules
 
 
-def newest() -> Flow[Seen]:
-    """Read the ledger."""
-    seen: Seen = yield Step("reads the ledger", lambda w: (w, Seen(w.ledger, w.now)))
-    return seen
+def observe(look: Callable[[World], T], name: str = "reads the ledger") -> Flow[T]:
+    """Look at the store; what is returned, or raised, is all that is remembered of it."""
+
+    def act(world: World) -> tuple[World, Any]:
+        try:
+            return world, look(world)
+        except (Refused, Moved, Rejected) as raised:
+            return world, type(raised)
+
+    found = yield Step(name, act)
+    if found in (Refused, Moved, Rejected):
+        raise found
+    return cast(T, found)
 
 
 def append(rows: Iterable[object], name: str) -> Flow[None]:
@@ -237,28 +262,25 @@ def append(rows: Iterable[object], name: str) -> Flow[None]:
         raise NoReply
 
 
-def set_keys(
-    actor: Actor, seen: Seen, updates: Mapping[str, Any], name: str, effect: Effect = Effect.NONE
-) -> Flow[Seen]:
+def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NONE) -> Flow[None]:
     """Set or remove keys of the ledger, if none of them changed since it was read."""
-    cleanup = updates[CLEANED] if name == MARK else None
+    keys = wanted.keys
+    gone = {key[len(BRANCH) :] for key, value in keys.items() if value is None}
 
-    def act(world: World) -> tuple[World, Any]:
+    def act(world: World) -> tuple[World, str]:
         ledger = world.ledger
-        age = world.now - seen.time
-        if actor.rules.read_again and age > PRUNE_AGE // 2:
+        if actor.rules.read_again and world.now - wanted.time > PRUNE_AGE // 2:
             return world, REJECTED
-        since = max(seen.ledger.version, ledger.pruned)
-        if any(ledger.changed.get(key, 0) > since for key in updates):
-            return world, REJECTED
-        after = ledger.advanced(world.now, keys=updates)
-        gone = {key[len(BRANCH) :] for key, value in updates.items() if value is None}
+        for key, count in wanted.counts:
+            if ledger.changes(key)[0] != count and ledger.changes(key)[1] != FORGOTTEN:
+                return world, REJECTED
         kept = frozenset(p for p in world.promises if not (p[0] == "on" and p[1] in gone))
         effects = world.effects | {actor.name} if effect is Effect.MADE else world.effects
         effects = effects - {actor.name} if effect is Effect.UNDONE else effects
-        marks = world.marks if cleanup is None else world.marks | {cleanup}
+        marks = world.marks | {keys[CLEANED]} if name == MARK else world.marks
+        after = ledger.advanced(world.now, keys=keys)
         done = world._replace(ledger=after, promises=kept, effects=effects, marks=marks)
-        return done, Seen(after, world.now)
+        return done, "done"
 
     found = yield Step(name, act, "append" if effect is Effect.NONE else "flip")
     if found == REJECTED:
@@ -267,19 +289,12 @@ def set_keys(
         raise NoReply
     if found == NOT_FLUSHED:
         raise Unknown
-    assert isinstance(found, Seen)
-    return found
 
 
-def settle(actor: Actor) -> Flow[Seen]:
-    """Read a ledger in which a request without a reply can no longer appear."""
-    seen = yield from newest()
-    if not actor.rules.fence:
-        return seen
-    try:
-        return (yield from set_keys(actor, seen, {FENCE: actor.name}, "fences"))
-    except Rejected:
-        return (yield from newest())
+def settle(actor: Actor) -> Flow[None]:
+    """Take the place in the ledger that a request without a reply could still take."""
+    if actor.rules.fence:
+        yield Step("fences", lambda w: (w._replace(ledger=w.ledger.advanced(w.now)), None))
 
 
 def write_files(files: Iterable[object], name: str, needs: Iterable[object] = ()) -> Flow[None]:
@@ -293,11 +308,6 @@ def write_files(files: Iterable[object], name: str, needs: Iterable[object] = ()
 
     if not (yield Step(name, act)):
         raise Refused
-
-
-def get_object(path: str) -> Flow[Any]:
-    """Read a small file; None when there is none."""
-    return (yield Step(f"reads {path}", lambda w: (w, w.objects.get(path))))
 
 
 def create_object(path: str, value: object) -> Flow[bool]:

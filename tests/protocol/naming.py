@@ -1,24 +1,29 @@
 """Naming: branches and tags of the model, made, removed and renamed by one flip each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import TypeAlias
 
 from tests.protocol.facts import is_cleaned, is_published
 from tests.protocol.model import (
     BRANCH,
     CLEANED,
+    MAIN,
     TAG,
     Actor,
     Effect,
     Flow,
+    Intent,
     Ledger,
+    Map,
     NoReply,
     Refused,
     Rejected,
     Retired,
-    Seen,
     Unknown,
+    World,
     append,
-    newest,
+    intent,
+    observe,
     set_keys,
     settle,
 )
@@ -26,37 +31,51 @@ from tests.protocol.model import (
 ATTEMPTS = 3
 
 
-def flip(
-    actor: Actor,
-    updates: Callable[[Seen], Flow[dict[str, object]]],
-    name: str,
-    effect: Effect = Effect.MADE,
-) -> Flow[dict[str, object]]:
-    """Set the keys that `updates` returns for the newest ledger; again when another was faster."""
+Plan: TypeAlias = Callable[[Ledger, int], tuple[dict[str, object], tuple[object, ...]]]
+
+
+def flip(actor: Actor, plan: Plan, name: str, effect: Effect = Effect.MADE) -> Flow[Map]:
+    """Append the rows and set the keys of a plan for the newest ledger; again if rejected."""
+
+    def look(world: World) -> tuple[Intent, tuple[object, ...]]:
+        keys, rows = plan(world.ledger, world.now)
+        return intent(world.ledger, world.now, keys), rows
+
     for _ in range(ATTEMPTS):
-        seen = yield from newest()
-        wanted = yield from updates(seen)
+        wanted, rows = yield from observe(look)
+        if rows:
+            try:
+                yield from append(rows, f"notes what it {name}")
+            except NoReply:
+                raise Refused from None
         try:
-            yield from set_keys(actor, seen, wanted, name, effect)
+            yield from set_keys(actor, wanted, name, effect)
         except Rejected:
             continue
         except NoReply:
-            yield from _find_out(actor, seen, wanted)
-        return wanted
+            yield from _find_out(actor, wanted)
+        return wanted.keys
     raise Refused
 
 
-def _find_out(actor: Actor, seen: Seen, wanted: Mapping[str, object]) -> Flow[None]:
+def _find_out(actor: Actor, wanted: Intent) -> Flow[None]:
     """Return if a flip without a reply was made; raise what is known of it otherwise."""
-    settled = yield from settle(actor)
-    heads = {key: value for key, value in wanted.items() if key.startswith(BRANCH)}
-    if all(settled.ledger.keys.get(key) == value for key, value in heads.items()):
-        return
-    before = seen.ledger.keys
-    moved = any(settled.ledger.keys.get(key) != before.get(key) for key in heads)
-    if actor.rules.unknown_when_moved and moved:
+    yield from settle(actor)
+    heads = {key: value for key, value in wanted.keys.items() if key.startswith(BRANCH)}
+
+    def look(world: World) -> str:
+        ledger = world.ledger
+        if all(ledger.keys.get(key) == value for key, value in heads.items()):
+            return "made"
+        counts = dict(wanted.counts)
+        moved = any(ledger.changes(key)[0] != counts[key] for key in heads)
+        return "moved" if moved else "not made"
+
+    found = yield from observe(look)
+    if found == "moved" and actor.rules.unknown_when_moved:
         raise Unknown
-    raise Refused
+    if found != "made":
+        raise Refused
 
 
 def resolve(source: str, ledger: Ledger) -> str:
@@ -72,65 +91,58 @@ def resolve(source: str, ledger: Ledger) -> str:
 
 def create(actor: Actor, name: str, source: str, effect: Effect = Effect.MADE) -> Flow[str]:
     """Make a branch, or a tag, where another one stands or at a commit."""
-    rules = actor.rules
-    made = ""
+    rules, plain = actor.rules, name.removeprefix(TAG)
 
-    def updates(seen: Seen) -> Flow[dict[str, object]]:
-        nonlocal made
-        yield from ()
-        ledger = seen.ledger
-        plain = name.removeprefix(TAG)
+    def plan(ledger: Ledger, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
         heads = ledger.heads()
         if plain in heads or TAG + plain in heads:
             raise Refused
-        made = resolve(source, ledger)
-        if is_cleaned(ledger.commits()[made], ledger):
+        at = resolve(source, ledger)
+        if is_cleaned(ledger.commits()[at], ledger):
             raise Refused
-        keys: dict[str, object] = {BRANCH + name: made}
+        keys: dict[str, object] = {BRANCH + name: at}
         if name.startswith(TAG):
             keys[BRANCH + plain] = None
-        if rules.guard_new_names and made not in heads.values():
+        if rules.guard_new_names and at not in heads.values():
             keys[CLEANED] = ledger.keys.get(CLEANED)
-        return keys
+        return keys, ()
 
-    yield from flip(actor, updates, f"makes {name}", effect)
-    if not rules.guard_new_names:
-        seen = yield from newest()
-        if is_cleaned(seen.ledger.commits()[made], seen.ledger):
-            yield from delete(actor, name, Effect.UNDONE)
-            raise Refused
+    made: str = (yield from flip(actor, plan, f"makes {name}", effect))[BRANCH + name]
+    if not rules.guard_new_names and (
+        yield from observe(lambda w: is_cleaned(w.ledger.commits()[made], w.ledger))
+    ):
+        yield from delete(actor, name, Effect.UNDONE)
+        raise Refused
     return made
 
 
 def delete(actor: Actor, name: str, effect: Effect = Effect.MADE) -> Flow[None]:
     """Remove a branch or a tag; the last name of a commit leaves a note that it was there."""
 
-    def updates(seen: Seen) -> Flow[dict[str, object]]:
-        heads = seen.ledger.heads()
+    def plan(ledger: Ledger, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
+        heads = ledger.heads()
         if name not in heads:
             raise Refused
         twins = sorted(each for each in heads if heads[each] == heads[name] and each != name)
         keys: dict[str, object] = {BRANCH + name: None}
         if not twins:
-            try:
-                yield from append([Retired(heads[name], name, seen.time)], f"retires {name}")
-            except NoReply:
-                raise Refused from None
-        elif actor.rules.guard_twin:
-            keys[BRANCH + twins[0]] = heads[twins[0]]
-        return keys
+            return keys, (Retired(heads[name], name, now),)
+        if actor.rules.guard_twin and MAIN not in twins:
+            # The next name there has to stay; `main` leaves a commit only by going on from it.
+            witness = min(twins, key=lambda each: (each < name, each))
+            keys[BRANCH + witness] = heads[witness]
+        return keys, ()
 
-    yield from flip(actor, updates, f"deletes {name}", effect)
+    yield from flip(actor, plan, f"deletes {name}", effect)
 
 
 def rename(actor: Actor, name: str, new_name: str) -> Flow[None]:
     """Give a branch another name."""
 
-    def updates(seen: Seen) -> Flow[dict[str, object]]:
-        yield from ()
-        heads = seen.ledger.heads()
+    def plan(ledger: Ledger, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
+        heads = ledger.heads()
         if name not in heads or new_name in heads or TAG + new_name in heads:
             raise Refused
-        return {BRANCH + name: None, BRANCH + new_name: heads[name]}
+        return {BRANCH + name: None, BRANCH + new_name: heads[name]}, ()
 
-    yield from flip(actor, updates, f"renames {name}")
+    yield from flip(actor, plan, f"renames {name}")

@@ -8,6 +8,7 @@ from tests.protocol.facts import is_readable
 from tests.protocol.invariants import SECRET
 from tests.protocol.model import (
     BRANCH,
+    CLEANED,
     MAIN,
     PRUNE_AGE,
     RUN,
@@ -15,13 +16,14 @@ from tests.protocol.model import (
     Actor,
     Commit,
     Flow,
+    Grave,
     Ledger,
     Map,
     Refused,
     Retired,
     Step,
     World,
-    newest,
+    observe,
 )
 
 NOW = 100
@@ -50,14 +52,8 @@ def start() -> World:
     keys = Map({BRANCH + name: commit for name, commit in heads.items()})
     versions = {version for each in commits for _, version in each.tables}
     names = {file for version in versions for file in version}
-    ledger = Ledger(
-        version=1,
-        rows=frozenset([*commits, Retired("e1", "e", 0)]),
-        keys=keys,
-        changed=Map(dict.fromkeys(keys, 1)),
-        pruned=0,
-        times=((0, 1),),
-    )
+    rows = frozenset([*commits, Retired("e1", "e", 0)])
+    ledger = Ledger(rows, keys, changed=Map(dict.fromkeys(keys, (1, 0))))
     promises: list[Promise] = [("commit", each.id) for each in commits]
     promises += [("on", MAIN, "c3"), ("on", "b", "b1"), ("on", "d", "x1")]
     return World(
@@ -67,6 +63,23 @@ def start() -> World:
         now=NOW,
         promises=frozenset(promises),
     )
+
+
+def interrupted() -> World:
+    """Return the graph as release 0.1 can leave it, which marks a cleanup and looks afterwards.
+
+    The cleanup was killed when the version of c0 was gone and that of c1 was not, and so was who
+    made a branch at c1 meanwhile.
+    """
+    world = start()
+    commits, cleanup = world.ledger.commits(), (1, "old")
+    doomed = [("t", commits[each].table("t")) for each in ("c0", "c1")]
+    rows = world.ledger.rows | {Grave(cleanup, each) for each in doomed}
+    keys = world.ledger.keys.updated({BRANCH + "h": "c1", CLEANED: cleanup})
+    changed = Map(dict.fromkeys(keys, (1, 0)))
+    files = world.files.updated({doomed[0][1]: None})
+    ledger = Ledger(rows, keys, changed)
+    return world._replace(ledger=ledger, files=files, marks=frozenset([cleanup]))
 
 
 def _commit(
@@ -118,8 +131,7 @@ def _does(flow: Callable[..., Flow[Any]], *given: object) -> Act:
 
 def _allowed(actor: Actor, source: str) -> Flow[str]:
     """Ask the policy about a name, and return what to use: the commit, or the name again."""
-    seen = yield from newest()
-    commit = naming.resolve(source, seen.ledger)
+    commit = yield from observe(lambda w: naming.resolve(source, w.ledger))
     if commit == SECRET:
         raise Refused
     return commit if actor.rules.pin_once else source
@@ -153,8 +165,7 @@ def _aborts(actor: Actor) -> Flow[list[Promise]]:
 
 def _reads(actor: Actor) -> Flow[list[Promise]]:
     """Pin the head of main and read its tables, well within the grace period."""
-    seen = yield from newest()
-    commit = seen.ledger.commits()[seen.ledger.heads()[MAIN]]
+    commit = yield from observe(lambda w: w.ledger.commits()[w.ledger.heads()[MAIN]])
 
     def act(world: World) -> tuple[World, None]:
         lost = None if is_readable(commit, world.files) else f"a reader lost {commit.id}"
@@ -167,7 +178,7 @@ def _reads(actor: Actor) -> Flow[list[Promise]]:
 def _prunes(actor: Actor) -> Flow[list[Promise]]:
     """Let more than the prune age pass, and prune the ledger."""
     yield Step("lets time pass", lambda w: (w._replace(now=w.now + PRUNE_AGE + 1), None))
-    yield from cleaning.prune()
+    yield Step("prunes the ledger", lambda w: (w._replace(ledger=w.ledger.pruned(w.now)), None))
     return []
 
 
@@ -184,7 +195,9 @@ ACTS: dict[str, Act] = {
     "write d": _writes("d", "t"),
     "write as k": _writes(MAIN, "t", operation="k", request="one"),
     "write as k too": _writes(MAIN, "u", operation="k", request="other"),
+    "write b as k": _writes("b", "t", operation="k", request="third"),
     "optimize": _writes(MAIN, "t", kind="optimize"),
+    "optimize n": _writes("n", "t", kind="optimize"),
     "ingest": _ingests(MAIN),
     "ingest old": _ingests("c1"),
     "create": _does(naming.create, "n", MAIN),
@@ -212,11 +225,12 @@ ACTS: dict[str, Act] = {
     "fold": _folds,
     "prune late": _prunes,
 }
-_SECOND = {"write n", "delete n", "tag g secret", "prune late"}
+_SECOND = {"write n", "optimize n", "delete n", "tag g secret", "prune late"}
 SINGLE = tuple((name,) for name in ACTS if name not in _SECOND)
 PROGRAMS: tuple[tuple[str, ...], ...] = (
     *SINGLE,
     ("create old", "write n"),
+    ("create old", "optimize n"),
     ("create old", "delete n"),
     ("untag g", "tag g secret"),
     ("publish run", "abort run"),

@@ -52,6 +52,9 @@ class Rules:
     compare_request: bool = True
     """An operation id leads to an earlier commit only if that answers the same request."""
 
+    guard_operation: bool = True
+    """The flip of a change with an operation id is rejected when one of the same id came first."""
+
     guard_twin: bool = True
     """To delete one of several names of a commit is rejected when another was deleted meanwhile."""
 

@@ -1,7 +1,5 @@
 """Running: runs of the model: begun on a hidden branch, then published or aborted."""
 
-from collections.abc import Iterator
-
 from tests.protocol.model import (
     MAIN,
     RUN,
@@ -13,10 +11,10 @@ from tests.protocol.model import (
     NoReply,
     Refused,
     Unknown,
+    World,
     create_object,
     delete_object,
-    get_object,
-    newest,
+    observe,
 )
 from tests.protocol.naming import create, delete, resolve
 from tests.protocol.writing import merge
@@ -27,8 +25,7 @@ RUN_HEAD = "r1"
 
 def begin(actor: Actor, run: str) -> Flow[None]:
     """Begin a run on main: its branch first, then the record of its begin."""
-    seen = yield from newest()
-    base = resolve(MAIN, seen.ledger)
+    base = yield from observe(lambda w: resolve(MAIN, w.ledger))
     yield from create(actor, RUN + run, base, Effect.NONE)
     try:
         yield from create_object(f"{run}/begun", base)
@@ -59,9 +56,7 @@ def abort_run(actor: Actor, run: str) -> Flow[None]:
     yield from _claim(run, ABORTED)
     if actor.rules.hold_run:
         yield from _remove(actor, run)
-        seen = yield from newest()
-        merged = {each for c in _line(seen.ledger) for each in c.parents[1:]}
-        if RUN_HEAD in merged:
+        if (yield from observe(lambda w: _is_merged(w.ledger))):
             yield from _end(run, PUBLISHED, unsure=False)
             raise Refused
     yield from _end(run, ABORTED, unsure=False)
@@ -69,23 +64,31 @@ def abort_run(actor: Actor, run: str) -> Flow[None]:
         yield from _remove(actor, run)
 
 
-def _line(ledger: Ledger) -> Iterator[Commit]:
-    """Yield the commits of main, newest first."""
+def _is_merged(ledger: Ledger) -> bool:
+    """Tell whether a commit of main merged what the run wrote."""
     commits = ledger.commits()
     at: str | None = ledger.heads()[MAIN]
     while at is not None:
-        yield commits[at]
+        if RUN_HEAD in commits[at].parents[1:]:
+            return True
         at = next(iter(commits[at].parents), None)
+    return False
+
+
+def _object(path: str) -> Flow[str | None]:
+    return (yield from observe(lambda w: w.objects.get(path), f"reads {path}"))
 
 
 def _is_over(run: str, status: str) -> Flow[bool]:
     """Tell whether a run ended in this way; refuse when it ended otherwise or is not there."""
-    ended = yield from get_object(f"{run}/ended")
-    if ended is None and (yield from get_object(f"{run}/begun")) is None:
-        raise Refused
-    if ended not in (None, status):
-        raise Refused
-    return ended is not None
+
+    def look(world: World) -> bool:
+        ended = world.objects.get(f"{run}/ended")
+        if f"{run}/begun" not in world.objects or ended not in (None, status):
+            raise Refused
+        return ended is not None
+
+    return (yield from observe(look, "reads the run"))
 
 
 def _claim(run: str, status: str) -> Flow[bool]:
@@ -95,7 +98,7 @@ def _claim(run: str, status: str) -> Flow[bool]:
     except NoReply:
         raise Refused from None
     if not made:
-        found = yield from get_object(f"{run}/claimed")
+        found = yield from _object(f"{run}/claimed")
         if found not in (None, status):
             raise Refused
     return made
@@ -106,10 +109,10 @@ def _end(run: str, status: str, *, unsure: bool) -> Flow[None]:
     try:
         made = yield from create_object(f"{run}/ended", status)
     except NoReply:
-        if (yield from get_object(f"{run}/ended")) != status:
+        if (yield from _object(f"{run}/ended")) != status:
             raise (Unknown if unsure else Refused) from None
         return
-    if not made and (yield from get_object(f"{run}/ended")) != status:
+    if not made and (yield from _object(f"{run}/ended")) != status:
         raise Refused
 
 

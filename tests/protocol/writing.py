@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tests.protocol.facts import bases, earlier, is_cleaned, is_published
 from tests.protocol.model import (
@@ -13,17 +14,19 @@ from tests.protocol.model import (
     Commit,
     Effect,
     Flow,
+    Intent,
     Ledger,
     Moved,
     NoReply,
     Operation,
     Refused,
     Rejected,
-    Seen,
     Unknown,
     Version,
+    World,
     append,
-    newest,
+    intent,
+    observe,
     set_keys,
     settle,
     write_files,
@@ -64,46 +67,64 @@ class Counter:
         return f"{self.actor.name}.{self.used}"
 
 
+class Proposal(NamedTuple):
+    """A commit as it is to be published, or the one that its operation led to before."""
+
+    commit: Commit
+    wanted: Intent | None = None
+
+
 def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[Commit]:
     """Append the commit to the ledger and flip the branch to it."""
-    rules = actor.rules
     for _ in range(ATTEMPTS):
-        seen = yield from newest()
-        ledger = seen.ledger
-        current = _current(ledger, branch, change)
-        found = earlier(change.operation, ledger) if change.operation else None
-        if found is not None:
-            return _same(actor, found, change)
-        _check(ledger, current, change)
-        if any(ledger.heads().get(name) != at for name, at in change.standing):
-            raise Refused
-        tables = tuple(sorted({**dict(current.tables), **change.tables}.items()))
-        merged = () if change.merged is None else (change.merged.id,)
-        commit = Commit(
-            names.name(), (current.id, *merged), tables, change.schema or current.schema,
-            seen.time, change.kind, change.request,
-        )  # fmt: skip
-        if change.needs_old:
-            asked = [commit, change.base, *change.sources] if rules.ask_base else [commit]
-            if any(is_cleaned(each, ledger) for each in asked):
-                raise Refused
+        name = names.name()
+        commit, wanted = yield from observe(lambda w: _propose(actor, w, branch, change, name))  # noqa: B023
+        if wanted is None:
+            return commit
         rows: list[object] = [commit]
         rows += [Operation(change.operation, commit.id)] if change.operation else []
-        keys: dict[str, object] = {BRANCH + name: at for name, at in change.standing}
-        keys[BRANCH + branch] = commit.id
-        if change.needs_old:
-            keys[CLEANED] = ledger.keys.get(CLEANED)
         try:
             yield from append(rows, f"writes commit {commit.id}")
-            yield from set_keys(actor, seen, keys, f"flips {branch} to {commit.id}", Effect.MADE)
+        except NoReply:
+            raise Refused from None
+        try:
+            yield from set_keys(actor, wanted, f"flips {branch} to {commit.id}", Effect.MADE)
         except Rejected:
             continue
         except NoReply:
-            settled = yield from settle(actor)
-            if not is_published(commit.id, settled.ledger):
+            yield from settle(actor)
+            if not (yield from observe(lambda w: is_published(commit.id, w.ledger))):  # noqa: B023
                 raise Refused from None
         return commit
     raise Moved
+
+
+def _propose(actor: Actor, world: World, branch: str, change: Change, name: str) -> Proposal:
+    """Return the commit that a change makes of the newest ledger; raise what is in its way."""
+    ledger = world.ledger
+    current = _current(ledger, branch, change)
+    found = earlier(change.operation, ledger) if change.operation else None
+    if found is not None:
+        return Proposal(_same(actor, found, change))
+    _check(ledger, current, change)
+    if any(ledger.heads().get(each) != at for each, at in change.standing):
+        raise Refused
+    tables = tuple(sorted({**dict(current.tables), **dict(change.tables)}.items()))
+    merged = () if change.merged is None else (change.merged.id,)
+    schema = change.schema or current.schema
+    commit = Commit(
+        name, (current.id, *merged), tables, schema, world.now, change.kind, change.request
+    )
+    keys: dict[str, object] = {BRANCH + each: at for each, at in change.standing}
+    keys[BRANCH + branch] = commit.id
+    if change.operation and actor.rules.guard_operation:
+        keys[f"operation/{change.operation}"] = None
+    if change.needs_old:
+        asked = [commit, change.base, *change.sources] if actor.rules.ask_base else [commit]
+        if any(is_cleaned(each, ledger) for each in asked):
+            raise Refused
+        keys[CLEANED] = ledger.keys.get(CLEANED)
+    return Proposal(commit, intent(ledger, world.now, keys))
 
 
 def _current(ledger: Ledger, branch: str, change: Change) -> Commit:
@@ -173,20 +194,21 @@ def write(
     """Add rows to a table, or, as optimize, write it anew."""
     names = Counter(actor)
 
+    def look(world: World) -> tuple[Commit, bool]:
+        found = earlier(operation, world.ledger) if operation else None
+        if found is None:
+            return _head(world, branch), False
+        if found.request != request:
+            raise Refused
+        return found, True
+
     def attempt() -> Flow[Commit]:
-        seen = yield from newest()
-        base = _head(seen, branch)
-        found = earlier(operation, seen.ledger) if operation else None
-        if found is not None:
-            if found.request != request:
-                raise Refused
-            return found
-        if kind == "optimize":
-            name = names.name()
-            version: Version = (name,)
-            yield from write_files([version, name], f"stages {key} {name}", needs=[base.table(key)])
-        else:
-            version = yield from _staged(key, base.table(key), names.name())
+        base, is_known = yield from observe(look)
+        if is_known:
+            return base
+        name, old = names.name(), base.table(key)
+        version = (name,) if kind == "optimize" else (*old, name)
+        yield from write_files([version, name], f"stages {key} {name}", needs=[old])
         change = Change(
             base=base, tables={key: version}, kind=kind, operation=operation, request=request
         )
@@ -200,8 +222,7 @@ def ingest(actor: Actor, branch: str, source: str, key: str) -> Flow[Commit | No
     names = Counter(actor)
 
     def attempt() -> Flow[Commit]:
-        seen = yield from newest()
-        base = _pinned(actor, seen, source)
+        base = yield from observe(lambda w: _pinned(w, source))
         version = yield from _staged(key, base.table(key), names.name())
         change = Change(base=base, tables={key: version}, creates=True)
         return (yield from publish(actor, names, branch, change))
@@ -216,16 +237,17 @@ def merge(actor: Actor, source: str, branch: str, *, holds: bool = False) -> Flo
     """
     names = Counter(actor)
 
-    def attempt() -> Flow[Commit | None]:
-        theirs_seen = yield from newest()
-        theirs = _pinned(actor, theirs_seen, source)
-        seen = yield from newest()
-        ours = _head(seen, branch)
-        if theirs.id in bases(theirs.id, ours.id, seen.ledger):
-            return None
-        base = seen.ledger.commits()[min(bases(theirs.id, ours.id, seen.ledger))]
-        if is_cleaned(base, seen.ledger):
+    def look(world: World) -> tuple[Commit, Commit, Commit]:
+        theirs, ours = _pinned(world, source), _head(world, branch)
+        base = world.ledger.commits()[min(bases(theirs.id, ours.id, world.ledger))]
+        if base != theirs and is_cleaned(base, world.ledger):
             raise Refused
+        return theirs, ours, base
+
+    def attempt() -> Flow[Commit | None]:
+        theirs, ours, base = yield from observe(look)
+        if base == theirs:
+            return None
         tables, adopts = {}, False
         for key, version in theirs.tables:
             if version == base.table(key):
@@ -257,8 +279,7 @@ def revert(actor: Actor, old: str, key: str) -> Flow[Commit | None]:
     names = Counter(actor)
 
     def attempt() -> Flow[Commit]:
-        seen = yield from newest()
-        ours, theirs = _head(seen, MAIN), _pinned(actor, seen, old)
+        ours, theirs = yield from observe(lambda w: (_head(w, MAIN), _pinned(w, old)))
         version = yield from _staged(key, theirs.table(key), names.name())
         change = Change(base=ours, tables={key: version}, sources=(theirs,), adopts=True)
         return (yield from publish(actor, names, MAIN, change))
@@ -272,12 +293,12 @@ def apply_schema(actor: Actor, schema: str, key: str) -> Flow[Commit | None]:
     yield from _lock(actor)
 
     def attempt() -> Flow[Commit | None]:
-        seen = yield from newest()
-        base = _head(seen, MAIN)
+        base = yield from observe(lambda w: _head(w, MAIN))
         if base.schema == schema:
             return None
-        version = yield from _staged(key, base.table(key), names.name())
-        yield from write_files([schema], f"writes {schema}")
+        name, old = names.name(), base.table(key)
+        version = (*old, name)
+        yield from write_files([version, name, schema], f"stages {key} and {schema}", needs=[old])
         change = Change(base=base, tables={key: version}, kind="schema", schema=schema, adopts=True)
         return (yield from publish(actor, names, MAIN, change))
 
@@ -308,15 +329,15 @@ def _unlock(actor: Actor) -> Flow[None]:
         return
 
 
-def _head(seen: Seen, branch: str) -> Commit:
-    heads = seen.ledger.heads()
+def _head(world: World, branch: str) -> Commit:
+    heads = world.ledger.heads()
     if branch not in heads:
         raise Refused
-    return seen.ledger.commits()[heads[branch]]
+    return world.ledger.commits()[heads[branch]]
 
 
-def _pinned(actor: Actor, seen: Seen, source: str) -> Commit:
-    found = seen.ledger.commits()[resolve(source, seen.ledger)]
-    if found.id == source and is_cleaned(found, seen.ledger):
+def _pinned(world: World, source: str) -> Commit:
+    found = world.ledger.commits()[resolve(source, world.ledger)]
+    if found.id == source and is_cleaned(found, world.ledger):
         raise Refused
     return found
