@@ -34,7 +34,7 @@ CASES: dict[str, Case] = {
     "pin_once": Case((("branch as guest",), ("untag g", "tag g secret")), "which it may not read"),
     "hold_run": Case((("publish run", "abort run"), ("publish run",)), "a definite error"),
     "unknown_when_moved": Case((("rename d",), ("untag g", "write n")), "a definite error"),
-    "read_again": Case((("write t",), ("write t", "prune late")), "vanished"),
+    "read_again": Case((("write t",), ("write t", "prune late")), "is gone"),
     "note_begin": Case((("cleanup",), ("cleanup keeping",)), "never marked"),
     "compare_request": Case((("write as k",), ("write as k too",)), "was answered"),
     "guard_operation": Case((("write as k",), ("write b as k",)), "made the commits"),

@@ -13,7 +13,7 @@ def violation(world: World) -> str | None:
         or _unreadable(world)
         or _unmarked(world)
         or _done_twice(world)
-        or next((told for each in world.promises if (told := _unkept(each, world))), None)
+        or next((told for each in sorted(world.promises) if (told := _unkept(each, world))), None)
     )
 
 
