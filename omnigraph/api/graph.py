@@ -501,7 +501,8 @@ class Graph:
 
         The newest `keep` commits of each branch stay, and those at which a branch stood within
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
-        and runs stand at always stays, and so does everything of the last `grace`.
+        and runs stand at always stays, and so does everything of the last `grace`. Runs to which
+        nobody wrote within `older_than` end as failed.
         """
         self._access.allow(Action.ADMIN)
         rule = retention(keep, older_than, grace)

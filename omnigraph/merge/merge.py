@@ -335,6 +335,7 @@ class _Planned:
             schema=self.theirs.commit.schema if is_unchecked else self.sides.schema,
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
+            sources=(self.theirs.commit.id,),
             actor=how.actor,
             message=how.message or _message(found, how, reverts=merged is None),
             operation_id=how.operation_id,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -21,6 +21,7 @@ from omnigraph.errors import (
 from omnigraph.merge.merge import Merge, MergeHow, merge
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
+from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import normalized
@@ -88,8 +89,12 @@ def begin_run(
         if last is not None and not _is_over(repository, last.run_id):
             return _completed(repository, last)
         record = _new(repository, branch, operation_hash, actor)
-        path = f"{folder}/{len(taken) + 1:08}.json"
+        path = f"{folder}/{_number(taken[-1]) + 1 if taken else 1:08}.json"
         if repository.store.objects.create(path, _encoded(record)):
+            if taken and _record(repository, f"{folder}/{taken[-1]}") != last:
+                # A cleanup took the last one meanwhile, so others may have begun to count anew.
+                repository.store.objects.delete(path)
+                continue
             repository.tables.sync([path])
             reached("run claimed")
             return _completed(repository, record)
@@ -173,6 +178,49 @@ def clean_up(repository: Repository) -> None:
     for name in _branches(repository):
         if _is_over(repository, name.removeprefix(PREFIX)):
             _remove(repository, name)
+
+
+def expire_runs(repository: Repository, before: int) -> None:
+    """End the runs to which nobody wrote since a time, as failed, and remove what crashes left.
+
+    One that is about to be published stays: whoever began that can go on with it.
+    """
+    clean_up(repository)
+    live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
+    ledger = repository.manifest.newest()
+    for record in live:
+        if _last_written(repository, record, ledger) < before:
+            with suppress(InputError):
+                end_run(repository, record.run_id, RunStatus.FAILED)
+
+
+def _last_written(repository: Repository, record: RunRecord, ledger: Table) -> int:
+    """Return when a run was begun or, if that is later, when its branch last moved."""
+    if repository.manifest.twin(record.run_branch, ledger) is None:
+        return record.updated_at
+    head = repository.manifest.head_commit(record.run_branch, ledger)
+    return max(record.updated_at, head.created_at)
+
+
+def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[str]:
+    """Return those of the files of runs that belong to runs which ended before a time."""
+    runs = {each.run_id: each for each in list_runs(repository)}
+
+    def is_outdated(path: str) -> bool:
+        run_id = path.split("/")[1]
+        if run_id != _OPERATIONS:
+            return run_id in runs and _ended_before(runs[run_id], before)
+        record = _record(repository, path)
+        if record is None or record.run_id in runs:
+            return record is not None and _ended_before(runs[record.run_id], before)
+        # The run itself went before, or never began.
+        return record.created_at < before
+
+    return {each for each in paths if is_outdated(each)}
+
+
+def _ended_before(record: RunRecord, time: int) -> bool:
+    return record.status is not RunStatus.RUNNING and record.updated_at < time
 
 
 def _is_over(repository: Repository, run_id: str) -> bool:
@@ -272,6 +320,11 @@ def _operation(branch: str, operation_hash: str) -> str:
     """Give the folder of the runs that were begun for an operation on a branch, by number."""
     digest = hashlib.sha256(json.dumps([branch, operation_hash]).encode()).hexdigest()
     return f"{layout.RUNS}/{_OPERATIONS}/{digest}"
+
+
+def _number(name: str) -> int:
+    """Return the number of a run among those of its operation."""
+    return int(name.removesuffix(".json"))
 
 
 def _encoded(record: RunRecord) -> bytes:

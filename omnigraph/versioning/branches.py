@@ -13,9 +13,10 @@ from omnigraph.errors import (
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.attempts import attempts
+from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
-from omnigraph.versioning.publish import RETRY_BUDGET, sync_flip
+from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
 
@@ -74,13 +75,27 @@ def _delete(repository: Repository, name: str) -> None:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(name, ledger)
         here = repository.manifest.standing_at(head.commit, ledger)
-        if all(other.name == head.name for other in here):
+        others = {other.name: other for other in here if other.name != head.name}
+        if not others:
             retired = repository.manifest.retire(ledger, head, repository.clock.time())
             repository.tables.sync_table(retired)
             reached("branch retired")
-        return {head.name: None}
+        return {head.name: None, **_witness(head.name, others)}
 
     _flip(repository, updates)
+
+
+def _witness(name: str, others: Mapping[str, Head]) -> Mapping[str, Head]:
+    """Return a head that has to stay where it stands while another one there is deleted.
+
+    Of two deletes at once of the last two names of a commit one is rejected then, and notes where
+    it stood. `main` leaves a commit only by going on from it. Each takes the next name, so that
+    many deletes at once are in each other's way as little as can be.
+    """
+    if not others or MAIN in others:
+        return {}
+    witness = min(others, key=lambda each: (each < name, each))
+    return {witness: others[witness]}
 
 
 def _create(repository: Repository, name: str, source: str) -> Head:
@@ -123,7 +138,7 @@ def _flip(
     """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts():
         try:
             ledger = manifest.newest()
             wanted = updates(ledger)
@@ -140,7 +155,7 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
     """Flip heads; when there is no answer, find out whether it was done."""
     manifest = repository.manifest
     try:
-        return manifest.flip(ledger, wanted)
+        return manifest.flip(ledger, wanted, needs_old=_needs_old(manifest, ledger, wanted))
     except (StorageError, Crowded) as failed:
         try:
             settled = manifest.settled(failed)
@@ -153,3 +168,9 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
         if all(heads.get(fold(name)) == head for name, head in wanted.items()):
             return settled
         raise
+
+
+def _needs_old(manifest: Manifest, ledger: Table, wanted: Mapping[str, Head | None]) -> bool:
+    """Tell whether a head is to stand where none does, which a cleanup may be about to take."""
+    commits = {head.commit for head in wanted.values() if head is not None}
+    return not all(any(manifest.standing_at(each, ledger)) for each in commits)

@@ -38,6 +38,7 @@ _RETIRED = "retired:"
 _CLEANED = "cleaned"
 _CLEANUP = "cleanup"
 _REVOKED = "revoked/"
+_BEGUN = "begun/"
 _TOMBSTONE = "table_tombstone"
 _LOOKED_UP = ("object_id", "location", "table_key")
 _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
@@ -258,22 +259,32 @@ class Manifest:
         ]
         return self._tables.add_rows(at, pa.Table.from_pylist(rows, schema=at.schema))
 
-    def new_cleanup(self, at: Table, ulid: str) -> str:
-        """Give the id of a cleanup: a new one, which sorts behind all that were marked."""
-        return ulid if ulid > cleaning(at) else f"{cleaning(at)}+"
+    def begin_cleanup(self, at: Table, ulid: str) -> tuple[str, Table]:
+        """Note that a cleanup begins, under an id that sorts behind all that were marked.
 
-    def mark_cleaning(self, at: Table, cleanup: str) -> Table:
-        """Say that a cleanup removes what it buried; what it gives has all heads of then.
-
-        Others that buried something and were not marked never will be: they are revoked. Raises
-        Rejected when one with a later id was marked.
+        Returns the id and the ledger. Raises Rejected when one was begun or marked after `at`: so
+        whoever marks a cleanup knows of all others that may bury something under a lower id.
         """
         last = cleaning(at)
-        if cleanup <= last:
+        cleanup = ulid if ulid > last else f"{last}+"
+        return cleanup, self._tables.set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
+
+    def mark_cleaning(self, at: Table, cleanup: str) -> Table:
+        """Say that a cleanup removes what it buried, which no head of `at` may need.
+
+        Others that began and were not marked never will be: they are revoked. Raises Rejected when
+        that happened to this one, and when after `at` another was begun or marked, or a head was
+        made that needs old versions.
+        """
+        last = cleaning(at)
+        if cleanup <= last or _BEGUN + cleanup not in at.metadata or self.is_revoked(at, cleanup):
             raise Rejected(f"cleanup {last} was marked before {cleanup}")
-        buried = {each for each, _ in self._graves(at, None)}
-        unmarked = {each for each in buried - {cleanup} if each > last}
-        return self._tables.set_keys(at, {**_revoking(unmarked), _CLEANED: cleanup})
+        begun = {key.removeprefix(_BEGUN) for key in at.metadata if key.startswith(_BEGUN)}
+        # Some may have been begun by a release that does not note it.
+        buried = {each for each, _ in self._graves(at, None) if each > last}
+        ended: dict[str, str | None] = {_BEGUN + each: None for each in begun}
+        revoked = _revoking((begun | buried) - {cleanup})
+        return self._tables.set_keys(at, {**ended, **revoked, _CLEANED: cleanup})
 
     def revoke(self, at: Table, cleanups: Iterable[str]) -> Table:
         """Say that cleanups remove nothing of what they buried.

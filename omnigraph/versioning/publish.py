@@ -81,7 +81,7 @@ class _Attempt:
             return earlier
         self._check_expected(current)
         commit = self._commit(current)
-        if self._needs_old and manifest.is_cleaned(commit, ledger):
+        if self._needs_old and self._is_cleaned(commit, ledger):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
         try:
@@ -118,6 +118,19 @@ class _Attempt:
             isinstance(each, Adopt) for writes in write_set.writes.values() for each in writes
         )
         return write_set.creates_branch or any(adopts)
+
+    def _is_cleaned(self, commit: Commit, ledger: Table) -> bool:
+        """Tell whether a cleanup removed versions of a commit, or what they were staged on.
+
+        The files of a version are those of the one below it too, which the commit does not name.
+        """
+        manifest, write_set = self.repository.manifest, self.staged.write_set
+        below = {write_set.base.commit.id, *write_set.sources, *commit.parents}
+        versions = {(key, state.version) for key, state in commit.tables.items()}
+        for each in manifest.commits(below, ledger).values():
+            staged = each.tables.keys() & self.staged.tables.keys()
+            versions |= {(key, each.tables[key].version) for key in staged}
+        return bool(manifest.buried(ledger, versions))
 
     def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
         try:

@@ -285,7 +285,7 @@ def write_schema(store: Store, catalog: Catalog, source: str) -> str:
     digest = hashlib.sha256(text.encode()).hexdigest()
     path, data = layout.schema_path(digest), text.encode()
     if not store.objects.create(path, data):
-        store.objects.write(path, data)  # so that it is not old enough to be cleaned up
+        store.objects.write(path, data)  # a loss of power may have left it without content
     return digest
 
 

@@ -66,7 +66,8 @@ class WriteSet:
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
     An operation id that was given before leads to the commit that it led to then. With
     `expected_head` the branch must still stand at this commit. `schema` is the digest of the schema
-    that the branch gets, when it is another one.
+    that the branch gets, when it is another one. `sources` are further commits whose tables the
+    change takes over, as they are or as the ground of new versions.
     """
 
     base: Snapshot
@@ -82,6 +83,7 @@ class WriteSet:
     affected: tuple[int, int] | None = None
     request: str | None = None
     schema: str | None = None
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
