@@ -15,7 +15,7 @@ from omnigraph.engine.answer import Terms
 from omnigraph.engine.change import Intent, Receipt
 from omnigraph.engine.change import change as run_change
 from omnigraph.engine.changes import ChangeFilter, ChangeSet, CommitChanges
-from omnigraph.engine.dense import Dense
+from omnigraph.engine.dense import extend
 from omnigraph.engine.merge import Merge, MergeHow, preview
 from omnigraph.engine.merge import merge as run_merge
 from omnigraph.engine.merge import revert as run_revert
@@ -275,7 +275,7 @@ def job(
 def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
     """Let the next read find what is in memory extended by a small commit."""
     if commit is not None:
-        Dense(access.repository.pinned(commit), access.topology).extend(before)
+        extend(access.repository, access.topology, commit, before)
 
 
 def merge_how(

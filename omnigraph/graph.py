@@ -246,7 +246,7 @@ class Graph:
         record = self._access.run(run_id, Action.RUN_PUBLISH)
         how = merge_how(self._access.author(actor), message, resolutions, strict=False, bulk={})
         with self._access.merging(record.target_branch, Action.RUN_PUBLISH):
-            return runs.publish_run(self.repository, self._access.topology, run_id, how)[0]
+            return runs.publish_run(self.repository, self._access.topology, run_id, how)
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Give a run up; what it wrote is never published."""

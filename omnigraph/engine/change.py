@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from omnigraph.engine.answer import Terms
-from omnigraph.engine.dense import Dense
+from omnigraph.engine.dense import Dense, extend
 from omnigraph.engine.draft import Change
 from omnigraph.engine.filling import Vectors
 from omnigraph.engine.lookup import rows_with
@@ -143,7 +143,7 @@ class _Attempt:
         run.check(0)
         commit = self._published(changes, verdict.looked_at)
         if commit.parent == self.snapshot.commit.id:
-            Dense(self.repository.pinned(commit), self.topology).extend(self.snapshot)
+            extend(self.repository, self.topology, commit, self.snapshot)
         return _receipt(self.plan, self.terms, self.intent, commit)
 
     def _published(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> Commit:

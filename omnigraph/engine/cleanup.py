@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.sweep import Unneeded, by_table, unneeded
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
@@ -118,7 +120,8 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         except Rejected:
             continue
         if claimed:
-            return _removed(repository, plan, rule)
+            with _begun():
+                return _removed(repository, plan, rule)
     raise HeadMovedError("branches were made again and again; nothing was removed")
 
 
@@ -226,14 +229,20 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
     cleanup_id = manifest.new_cleanup(plan.ledger, repository.clock.ulid())
     manifest.bury(plan.ledger, cleanup_id, sorted(plan.doomed))
     reached("versions buried")
-    marked = manifest.mark_cleaning(manifest.newest(), cleanup_id)
-    repository.tables.sync_table(marked)
-    reached("cleanup marked")
-    heads = [head.commit for head in manifest.heads(marked).values()]
-    if any(_has(each, plan.doomed) for each in manifest.commits(heads, marked).values()):
-        manifest.revoke(marked, [cleanup_id])
-        return False
-    return not manifest.is_revoked(marked, cleanup_id)
+    with _begun():
+        marked = manifest.mark_cleaning(manifest.newest(), cleanup_id)
+        repository.tables.sync_table(marked)
+        reached("cleanup marked")
+        heads = [head.commit for head in manifest.heads(marked).values()]
+        if any(_has(each, plan.doomed) for each in manifest.commits(heads, marked).values()):
+            manifest.revoke(marked, [cleanup_id])
+            return False
+        return not manifest.is_revoked(marked, cleanup_id)
+
+
+def _begun() -> AbstractContextManager[None]:
+    """Give what keeps a failure from saying that nothing was cleaned up."""
+    return aftermath("the cleanup may have done a part", "clean up again to complete it")
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from omnigraph.engine.align import Sides, aligned
 from omnigraph.engine.change import another_change
-from omnigraph.engine.dense import Dense
+from omnigraph.engine.dense import extend
 from omnigraph.engine.diff import Op, diff, stats_json
 from omnigraph.engine.draft import Change
 from omnigraph.engine.rowmerge import Contest, Merged, in_order, merged_rows
@@ -70,7 +70,8 @@ class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
-    before leads to what was done then.
+    before leads to what was done then. With `holds` the source is a branch that must still stand
+    where it was read when the merge is published.
     """
 
     actor: str | None = None
@@ -79,6 +80,7 @@ class MergeHow:
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
     bulk: Bulk | None = None
+    holds: bool = False
 
     @property
     def terms(self) -> Terms:
@@ -171,8 +173,8 @@ def merge(
             )
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
-        return planned.result(source, target, commit)
+        extend(repository, topology, commit, planned.sides.standing)
+        return replace(found, commit=commit)
     raise HeadMovedError(
         f"'{target}' moved again and again while merging into it", hint="merge again"
     )
@@ -218,8 +220,8 @@ def revert(
             commit = planned.published(repository, target, found, how, request=request, merged=None)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
-        return planned.result(commit_id, target, commit)
+        extend(repository, topology, commit, planned.sides.standing)
+        return replace(found, commit=commit)
     raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 
 
@@ -338,6 +340,7 @@ class _Planned:
             actor=how.actor,
             message=how.message or _message(found, how, reverts=merged is None),
             operation_id=how.operation_id,
+            standing={found.source: merged} if how.holds and merged is not None else {},
             request=request if how.operation_id is not None else None,
         )
         return publish(repository, target, stage(write_set, target))

@@ -13,6 +13,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, from_url
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.failures import reported
 
 if TYPE_CHECKING:
@@ -136,6 +137,15 @@ class Objects:
         """Remove everything below a folder."""
         for name in self.names(folder):
             self.delete(f"{folder}/{name}")
+
+    def discard(self, folder: str) -> None:
+        """Remove everything below a folder that nobody needs any more, if the store lets us.
+
+        What stays is left to a cleanup: what the folder was for is done or has failed already, and
+        neither is changed by that.
+        """
+        with suppress(StorageError):
+            self.delete_all(folder)
 
     def honours_create(self, folder: str) -> bool:
         """Tell whether creating an object twice is refused the second time."""

@@ -345,8 +345,8 @@ class Manifest:
             return self.newest()
         try:
             return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
-        except Crowded:
-            raise
+        except Crowded as crowded:
+            raise StorageError(crowded.message) from crowded
         except Rejected:
             return self.newest()
 

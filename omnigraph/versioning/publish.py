@@ -8,13 +8,13 @@ from omnigraph.errors import (
     CommitCleanedError,
     ExpectedVersionMismatchError,
     HeadMovedError,
-    OutcomeUnknownError,
     SchemaMovedError,
     StorageError,
 )
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalized
@@ -55,13 +55,9 @@ def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
 
 def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
     """Flush a flip; when that fails, what it made is visible but may not last."""
-    try:
+    visible = f"{what} is visible but could not be flushed"
+    with aftermath(visible, "it is lost if the machine loses power now"):
         repository.tables.sync_table(flipped)
-    except StorageError as failed:
-        raise OutcomeUnknownError(
-            f"{what} is visible but could not be flushed: {failed.message}",
-            hint="it is lost if the machine loses power now",
-        ) from failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +76,7 @@ class _Attempt:
         if earlier is not None:
             return earlier
         self._check_expected(current)
+        others = self._standing(ledger)
         commit = self._commit(current)
         if self._needs_old and manifest.is_cleaned(commit, ledger):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
@@ -92,7 +89,7 @@ class _Attempt:
             reached("commit synced")
             # Nobody came between them, so the later one guards as much and costs no look back.
             guard = added if added.version == ledger.version + 1 else ledger
-            flipped = self._flipped(guard, commit, head)
+            flipped = self._flipped(guard, commit, {**others, self.branch: head})
         except Rejected:
             return None
         reached("head flipped")
@@ -119,9 +116,20 @@ class _Attempt:
         )
         return write_set.creates_branch or any(adopts)
 
-    def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
+    def _standing(self, ledger: Table) -> dict[str, Head]:
+        """Give the other heads that must stay as they are; flipped to the same, they are guarded.
+
+        Lance refuses two commits that set one key, also to the value that it has.
+        """
+        found: dict[str, Head] = {}
+        for name, commit_id in self.staged.write_set.standing.items():
+            found[name] = self.repository.manifest.head(name, ledger)
+            if found[name].commit != commit_id:
+                raise head_moved(name, commit_id, found[name].commit)
+        return found
+
+    def _flipped(self, ledger: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
         try:
-            heads = {self.branch: head}
             return self.repository.manifest.flip(ledger, heads, needs_old=self._needs_old)
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
@@ -192,15 +200,11 @@ class _Attempt:
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
         """Find out whether a flip without an answer was made."""
         manifest = self.repository.manifest
-        try:
+        unsure = f"the store failed while publishing commit {commit.id}"
+        with aftermath(unsure, "look for it in the log of the branch before repeating the change"):
             ledger = manifest.settled(failed)
             if manifest.is_published(commit.id, ledger):
                 return ledger
-        except (StorageError, Crowded) as again:
-            raise OutcomeUnknownError(
-                f"the store failed while publishing commit {commit.id}: {again.message}",
-                hint="look for it in the log of the branch before repeating the change",
-            ) from failed
         raise failed
 
 
