@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine import runs
-from omnigraph.engine.merge import merge
-from omnigraph.engine.runs import RunRecord
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchNotFoundError,
     InputError,
@@ -18,8 +17,9 @@ from omnigraph.errors import (
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.merge import runs
+from omnigraph.merge.merge import merge
+from omnigraph.merge.runs import RunRecord
 from omnigraph.storage import steps
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Manifest

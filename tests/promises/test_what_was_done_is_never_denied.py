@@ -10,9 +10,9 @@ from io import BytesIO
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import OmniGraphError, OutcomeUnknownError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from omnigraph.storage.layout import MANIFEST, manifest_name
 from omnigraph.versioning.manifest import cleaning
 from tests.promises.faults import Faults, When
