@@ -29,13 +29,13 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, stage, written
 from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
-from omnigraph.write.mutation import another_change
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -227,13 +227,7 @@ def revert(
 
 def _earlier(repository: Repository, how: MergeHow, request: str) -> Commit | None:
     """Give the commit that an operation led to before; raises when it was another one."""
-    if how.operation_id is None:
-        return None
-    manifest = repository.manifest
-    done = manifest.operation(how.operation_id, how.actor, manifest.newest())
-    if done is not None and done.request != request:
-        raise another_change(how.operation_id, done)
-    return done
+    return repeated(repository, how.operation_id, how.actor, request)
 
 
 def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":

@@ -87,6 +87,11 @@ class Objects:
             except (NotFoundError, FileNotFoundError):
                 return {}
 
+    def tag(self, path: str) -> str | None:
+        """Return what the store says the content of an object by; None when it says nothing."""
+        with reported(f"cannot read {path}"):
+            return obstore.head(self.store, path)["e_tag"]
+
     def delete(self, path: str) -> None:
         """Remove an object, if it is there."""
         with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):

@@ -8,6 +8,7 @@ format       the stamp of the ledger's shape, and the steps that bring an old on
 snapshot     one commit with its catalog and tables; what every read and write starts from
 repository   one graph on a store: its tables, its ledger, its schemas and its clock
 writes       what a change does to each table, as data, and its staging into unseen versions
+operations   finds what an operation id led to before, and refuses it for another request
 publish      makes a staged change a commit, for all tables at once, by one flip
 aftermath    what fails once a change is made never says that the change was not made
 attempts     how often something is tried again that others were faster with

@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from uuid import uuid4
 
 import pyarrow as pa
@@ -213,12 +214,18 @@ class Manifest:
         return added, Head(commit.branch, commit.id, commit.version, fragment)
 
     def flip(
-        self, at: Table, updates: Mapping[str, Head | None], *, needs_old: bool = False
+        self,
+        at: Table,
+        updates: Mapping[str, Head | None],
+        *,
+        needs_old: bool = False,
+        operation: tuple[str | None, str] | None = None,
     ) -> Table:
         """Move, make or remove heads, all at once; raises Rejected when one moved after `at`.
 
         With `needs_old` also when tables were cleaned up after it, because the heads need versions
-        that no head needed before.
+        that no head needed before. With an operation, its actor and its id, also when another flip
+        after it was for the same one.
         """
         keys = {
             BRANCH_KEY + fold(name): None if head is None else head.encoded()
@@ -226,6 +233,11 @@ class Manifest:
         }
         if needs_old:
             keys[_CLEANED] = cleaning(at)
+        if operation is not None:
+            # Lance refuses two commits that remove one key, also where there never was any: so
+            # they exclude each other, and the ledger does not grow.
+            digest = sha256(json.dumps(operation).encode()).hexdigest()
+            keys[_operation(digest)] = None
         return self._tables.set_keys(at, keys)
 
     def every_commit(self, at: Table) -> dict[str, Commit]:

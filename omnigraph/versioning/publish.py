@@ -18,6 +18,7 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
 
@@ -71,10 +72,10 @@ class _Attempt:
         """Try once, under an id of its own; None when another commit of the branch came first."""
         manifest = self.repository.manifest
         ledger = manifest.folded(manifest.newest())
-        current = self._current(ledger)
         earlier = self._earlier(ledger)
         if earlier is not None:
             return earlier
+        current = self._current(ledger)
         self._check_expected(current)
         others = self._standing(ledger)
         commit = self._commit(current)
@@ -129,18 +130,17 @@ class _Attempt:
         return found
 
     def _flipped(self, ledger: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
+        asked, manifest = self.staged.write_set, self.repository.manifest
+        operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
         try:
-            return self.repository.manifest.flip(ledger, heads, needs_old=self._needs_old)
+            return manifest.flip(ledger, heads, needs_old=self._needs_old, operation=operation)
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
     def _earlier(self, ledger: Table) -> Commit | None:
         """Give the commit that this operation led to before, if its id was given."""
-        write_set = self.staged.write_set
-        if write_set.operation_id is None:
-            return None
-        manifest = self.repository.manifest
-        return manifest.operation(write_set.operation_id, write_set.actor, ledger)
+        asked = self.staged.write_set
+        return repeated(self.repository, asked.operation_id, asked.actor, asked.request, ledger)
 
     def _check_expected(self, current: Commit) -> None:
         expected_head = self.staged.write_set.expected_head

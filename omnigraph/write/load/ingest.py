@@ -44,10 +44,10 @@ class Ingested:
 def target_of(repository: Repository, branch: str, base: str) -> Target:
     """Pin a branch, or where a new one of this name starts."""
     try:
-        return Target(branch, repository.snapshot(branch))
+        return Target(branch, repository.snapshot(branch), base=base)
     except BranchNotFoundError:
         name = new_branch_name(branch)
-        return Target(name, repository.snapshot_of(base), is_new=True)
+        return Target(name, repository.snapshot_of(base), is_new=True, base=base)
 
 
 def ingest(
@@ -65,5 +65,9 @@ def ingest(
     loaded = load(repository, target, sources, runner, options)
     if target.is_new and loaded.commit is None and not options.dry_run:
         create_branch(repository, target.branch, target.snapshot.commit.id)
-    created = target.is_new and not options.dry_run
-    return Ingested(loaded=loaded, base_branch=base, branch_created=created, actor=options.actor)
+    return Ingested(
+        loaded=loaded,
+        base_branch=base,
+        branch_created=loaded.made_branch,
+        actor=options.actor,
+    )
