@@ -144,8 +144,11 @@ class Branch(View):
         how = self._merge_how(actor, message, resolutions, strict, bulk)
         access = self._access
         with access.merging(self.name, Action.BRANCH_MERGE):
-            access.check_place(place_of(source))
-            return run_merge(access.repository, access.topology, place_of(source), self.name, how)
+            name = place_of(source)
+            pinned = access.judged(name)
+            return run_merge(
+                access.repository, access.topology, name, self.name, how, pinned=pinned
+            )
 
     def preview_merge(
         self,
@@ -157,9 +160,9 @@ class Branch(View):
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
         how = merge_how(None, None, resolutions, strict, bulk)
-        self._access.check(self.name, Action.READ)
-        self._access.check_place(place_of(source))
-        return preview(self._access.repository, place_of(source), self.name, how)
+        access, name = self._access, place_of(source)
+        ours = access.standing(self.name, Action.READ)
+        return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
 
     def revert(
         self,

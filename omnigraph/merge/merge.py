@@ -147,11 +147,18 @@ class Merge:
 
 
 def merge(
-    repository: Repository, topology: Topology, source: str, target: str, how: MergeHow
+    repository: Repository,
+    topology: Topology,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: Snapshot | None = None,
 ) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    Raises MergeConflictsError with every conflict that no resolution settles, and then nothing is
+    What is merged is where the source stands, or the commit that was pinned for it. Raises
+    MergeConflictsError with every conflict that no resolution settles, and then nothing is
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
     repository.check_writable()
@@ -161,7 +168,7 @@ def merge(
         ours, theirs = (repository.snapshot_of(each) for each in done.parents)
         return _planned(repository, ours, theirs, how).result(source, target, done)
     for _ in attempts():
-        ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+        ours, theirs = repository.snapshot(target), pinned or repository.snapshot_of(source)
         planned = _planned(repository, ours, theirs, how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
@@ -180,9 +187,19 @@ def merge(
     )
 
 
-def preview(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
-    """Give what a merge would do, conflicts included; nothing is written."""
-    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+def preview(
+    repository: Repository,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: tuple[Snapshot, Snapshot] | None = None,
+) -> Merge:
+    """Give what a merge would do, conflicts included; nothing is written.
+
+    What is compared is where source and target stand, or the commits that were pinned for them.
+    """
+    theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
     return _planned(repository, ours, theirs, how).result(source, target)
 
 

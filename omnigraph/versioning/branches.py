@@ -49,11 +49,11 @@ def delete_branch(repository: Repository, name: str) -> None:
     _delete(repository, given)
 
 
-def delete_system_branch(repository: Repository, name: str) -> None:
-    """Remove one of the system's own branches."""
+def delete_system_branch(repository: Repository, name: str, commit_id: str | None = None) -> None:
+    """Remove one of the system's own branches, if it stands at a commit when one is given."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    _delete(repository, name)
+    _delete(repository, name, commit_id)
 
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
@@ -73,9 +73,11 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     return made
 
 
-def _delete(repository: Repository, name: str) -> None:
+def _delete(repository: Repository, name: str, commit_id: str | None = None) -> None:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(name, ledger)
+        if commit_id is not None and head.commit != commit_id:
+            raise BranchNotFoundError(f"no branch '{name}' at {commit_id}")
         here = repository.manifest.standing_at(head.commit, ledger)
         if all(other.name == head.name for other in here):
             retired = repository.manifest.retire(ledger, head, repository.clock.time())

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.errors import BranchNotFoundError, Json
+from omnigraph.errors import Json
 from omnigraph.spark.runner import Runner
 from omnigraph.versioning.branches import create_branch
-from omnigraph.versioning.names import new_branch_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.write.load.load import Loaded, Target, load
 from omnigraph.write.load.options import LoadOptions
@@ -39,15 +38,6 @@ class Ingested:
             "actor_id": self.actor,
             "commit": commit,
         }
-
-
-def target_of(repository: Repository, branch: str, base: str) -> Target:
-    """Pin a branch, or where a new one of this name starts."""
-    try:
-        return Target(branch, repository.snapshot(branch), base=base)
-    except BranchNotFoundError:
-        name = new_branch_name(branch)
-        return Target(name, repository.snapshot_of(base), is_new=True, base=base)
 
 
 def ingest(
