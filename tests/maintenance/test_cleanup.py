@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -496,13 +497,11 @@ def _cleaning_before_flip(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None
     flip = Manifest.flip
     done: list[bool] = []
 
-    def late(
-        self: Manifest, at: Table, updates: dict[str, Head | None], *, needs_old: bool = False
-    ) -> Table:
+    def late(self: Manifest, at: Table, updates: dict[str, Head | None], **more: Any) -> Table:
         if not done:
             done.append(True)
             _cleaned(open_graph(graph.uri, durable=False), keep=1)
-        return flip(self, at, updates, needs_old=needs_old)
+        return flip(self, at, updates, **more)
 
     monkeypatch.setattr(Manifest, "flip", late)
 
