@@ -32,7 +32,7 @@ from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
+from omnigraph.read.dense import extend
 from omnigraph.read.execution import Budget
 from omnigraph.span import Source
 from omnigraph.versioning import history
@@ -144,8 +144,11 @@ class Branch(View):
         how = self._merge_how(actor, message, resolutions, strict, bulk)
         access = self._access
         with access.merging(self.name, Action.BRANCH_MERGE):
-            access.check_place(place_of(source))
-            return run_merge(access.repository, access.topology, place_of(source), self.name, how)
+            name = place_of(source)
+            pinned = access.judged(name)
+            return run_merge(
+                access.repository, access.topology, name, self.name, how, pinned=pinned
+            )
 
     def preview_merge(
         self,
@@ -157,9 +160,9 @@ class Branch(View):
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
         how = merge_how(None, None, resolutions, strict, bulk)
-        self._access.check(self.name, Action.READ)
-        self._access.check_place(place_of(source))
-        return preview(self._access.repository, place_of(source), self.name, how)
+        access, name = self._access, place_of(source)
+        ours = access.standing(self.name, Action.READ)
+        return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
 
     def revert(
         self,
@@ -275,7 +278,7 @@ def job(
 def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
     """Let the next read find what is in memory extended by a small commit."""
     if commit is not None:
-        Dense(access.repository.pinned(commit), access.topology).extend(before)
+        extend(access.repository, access.topology, commit, before)
 
 
 def merge_how(

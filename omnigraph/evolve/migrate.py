@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
 
 from omnigraph.errors import (
@@ -39,12 +40,13 @@ from omnigraph.span import Source
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.names import MAIN, normalized
+from omnigraph.versioning.operations import find_operation, operation_reused
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Adopt, WriteSet, stage
-from omnigraph.write.mutation import Intent, another_change
+from omnigraph.write.mutation import Intent
 
 _MOST_VIOLATIONS = 100
 
@@ -105,15 +107,12 @@ def migrated(
 
 def _earlier(repository: Repository, source: Source, intent: Intent) -> SchemaApplied | None:
     """Give what an operation did that was carried out before; raises when it was another one."""
-    if intent.operation_id is None:
-        return None
-    manifest = repository.manifest
-    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
+    commit = find_operation(repository, intent.operation_id, intent.actor)
     if commit is None:
         return None
     is_same = commit.kind is CommitKind.SCHEMA and commit.branch == normalized(intent.branch)
     if not is_same or repository.schema_source(commit.schema) != source.text:
-        raise another_change(intent.operation_id, commit)
+        raise operation_reused(commit)
     before = repository.snapshot_of(commit.parents[0])
     return SchemaApplied(plan=_Migration(before, source).plan(intent.branch), commit=commit)
 
@@ -172,6 +171,7 @@ class _Migration:
             actor=intent.actor,
             message=intent.message or _message(self.steps),
             operation_id=intent.operation_id,
+            request=_request(self.source, intent),
             expected_head=intent.expect,
             schema=repository.accept_schema(self.catalog, self.source.text),
         )
@@ -217,6 +217,11 @@ class _Migration:
         """Give how many rows there are of a type; an interface has none of its own."""
         stored = self.catalog.stored(type_name)
         return 0 if stored is None else self.snapshot.state(stored.identity).row_count
+
+
+def _request(source: Source, intent: Intent) -> str:
+    """Give what stands for a change of a schema: its branch and the text."""
+    return sha256(repr(("schema", normalized(intent.branch), source.text)).encode()).hexdigest()
 
 
 def _message(steps: tuple[Step, ...]) -> str:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
@@ -35,6 +36,7 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
@@ -145,7 +147,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     while (done := work.attempt()) is None:
         pass
     if not options.indexes_only:
-        repository.manifest.compacted(repository.manifest.newest())
+        work.compact_ledger(done.commit)
     return done
 
 
@@ -179,7 +181,14 @@ class _Work:
                 for key in changed:
                     self.lost[key] = self.lost.get(key, 0) + 1
                 return None
-        return self._result(snapshot, before, after, commit, runner.engine)
+        with _after(commit):
+            return self._result(snapshot, before, after, commit, runner.engine)
+
+    def compact_ledger(self, commit: Commit | None) -> None:
+        """Join the fragments of the ledger; nobody has to know how often that was tried."""
+        with _after(commit):
+            manifest = self.repository.manifest
+            manifest.compacted(manifest.newest())
 
     def _yields(self, key: str) -> bool:
         return self.lost.get(key, 0) >= MOST_ATTEMPTS
@@ -256,6 +265,14 @@ class _Work:
         ]
         done = tuple(replace(each, yielded=each.table_key in left) for each in found)
         return Optimized(branch=self.branch, engine=engine, tables=done, commit=commit)
+
+
+def _after(commit: Commit | None) -> AbstractContextManager[None]:
+    """Give what keeps a failure from denying a commit that was made, if there is one."""
+    if commit is None:
+        return nullcontext()
+    done = f"the tables were optimized by commit {commit.id}, but the rest failed"
+    return aftermath(done, "optimize again to complete it")
 
 
 def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> OptimizedTable:

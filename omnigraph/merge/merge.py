@@ -24,18 +24,18 @@ from omnigraph.merge.diff import Op, diff, stats_json
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
-from omnigraph.read.dense import Dense
+from omnigraph.read.dense import extend
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, stage, written
 from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
-from omnigraph.write.mutation import another_change
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -70,7 +70,8 @@ class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
-    before leads to what was done then.
+    before leads to what was done then. With `holds` the source is a branch that must still stand
+    where it was read when the merge is published.
     """
 
     actor: str | None = None
@@ -79,6 +80,7 @@ class MergeHow:
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
     bulk: Bulk | None = None
+    holds: bool = False
 
     @property
     def terms(self) -> Terms:
@@ -145,11 +147,18 @@ class Merge:
 
 
 def merge(
-    repository: Repository, topology: Topology, source: str, target: str, how: MergeHow
+    repository: Repository,
+    topology: Topology,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: Snapshot | None = None,
 ) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    Raises MergeConflictsError with every conflict that no resolution settles, and then nothing is
+    What is merged is where the source stands, or the commit that was pinned for it. Raises
+    MergeConflictsError with every conflict that no resolution settles, and then nothing is
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
     repository.check_writable()
@@ -159,7 +168,7 @@ def merge(
         ours, theirs = (repository.snapshot_of(each) for each in done.parents)
         return _planned(repository, ours, theirs, how).result(source, target, done)
     for _ in attempts():
-        ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+        ours, theirs = repository.snapshot(target), pinned or repository.snapshot_of(source)
         planned = _planned(repository, ours, theirs, how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
@@ -171,16 +180,26 @@ def merge(
             )
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
-        return planned.result(source, target, commit)
+        extend(repository, topology, commit, planned.sides.standing)
+        return replace(found, commit=commit)
     raise HeadMovedError(
         f"'{target}' moved again and again while merging into it", hint="merge again"
     )
 
 
-def preview(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
-    """Give what a merge would do, conflicts included; nothing is written."""
-    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+def preview(
+    repository: Repository,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: tuple[Snapshot, Snapshot] | None = None,
+) -> Merge:
+    """Give what a merge would do, conflicts included; nothing is written.
+
+    What is compared is where source and target stand, or the commits that were pinned for them.
+    """
+    theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
     return _planned(repository, ours, theirs, how).result(source, target)
 
 
@@ -218,20 +237,14 @@ def revert(
             commit = planned.published(repository, target, found, how, request=request, merged=None)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
-        return planned.result(commit_id, target, commit)
+        extend(repository, topology, commit, planned.sides.standing)
+        return replace(found, commit=commit)
     raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 
 
 def _earlier(repository: Repository, how: MergeHow, request: str) -> Commit | None:
     """Give the commit that an operation led to before; raises when it was another one."""
-    if how.operation_id is None:
-        return None
-    manifest = repository.manifest
-    done = manifest.operation(how.operation_id, how.actor, manifest.newest())
-    if done is not None and done.request != request:
-        raise another_change(how.operation_id, done)
-    return done
+    return repeated(repository, how.operation_id, how.actor, request)
 
 
 def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":
@@ -339,6 +352,7 @@ class _Planned:
             actor=how.actor,
             message=how.message or _message(found, how, reverts=merged is None),
             operation_id=how.operation_id,
+            standing={found.source: merged} if how.holds and merged is not None else {},
             request=request if how.operation_id is not None else None,
         )
         return publish(repository, target, stage(write_set, target))

@@ -11,12 +11,14 @@ from omnigraph.data.derived.adjacency import Adjacency, Entries, Followed, Woven
 from omnigraph.data.derived.memory import Cache
 from omnigraph.data.derived.numbering import NONE, Entities, Numbers, taken
 from omnigraph.data.derived.topology import Edges, Topology
-from omnigraph.errors import StorageError
+from omnigraph.errors import OmniGraphError
 from omnigraph.query.checked import Step
 from omnigraph.read.reader import Domain, Reader, Way, ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
 # Of a column that is not kept, so small a part of a table is read row by row.
@@ -24,6 +26,15 @@ _FEW_OF = 50
 _LEAST_WHOLE = 20_000
 # Reading rows one by one takes at least as long as reading so many of a column.
 _READ_ROWS = 40_000
+
+
+def extend(repository: Repository, topology: Topology, commit: Commit, before: Snapshot) -> None:
+    """Let the next read find what is in memory of a snapshot extended by a commit.
+
+    The commit is made, so whatever fails here is left to that read.
+    """
+    with suppress(OmniGraphError):
+        Dense(repository.pinned(commit), topology).extend(before)
 
 
 @dataclass(frozen=True)
@@ -124,11 +135,10 @@ class Dense(Reader):
     def extend(self, before: Snapshot) -> None:
         """Extend what is in memory of another snapshot, where only a few rows differ.
 
-        What cannot be read now is left to the next query: the commit that led here is made, and
-        a failure would say that it was not.
+        What cannot be read now is left to the next query.
         """
         for name in (*self.snapshot.catalog.nodes, *self.snapshot.catalog.edges):
-            with suppress(StorageError):
+            with suppress(OmniGraphError):
                 self._extend_type(name, before)
 
     def _extend_type(self, name: str, before: Snapshot) -> None:

@@ -10,19 +10,19 @@ from omnigraph.errors import (
     Code,
     ExpectedVersionMismatchError,
     HeadMovedError,
-    InputError,
     Json,
     Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
+from omnigraph.read.dense import Dense, extend
 from omnigraph.read.execution import Run
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -139,12 +139,12 @@ class _Attempt:
         if found := _told_once([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
-            return _receipt(self.plan, self.terms, self.intent, None)
+            return _receipt(self.plan, self.intent, None)
         run.check(0)
         commit = self._published(changes, verdict.looked_at)
         if commit.parent == self.snapshot.commit.id:
-            Dense(self.repository.pinned(commit), self.topology).extend(self.snapshot)
-        return _receipt(self.plan, self.terms, self.intent, commit)
+            extend(self.repository, self.topology, commit, self.snapshot)
+        return _receipt(self.plan, self.intent, commit)
 
     def _published(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> Commit:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
@@ -211,25 +211,13 @@ def _earlier(
     repository: Repository, plan: MutationPlan, terms: Terms, intent: Intent
 ) -> Receipt | None:
     """Give the receipt of an operation that was carried out before."""
-    if intent.operation_id is None:
-        return None
-    manifest = repository.manifest
-    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
-    return None if commit is None else _receipt(plan, terms, intent, commit)
+    request = _digest(plan, terms, intent)
+    commit = repeated(repository, intent.operation_id, intent.actor, request)
+    return None if commit is None else _receipt(plan, intent, commit)
 
 
-def another_change(operation_id: str, commit: Commit) -> InputError:
-    """Give the error for an operation id under which something else was done before."""
-    return InputError(
-        f"the operation id '{operation_id}' was given to another change",
-        hint=f"it led to commit {commit.id}; give each change an id of its own",
-    )
-
-
-def _receipt(plan: MutationPlan, terms: Terms, intent: Intent, commit: Commit | None) -> Receipt:
-    """Give the receipt of a commit; raises when another change led to it."""
-    if commit is not None and commit.request not in (None, _digest(plan, terms, intent)):
-        raise another_change(commit.operation_id, commit)
+def _receipt(plan: MutationPlan, intent: Intent, commit: Commit | None) -> Receipt:
+    """Give the receipt of a commit."""
     nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
     return Receipt(
         branch=intent.branch if commit is None else commit.branch,

@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import HeadMovedError, InputError, ViolationsError
+from omnigraph.errors import HeadMovedError, InputError, OperationReusedError, ViolationsError
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.write import mutation as change_module
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
@@ -157,6 +157,24 @@ def test_of_the_same_operation_sent_twice_at_once_one_is_done(
     assert receipt == twin()
     assert commits(settled) == version + 1
     assert notes(settled) == ["once"]
+
+
+@pytest.mark.parametrize("step", [STAGED, WRITTEN, SYNCED])
+@pytest.mark.parametrize("branch", ["main", "draft"])
+def test_of_two_requests_with_one_id_at_once_the_second_is_refused(
+    settled: Graph, step: str, branch: str
+) -> None:
+    settled.create_branch("draft")
+    other = open_graph(settled.uri, durable=False)
+    text = "once" if branch == "draft" else "another"
+    rival = partial(do, other.on(branch, operation_id="op"), f'insert Note {{ text: "{text}" }}')
+    version = commits(settled)
+    with meanwhile(rival, step=step), pytest.raises(OperationReusedError):
+        do(settled.on(operation_id="op"), ADD_NOTE)
+
+    assert [row["text"] for row in rows(settled, "Note", branch)] == [text]
+    assert "once" not in notes(settled)
+    assert commits(settled) == version + (branch == "main")
 
 
 def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(

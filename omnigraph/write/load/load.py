@@ -1,19 +1,20 @@
 """Load: any number of rows become one commit, or nothing."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from omnigraph.errors import InputError, Json, UnreadableError, Violation, ViolationsError
+from omnigraph.errors import Json, UnreadableError, Violation, ViolationsError
 from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
 from omnigraph.storage.staging import Piece, Place, place_of
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.operations import find_operation, operation_reused
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -25,13 +26,17 @@ from omnigraph.write.load.image import Image, image_of, rules_of, validated
 from omnigraph.write.load.locate import lines_before, violations
 from omnigraph.write.load.lookups import narrowed
 from omnigraph.write.load.options import LoadMode, LoadOptions
+from omnigraph.write.load.request import Request, content_of
 from omnigraph.write.load.splits import Source, Split, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpacked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Loaded:
-    """What a load did; without a commit it changed nothing."""
+    """What a load did; without a commit it changed nothing.
+
+    `made_branch` is true when an ingest made the branch that it went to.
+    """
 
     branch: str
     mode: LoadMode
@@ -39,6 +44,7 @@ class Loaded:
     nodes: dict[str, int]
     edges: dict[str, int]
     commit: Commit | None
+    made_branch: bool = False
 
     def __repr__(self) -> str:
         nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
@@ -66,11 +72,15 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a load goes: a branch, pinned where it stands; a new one starts at the snapshot."""
+    """Where a load goes: a branch, pinned where it stands; a new one starts at the snapshot.
+
+    `base` is where an ingest would make it start.
+    """
 
     branch: str
     snapshot: Snapshot
     is_new: bool = False
+    base: str | None = None
 
 
 def load(
@@ -82,22 +92,27 @@ def load(
 ) -> Loaded:
     """Check all rows of the sources and publish them as one commit of a branch.
 
-    Raises ViolationsError with every violation that there is, and then nothing is visible.
+    Raises ViolationsError with every violation that there is, and then nothing is visible. An
+    operation id that was given before leads to the commit of then, or raises OperationReusedError
+    when other rows were loaded by it.
     """
     repository.check_writable()
     _begin_report(options.report)
-    task = _Load(repository, target, runner, options)
-    splits = splits_of(sources, runner.slots)
-    staged = task.staged(splits, sum(source.file.size for source in sources))
+    request = None
+    if options.operation_id is not None:
+        request = Request(target.branch, target.base, options.mode, content_of(sources))
+    task = _Load(repository, target, runner, options, request)
     earlier = task.earlier()
     if earlier is not None:
-        return task.result(staged, earlier)
+        return earlier
+    splits = splits_of(sources, runner.slots)
+    staged = task.staged(splits, sum(source.file.size for source in sources))
     image = task.image(staged)
     commit = None
     if image.touched:
         looked_at = task.check(image, splits, staged)
-        commit = None if options.dry_run else task.publish(image, looked_at)
-    return task.result(staged, commit)
+        commit = None if options.dry_run else task.publish(image, looked_at, staged)
+    return task.result(counted(staged), commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +123,7 @@ class _Load:
     target: Target
     runner: Runner
     options: LoadOptions
+    request: Request | None
 
     @property
     def catalog(self) -> str:
@@ -131,18 +147,17 @@ class _Load:
             self._refuse(iter(once), total - len(found) + len(once))
         return staged
 
-    def earlier(self) -> Commit | None:
-        """Give the commit that this load led to before, when it is sent again."""
-        operation, manifest = self.options.operation_id, self.repository.manifest
-        if operation is None:
+    def earlier(self) -> Loaded | None:
+        """Give what this load led to before, when it is sent again."""
+        options = self.options
+        found = find_operation(self.repository, options.operation_id, options.actor)
+        if found is None or self.request is None:
             return None
-        found = manifest.operation(operation, self.options.actor, manifest.newest())
-        if found is not None and found.request != self._request:
-            raise InputError(
-                f"the operation id '{operation}' was given to something else",
-                hint=f"it led to commit {found.id}; give each load an id of its own",
-            )
-        return found
+        answer = self.request.answered(found.request)
+        if answer is None:
+            raise operation_reused(found)
+        made_branch, rows = answer
+        return replace(self.result(rows, found), made_branch=made_branch)
 
     def image(self, staged: Sequence[StagedSplit]) -> Image:
         pieces: dict[str, list[Piece]] = {}
@@ -166,7 +181,9 @@ class _Load:
             self._explain(image, found, splits, staged)
         return validated(image, rules)
 
-    def publish(self, image: Image, looked_at: frozenset[str]) -> Commit:
+    def publish(
+        self, image: Image, looked_at: frozenset[str], staged: Sequence[StagedSplit]
+    ) -> Commit:
         made = [(each.stored, each.table) for each in image.touched.values()]
         tables = indexed(self.runner, made, self.options.progress)
         identities = {name: each.stored.identity for name, each in image.touched.items()}
@@ -177,17 +194,13 @@ class _Load:
             actor=self.options.actor,
             message=self.options.message,
             operation_id=self.options.operation_id,
-            request=self._request,
+            request=self._noted(staged),
             creates_branch=self.target.is_new,
         )
         self.options.progress.begin("publishing")
         return publish(self.repository, self.target.branch, stage(write_set, self.target.branch))
 
-    def result(self, staged: Sequence[StagedSplit], commit: Commit | None) -> Loaded:
-        rows: dict[str, int] = {}
-        for split in staged:
-            for name, count in split.rows.items():
-                rows[name] = rows.get(name, 0) + count
+    def result(self, rows: Mapping[str, int], commit: Commit | None) -> Loaded:
         nodes = self.target.snapshot.catalog.nodes
         return Loaded(
             branch=self.target.branch,
@@ -196,11 +209,13 @@ class _Load:
             nodes={name: count for name, count in sorted(rows.items()) if name in nodes},
             edges={name: count for name, count in sorted(rows.items()) if name not in nodes},
             commit=commit,
+            made_branch=self.target.is_new and not self.options.dry_run,
         )
 
-    @property
-    def _request(self) -> str:
-        return f"load {self.options.mode} {self.target.branch}"
+    def _noted(self, staged: Sequence[StagedSplit]) -> str | None:
+        if self.request is None:
+            return None
+        return self.request.noted(counted(staged), makes_branch=self.target.is_new)
 
     def _places(self) -> dict[str, Place]:
         snapshot = self.target.snapshot
@@ -233,6 +248,15 @@ class _Load:
                     shown.append(violation)
                 report(violation)
         raise ViolationsError(shown, total=total)
+
+
+def counted(staged: Sequence[StagedSplit]) -> dict[str, int]:
+    """Give the rows that were read, by type."""
+    rows: dict[str, int] = {}
+    for split in staged:
+        for name, count in split.rows.items():
+            rows[name] = rows.get(name, 0) + count
+    return rows
 
 
 def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[Violation]:
