@@ -16,6 +16,7 @@
     │   ├── BranchNameError       the name cannot be that of a branch
     │   ├── ReadOnlyError         the graph was opened for reading only
     │   ├── GraphExistsError      there is a graph already
+    │   ├── OperationReusedError  the operation id was given to another request before
     │   ├── BranchExistsError     there is a branch of that name, or of one too like it
     │   └── TagExistsError        there is a tag of that name
     ├── NotFoundError             the thing named does not exist
@@ -387,6 +388,12 @@ class GraphExistsError(InputError):
     """There is a graph already."""
 
     code = "graph_exists"
+
+
+class OperationReusedError(InputError):
+    """The operation id was given to another request before."""
+
+    code = "operation_reused"
 
 
 class BranchExistsError(InputError):

@@ -25,7 +25,8 @@ class Bucket:
 
     `loses` names the writes whose reply is lost: the connection is closed, or with `answers`
     an internal error is told. `drops` names the writes that time out before they are done;
-    `late` keeps them, so that a test can let them arrive.
+    `late` keeps them, so that a test can let them arrive. With `refuses` nothing is done any
+    more, and every request is answered with 403, which clients do not send again.
     """
 
     honours_create: bool = True
@@ -34,6 +35,7 @@ class Bucket:
     loses: Callable[[str], bool] = lambda _: False
     drops: Callable[[str], bool] = lambda _: False
     answers: bool = False
+    refuses: bool = False
     late: list[tuple[str, bytes, bool]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -52,6 +54,7 @@ class Bucket:
 
     def behave(self) -> None:
         """Answer everything from now on."""
+        self.refuses = False
         self.loses = self.drops = lambda _: False
 
     @contextmanager
@@ -77,6 +80,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as inherited
         """Say nothing."""
+
+    def parse_request(self) -> bool:
+        """Read the head of a request; False when it was answered already."""
+        if not super().parse_request():
+            return False
+        if not self.server.bucket.refuses:
+            return True
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._send("REFUSED", (403, b"<Error><Code>AccessDenied</Code></Error>", {}))
+        return False
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)

@@ -121,6 +121,19 @@ class Access:
         if self.policy is not None:
             self.pin(place, action)
 
+    def judged(self, place: str) -> Snapshot | None:
+        """Pin a place that the actor may read; None without a policy, when nobody is asked.
+
+        What was judged has to be what is used: by the name, another commit than that could be met,
+        because others point tags and branches elsewhere meanwhile.
+        """
+        return None if self.policy is None else self.pin(place)
+
+    def readable(self, place: str) -> str:
+        """Return a place that the actor may read: under a policy the id of the judged commit."""
+        judged = self.judged(place)
+        return place if judged is None else judged.commit.id
+
     def pin(self, place: str, action: Action = Action.READ) -> Snapshot:
         """Pin a branch, a tag or a commit that the actor may do this to."""
         if self.policy is None:
@@ -159,20 +172,27 @@ class Access:
                 raise DeniedError(self.actor, Action.READ, name) from None
             raise
 
-    def check_tag(self, name: str) -> None:
-        """Raise unless the actor can see a tag."""
-        if self.policy is not None and normalized(name) not in self.tags():
-            raise TagNotFoundError(f"no tag '{name}'")
-
-    def check_ingest(self, branch: str, base: str) -> None:
-        """Raise unless the actor may change a branch, and make it from another if need be."""
+    def tag(self, name: str) -> str | None:
+        """Return the commit of a tag that the actor can see; None where everybody sees all."""
         if self.policy is None:
-            return
+            return None
+        found = self.tags().get(normalized(name))
+        if found is None:
+            raise TagNotFoundError(f"no tag '{name}'")
+        return found
+
+    def ingesting(self, branch: str, base: str) -> tuple[Snapshot, bool]:
+        """Pin a branch that the actor may change, or where it starts, and tell whether it is new.
+
+        Who makes the branch has to be allowed that, and to read what it starts at. What is pinned
+        here is what the rows are published on: a branch that comes into being meanwhile, or goes,
+        is a conflict.
+        """
         try:
-            self.standing(branch, Action.CHANGE)
+            return self.standing(branch, Action.CHANGE), False
         except BranchNotFoundError:
             self.allow(Action.BRANCH_CREATE, branch)
-            self.pin(base)
+            return self.pin(base), True
 
     def run(self, run_id: str, action: Action = Action.READ) -> RunRecord:
         """Give a run to whose target the actor may do this."""

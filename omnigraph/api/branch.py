@@ -32,7 +32,6 @@ from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
 from omnigraph.read.execution import Budget
 from omnigraph.span import Source
 from omnigraph.versioning import history
@@ -121,9 +120,7 @@ class Branch(View):
         options = options_of(self._how(how), LoadMode.APPEND)
         target = Target(self.name, self._allowed(Action.CHANGE))
         with job(self._access, data, type, target, options) as (sources, runner):
-            loaded = run_load(self._access.repository, target, sources, runner, options)
-        written(self._access, target.snapshot, loaded.commit)
-        return loaded
+            return run_load(self._access.repository, target, sources, runner, options)
 
     def merge(
         self,
@@ -145,8 +142,9 @@ class Branch(View):
         how = self._merge_how(actor, message, resolutions, strict, bulk)
         access = self._access
         with access.merging(self.name, Action.BRANCH_MERGE):
-            access.check_place(place_of(source))
-            return run_merge(access.repository, place_of(source), self.name, how)
+            name = place_of(source)
+            pinned = access.judged(name)
+            return run_merge(access.repository, name, self.name, how, pinned=pinned)
 
     def preview_merge(
         self,
@@ -158,9 +156,9 @@ class Branch(View):
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
         how = merge_how(None, None, resolutions, strict, bulk)
-        self._access.check(self.name, Action.READ)
-        self._access.check_place(place_of(source))
-        return preview(self._access.repository, place_of(source), self.name, how)
+        access, name = self._access, place_of(source)
+        ours = access.standing(self.name, Action.READ)
+        return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
 
     def revert(
         self,
@@ -271,12 +269,6 @@ def job(
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
         yield sources, runner_for(options.engine, options.spark, size)
-
-
-def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
-    """Let the next read find what is in memory extended by a small commit."""
-    if commit is not None:
-        Dense(access.repository.pinned(commit), access.topology).extend(before)
 
 
 def merge_how(

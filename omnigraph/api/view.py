@@ -160,8 +160,8 @@ class View:
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Give for each property of a node or edge the commit that it has its value from."""
-        self._access.check_place(self.place)
-        return blame(self._access.repository, self.place, type_name, row_id)
+        snapshot = self._access.pin(self.place)
+        return blame(self._access.repository, snapshot, type_name, row_id)
 
     def diff(
         self,

@@ -1,7 +1,7 @@
 """Wire: results as the documents that a server sends, and the same results read from them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
 from omnigraph.errors import Code, Json, UnavailableError, Violation
@@ -140,10 +140,11 @@ def loaded_of(document: Document) -> Loaded:
 
 def ingested_of(document: Document) -> Ingested:
     """Give what an ingest did."""
+    created = document["branch_created"]
     return Ingested(
-        loaded=loaded_of(document["loaded"]),
+        loaded=replace(loaded_of(document["loaded"]), made_branch=created),
         base_branch=document["base_branch"],
-        branch_created=document["branch_created"],
+        branch_created=created,
         actor=document["actor_id"],
     )
 

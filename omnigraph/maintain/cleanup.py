@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,15 +15,15 @@ from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.sweep import Unneeded, by_table, unneeded
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.freshness import LEDGER_AGE
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.retention import History, Retention, retained
 
 # No write and no read may take longer than this.
 GRACE = timedelta(hours=24)
-# Lance tells rivals by what it finds in the ledger, so this much of it always stays.
-LEDGER_AGE = timedelta(hours=1)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d+)([smhdw])")
 # Vectors that were paid for, by the digest of what they were made of.
@@ -122,7 +123,8 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         except Rejected:
             continue
         if claimed:
-            return _removed(repository, plan, rule)
+            with _begun():
+                return _removed(repository, plan, rule)
     seconds = repository.limits.patience
     raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
@@ -261,9 +263,10 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
     if _is_needed(repository, plan, ledger):
         return False
     reached("heads checked")
-    marked = manifest.mark_cleaning(ledger, cleanup_id)
-    repository.tables.sync_table(marked)
-    reached("cleanup marked")
+    with _begun():
+        marked = manifest.mark_cleaning(ledger, cleanup_id)
+        repository.tables.sync_table(marked)
+        reached("cleanup marked")
     return True
 
 
@@ -303,6 +306,11 @@ def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> 
         for version in versions - known.get(path, set())
         if path in gone
     )
+
+
+def _begun() -> AbstractContextManager[None]:
+    """Give what keeps a failure from saying that nothing was cleaned up."""
+    return aftermath("the cleanup may have done a part", "clean up again to complete it")
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:

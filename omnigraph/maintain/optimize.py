@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
@@ -30,6 +31,7 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -139,7 +141,8 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     work = _Work(repository, branch, options)
     done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
-        repository.manifest.compacted(repository.manifest.newest())
+        with _after(done.commit):
+            repository.manifest.compacted(repository.manifest.newest())
     assert done.finding is not None
     return replace(done.finding, commit=done.commit)
 
@@ -250,6 +253,14 @@ class _Work:
         ]
         done = tuple(replace(each, yielded=each.table_key in left) for each in found)
         return Optimized(branch=self.branch, engine=engine, tables=done, commit=None)
+
+
+def _after(commit: Commit | None) -> AbstractContextManager[None]:
+    """Give what keeps a failure from denying a commit that was made, if there is one."""
+    if commit is None:
+        return nullcontext()
+    done = f"the tables were optimized by commit {commit.id}, but the rest failed"
+    return aftermath(done, "optimize again to complete it")
 
 
 def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> OptimizedTable:

@@ -64,7 +64,8 @@ class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
-    before leads to what was done then.
+    before leads to what was done then. With `holds` the source is a branch that must still stand
+    where it was read when the merge is published.
     """
 
     actor: str | None = None
@@ -73,6 +74,7 @@ class MergeHow:
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
     bulk: Bulk | None = None
+    holds: bool = False
 
     @property
     def terms(self) -> Terms:
@@ -146,15 +148,23 @@ class Merge:
         }
 
 
-def merge(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
+def merge(
+    repository: Repository,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: Snapshot | None = None,
+) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    Raises MergeConflictsError with every conflict that no resolution settles, and then nothing is
+    What is merged is where the source stands, or the commit that was pinned for it. Raises
+    MergeConflictsError with every conflict that no resolution settles, and then nothing is
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
 
     def propose(ours: Snapshot) -> Proposal[_Planned]:
-        planned = _planned(repository, ours, repository.snapshot_of(source), how)
+        planned = _planned(repository, ours, pinned or repository.snapshot_of(source), how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
             return Proposal(None, planned)
@@ -168,9 +178,19 @@ def merge(repository: Repository, source: str, target: str, how: MergeHow) -> Me
     return done.finding.result(source, target, done.commit)
 
 
-def preview(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
-    """Give what a merge would do, conflicts included; nothing is written."""
-    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+def preview(
+    repository: Repository,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: tuple[Snapshot, Snapshot] | None = None,
+) -> Merge:
+    """Give what a merge would do, conflicts included; nothing is written.
+
+    What is compared is where source and target stand, or the commits that were pinned for them.
+    """
+    theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
     return _planned(repository, ours, theirs, how).result(source, target)
 
 
@@ -302,6 +322,7 @@ class _Planned:
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             sources=(self.theirs.commit.id,),
+            standing={found.source: merged} if how.holds and merged is not None else {},
             message=_message(found, how, reverts=merged is None),
         )
 

@@ -14,15 +14,19 @@ from omnigraph.errors import (
     InputError,
     Json,
     OmniGraphError,
+    OutcomeUnknownError,
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.merge.merge import Merge, MergeHow, merge
+from omnigraph.merge.merge import MergeHow, merge
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning import history
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalized
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
@@ -35,6 +39,9 @@ _OPERATIONS = "operations"
 # The branch of a run is made before its record; so long, in microseconds, it is not taken for one
 # that a crash left.
 _LONGEST_BEGINNING = 3_600_000_000
+# So long, in microseconds, a claim holds off those who would end its run in another way.
+_LONGEST_ENDING = 3_600_000_000
+_END_AGAIN = "end it in the same way again to complete it"
 
 
 class RunStatus(StrEnum):
@@ -129,24 +136,47 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
     return record
 
 
-def publish_run(repository: Repository, run_id: str, how: MergeHow) -> tuple[RunRecord, Merge]:
-    """Merge what a run wrote into its target; its branch is removed."""
-    record = _live(repository, run_id)
-    _claim(repository, record, RunStatus.PUBLISHED)
+def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord:
+    """Merge what a run wrote into its target; its branch is removed.
+
+    A run that was published is returned as it is. The branch of the run must still be there when
+    its changes appear on the target, so that they never do after the run was aborted.
+    """
+    record = _not_ended_otherwise(repository, run_id, RunStatus.PUBLISHED)
+    if record.status is RunStatus.PUBLISHED:
+        return record
+    is_own = _claim(repository, record, RunStatus.PUBLISHED)
     try:
-        done = merge(repository, record.run_branch, record.target_branch, how)
-    except OmniGraphError:
-        repository.store.objects.delete(_path(run_id, _CLAIMED))
+        done = merge(repository, record.run_branch, record.target_branch, replace(how, holds=True))
+    except OutcomeUnknownError:
         raise
-    published = done.ours.id if done.commit is None else done.commit.id
-    record = _ended(repository, record, RunStatus.PUBLISHED, published)
-    return record, done
+    except OmniGraphError:
+        if is_own:
+            repository.store.objects.delete(_path(run_id, _CLAIMED))
+        raise
+    if done.commit is None:
+        return _published(repository, record, done.ours.id)
+    merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not noted"
+    with aftermath(merged, _END_AGAIN):
+        return _published(repository, record, done.commit.id)
 
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
-    """Give a run up, as aborted or failed; what it wrote is never published."""
-    record = _live(repository, run_id)
+    """Give a run up, as aborted or failed; what it wrote is never published.
+
+    A run that ended so is given as it is. Its branch is removed first, which no publisher survives;
+    whoever came before that is found on the target.
+    """
+    record = _not_ended_otherwise(repository, run_id, status)
+    if record.status is status:
+        return record
     _claim(repository, record, status)
+    _remove(repository, record.run_branch)
+    with aftermath(f"the branch of run '{run_id}' is gone, but its end is not noted", _END_AGAIN):
+        merged = _merged(repository, record)
+    if merged is not None:
+        _published(repository, record, merged.id)
+        raise InputError(f"run '{run_id}' is {RunStatus.PUBLISHED} already")
     return _ended(repository, record, status, None)
 
 
@@ -248,38 +278,76 @@ def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
     ]
 
 
-def _live(repository: Repository, run_id: str) -> RunRecord:
+def _not_ended_otherwise(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
+    """Give a run that goes on or has this status; raises InputError for any other end."""
     repository.check_writable()
     record = get_run(repository, run_id)
-    if record.status is not RunStatus.RUNNING:
+    if record.status not in (RunStatus.RUNNING, status):
         raise InputError(f"run '{run_id}' is {record.status} already")
     return record
 
 
-def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> None:
-    """Note how a run is about to end, so that it cannot end in two ways.
+def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool:
+    """Note how a run is about to end, and tell whether this is who noted it.
 
     Who ends it in the same way goes on: the other one may have died, and to publish twice is to
-    publish once.
+    publish once. Another end has to wait until the claim is so old that a crash left it. The claim
+    only spares vain work: that no run is given up and published is seen to by its branch.
     """
     path = _path(record.run_id, _CLAIMED)
-    objects = repository.store.objects
-    if not objects.create(path, json.dumps(status).encode()):
+    objects, claim = repository.store.objects, json.dumps(status).encode()
+    is_own = objects.create(path, claim)
+    if not is_own:
         found = json.loads(objects.read(path) or b"null")
         if found not in (None, status):
-            raise InputError(f"run '{record.run_id}' is about to be {found}")
+            if not _is_left(repository, path):
+                raise InputError(f"run '{record.run_id}' is about to be {found}")
+            objects.write(path, claim)
+            is_own = True
     repository.tables.sync([path])
+    reached("end claimed")
+    return is_own
+
+
+def _is_left(repository: Repository, path: str) -> bool:
+    """Tell whether a claim is older than any end of a run takes."""
+    found = repository.store.objects.listing(path.rpartition("/")[0])
+    oldest = repository.clock.time() - _LONGEST_ENDING
+    return any(each.path == path and each.modified < oldest for each in found)
+
+
+def _merged(repository: Repository, record: RunRecord) -> Commit | None:
+    """Give the commit of the target by which a run was published, if it was."""
+    try:
+        for commit in history.log(repository, record.target_branch):
+            if commit.id == record.base_snapshot_id:
+                return None
+            merged = commit.merged_parent
+            if merged is not None and repository.commit(merged).branch == record.run_branch:
+                return commit
+    except BranchNotFoundError:
+        return None  # the target is gone, and with it what was published to it
+    return None
+
+
+def _published(repository: Repository, record: RunRecord, commit_id: str) -> RunRecord:
+    """Note that a run was published; its branch is left to the next run if it cannot be removed."""
+    ended = _ended(repository, record, RunStatus.PUBLISHED, commit_id)
+    with suppress(OmniGraphError):
+        _remove(repository, record.run_branch)
+    return ended
 
 
 def _ended(
     repository: Repository, record: RunRecord, status: RunStatus, published: str | None
 ) -> RunRecord:
+    """Note how a run ended, and give its record; another one may have noted the same."""
     now = repository.clock.time()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
-    if not _write(repository, ended, _ENDED):
-        found = get_run(repository, record.run_id)
-        raise InputError(f"run '{record.run_id}' is {found.status} already")
-    _remove(repository, record.run_branch)
+    with aftermath(f"how run '{record.run_id}' ended could not be noted", _END_AGAIN):
+        is_first = _write(repository, ended, _ENDED)
+    if not is_first:
+        return _not_ended_otherwise(repository, record.run_id, status)
     return ended
 
 
@@ -298,9 +366,20 @@ def _branches(repository: Repository) -> Iterator[str]:
 
 def _write(repository: Repository, record: RunRecord, name: str) -> bool:
     """Write the record of a run's begin or end, which is never changed; False if there is one."""
-    path = _path(record.run_id, name)
-    created = repository.store.objects.create(path, _encoded(record))
-    repository.tables.sync([path])
+    path, data, objects = _path(record.run_id, name), _encoded(record), repository.store.objects
+    hint = "look at the run before repeating it"
+    try:
+        created = objects.create(path, data)
+    except StorageError as failed:
+        unsure = f"the store failed while writing {path}: {failed.message}"
+        with aftermath(unsure, hint):
+            created = objects.read(path) == data
+        if not created and repository.store.is_local:
+            raise
+        if not created:  # the request may still be on its way
+            raise OutcomeUnknownError(unsure, hint=hint) from failed
+    with aftermath(f"{path} is written but could not be flushed", hint):
+        repository.tables.sync([path])
     return created
 
 

@@ -143,9 +143,10 @@ def cleanup(call: Call) -> Answer:
 def create_tag(call: Call) -> Answer:
     """Give a name to a commit."""
     name = call.body.name
+    commit = None
     with call.settling(TagExistsError):
-        call.graph.create_tag(name, call.body.target)
-    return json_answer({"name": name, "commit": call.graph.snapshot(name).commit.id})
+        commit = call.graph.create_tag(name, call.body.target)
+    return json_answer({"name": name, "commit": commit or call.graph.snapshot(name).commit.id})
 
 
 def delete_tag(call: Call) -> Answer:

@@ -13,6 +13,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, from_url
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.failures import reported
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class Objects:
             except (NotFoundError, FileNotFoundError):
                 return {}
 
+    def tag(self, path: str) -> str | None:
+        """Return what the store says the content of an object by; None when it says nothing."""
+        with reported(f"cannot read {path}"):
+            return obstore.head(self.store, path)["e_tag"]
+
     def delete(self, path: str) -> None:
         """Remove an object, if it is there."""
         with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
@@ -136,6 +142,15 @@ class Objects:
         """Remove everything below a folder."""
         for name in self.names(folder):
             self.delete(f"{folder}/{name}")
+
+    def discard(self, folder: str) -> None:
+        """Remove everything below a folder that nobody needs any more, if the store lets us.
+
+        What stays is left to a cleanup: what the folder was for is done or has failed already, and
+        neither is changed by that.
+        """
+        with suppress(StorageError):
+            self.delete_all(folder)
 
     def honours_create(self, folder: str) -> bool:
         """Tell whether creating an object twice is refused the second time."""

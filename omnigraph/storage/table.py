@@ -306,7 +306,7 @@ class Tables:
             created = objects.create(f"{path}/{first}", manifest)
             return created or objects.read(f"{path}/{first}") == manifest
         finally:
-            objects.delete_all(aside)
+            objects.discard(aside)
 
     def newest(self, path: str) -> Table | None:
         """Give the newest version of a table that moves forward, or None when there is none."""

@@ -13,12 +13,15 @@ from omnigraph.errors import (
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
 from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
+
+_LOOK = "list the branches before repeating the change"
 
 
 def list_branches(repository: Repository) -> list[str]:
@@ -47,11 +50,11 @@ def delete_branch(repository: Repository, name: str) -> None:
     _delete(repository, given)
 
 
-def delete_system_branch(repository: Repository, name: str) -> None:
-    """Remove one of the system's own branches."""
+def delete_system_branch(repository: Repository, name: str, commit_id: str | None = None) -> None:
+    """Remove one of the system's own branches, if it stands at a commit when one is given."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    _delete(repository, name)
+    _delete(repository, name, commit_id)
 
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
@@ -71,9 +74,11 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     return made
 
 
-def _delete(repository: Repository, name: str) -> None:
+def _delete(repository: Repository, name: str, commit_id: str | None = None) -> None:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(name, ledger)
+        if commit_id is not None and head.commit != commit_id:
+            raise BranchNotFoundError(f"no branch '{name}' at {commit_id}")
         here = repository.manifest.standing_at(head.commit, ledger)
         others = {other.name: other for other in here if other.name != head.name}
         if not others:
@@ -108,13 +113,22 @@ def _create(repository: Repository, name: str, source: str) -> Head:
 
     made = _flip(repository, updates)[name]
     assert made is not None
-    try:
-        # A cleanup either sees the new head, or is seen here.
-        repository.refuse_cleaned(made.commit, repository.manifest.newest())
-    except CommitCleanedError:
-        _delete(repository, name)
-        raise
+    # A cleanup either sees the new head, or is seen here.
+    if _was_cleaned(repository, name, made):
+        raise CommitCleanedError(f"commit {made.commit} was cleaned up meanwhile")
     return made
+
+
+def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
+    """Tell whether a cleanup took what a new branch stands at; the branch is removed then."""
+    done = f"'{name}' was made, but whether a cleanup took its commit meanwhile cannot be told"
+    with aftermath(done, _LOOK):
+        try:
+            repository.refuse_cleaned(made.commit, repository.manifest.newest())
+        except CommitCleanedError:
+            _delete(repository, name)
+            return True
+        return False
 
 
 def _start(repository: Repository, name: str, source: str, ledger: Table) -> Head:
@@ -158,16 +172,17 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
     try:
         return manifest.flip(ledger, wanted, needs_old=_needs_old(manifest, ledger, wanted))
     except (StorageError, Crowded) as failed:
-        try:
+        with aftermath(f"the store failed while changing a branch: {failed.message}", _LOOK):
             settled = manifest.settled(failed)
-        except (StorageError, Crowded):
-            raise OutcomeUnknownError(
-                f"the store failed while changing a branch: {failed.message}",
-                hint="list the branches before repeating the change",
-            ) from failed
-        heads = manifest.heads(settled)
-        if all(heads.get(fold(name)) == head for name, head in wanted.items()):
+        before, after = manifest.heads(ledger), manifest.heads(settled)
+        if all(after.get(fold(name)) == head for name, head in wanted.items()):
             return settled
+        if any(after.get(fold(name)) != before.get(fold(name)) for name in wanted):
+            # Others moved it since, from where it stood or from where it was to stand.
+            raise OutcomeUnknownError(
+                f"the store failed while changing a branch, which moved since: {failed.message}",
+                hint=_LOOK,
+            ) from failed
         raise
 
 

@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from uuid import uuid4
 
 import pyarrow as pa
@@ -18,11 +19,12 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Crowded, Rejected
-from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS
+from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.freshness import LEDGER_AGE, Freshness
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalized
 
 STAMP = "omnigraph:internal_schema_version"
@@ -66,13 +68,16 @@ class Manifest:
         self._tables = tables
         self._commits: OrderedDict[str, Commit] = OrderedDict()
         self._lock = threading.Lock()
+        self._freshness = Freshness()
 
     def newest(self) -> Table:
         """Give the newest version of the ledger: one probe, and no read when it is known."""
+        since = self._freshness.now()
         found = self._tables.newest(layout.MANIFEST)
         if found is None:
             hint = "init makes one of a schema"
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
+        self._freshness.note(found.version, since)
         return found
 
     def heads(self, at: Table) -> dict[str, Head]:
@@ -209,17 +214,25 @@ class Manifest:
         rows = commit_rows(commit, changed, at.schema)
         if operation_id is not None:
             rows = pa.concat_tables([rows, _operation_rows(operation_id, commit, at.schema)])
+        since = self._freshness.now()
         added = self._tables.add_rows(at, rows)
+        self._freshness.note(added.version, since)
         fragment = max(each.fragment_id for each in added.dataset.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)
 
     def flip(
-        self, at: Table, updates: Mapping[str, Head | None], *, needs_old: bool = False
+        self,
+        at: Table,
+        updates: Mapping[str, Head | None],
+        *,
+        needs_old: bool = False,
+        operation: tuple[str | None, str] | None = None,
     ) -> Table:
         """Move, make or remove heads, all at once; raises Rejected when one moved after `at`.
 
         With `needs_old` also when tables were cleaned up after it, because the heads need versions
-        that no head needed before.
+        that no head needed before. With an operation, its actor and its id, also when another flip
+        after it was for the same one.
         """
         keys = {
             BRANCH_KEY + fold(name): None if head is None else head.encoded()
@@ -227,7 +240,17 @@ class Manifest:
         }
         if needs_old:
             keys[_CLEANED] = cleaning(at)
-        return self._tables.set_keys(at, keys)
+        if operation is not None:
+            # Lance refuses two commits that remove one key, also where there never was any: so
+            # they exclude each other, and the ledger does not grow.
+            digest = sha256(json.dumps(operation).encode()).hexdigest()
+            keys[_operation(digest)] = None
+        if self._freshness.age(at.version) > LEDGER_AGE / 2:
+            raise Rejected("the ledger was read too long ago to tell who changed it since")
+        flipped = self._tables.set_keys(at, keys)
+        if self._freshness.age(at.version) > LEDGER_AGE:
+            raise StorageError("the flip took longer than the ledger tells who else changed it")
+        return flipped
 
     def every_commit(self, at: Table) -> dict[str, Commit]:
         """Read all commits that the ledger holds, also those that no branch ever stood at."""
@@ -334,17 +357,21 @@ class Manifest:
 
     def folded(self, at: Table) -> Table:
         """Give the ledger with its small fragments joined and indexed, when that is due."""
-        try:
-            return self._tables.folded(at, MANIFEST_LEVELS, _INDEXES)
-        except Rejected:
-            return self.newest()
+        return self._joined(at, MANIFEST_LEVELS)
 
     def compacted(self, at: Table) -> Table:
         """Give the ledger in one fragment; when a writer comes first, it stays as it is."""
+        return self._joined(at, WHOLE_LEVELS)
+
+    def _joined(self, at: Table, levels: tuple[Level, ...]) -> Table:
+        since = self._freshness.now()
         try:
-            return self._tables.folded(at, WHOLE_LEVELS, _INDEXES)
+            joined = self._tables.folded(at, levels, _INDEXES)
         except Rejected:
             return self.newest()
+        if joined.version != at.version:
+            self._freshness.note(joined.version, since)
+        return joined
 
     def settled(self, failed: StorageError | Crowded) -> Table:
         """Give the newest ledger, in which the attempt that failed can no longer appear.
@@ -356,8 +383,8 @@ class Manifest:
             return self.newest()
         try:
             return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
-        except Crowded:
-            raise
+        except Crowded as crowded:
+            raise StorageError(crowded.message) from crowded
         except Rejected:
             return self.newest()
 

@@ -8,17 +8,18 @@ from omnigraph.errors import (
     CommitCleanedError,
     ExpectedVersionMismatchError,
     HeadMovedError,
-    OutcomeUnknownError,
     SchemaMovedError,
     StorageError,
 )
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
 
@@ -54,13 +55,9 @@ def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
 
 def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
     """Flush a flip; when that fails, what it made is visible but may not last."""
-    try:
+    visible = f"{what} is visible but could not be flushed"
+    with aftermath(visible, "it is lost if the machine loses power now"):
         repository.tables.sync_table(flipped)
-    except StorageError as failed:
-        raise OutcomeUnknownError(
-            f"{what} is visible but could not be flushed: {failed.message}",
-            hint="it is lost if the machine loses power now",
-        ) from failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +71,12 @@ class _Attempt:
         """Try once, under an id of its own; None when another commit of the branch came first."""
         manifest = self.repository.manifest
         ledger = manifest.folded(manifest.newest())
-        current = self._current(ledger)
         earlier = self._earlier(ledger)
         if earlier is not None:
             return earlier
+        current = self._current(ledger)
         self._check_expected(current)
+        others = self._standing(ledger)
         commit = self._commit(current)
         if self._needs_old and self._is_cleaned(commit, ledger):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
@@ -91,7 +89,7 @@ class _Attempt:
             reached("commit synced")
             # Nobody came between them, so the later one guards as much and costs no look back.
             guard = added if added.version == ledger.version + 1 else ledger
-            flipped = self._flipped(guard, commit, head)
+            flipped = self._flipped(guard, commit, {**others, self.branch: head})
         except Rejected:
             return None
         reached("head flipped")
@@ -131,20 +129,30 @@ class _Attempt:
             versions |= {(key, each.tables[key].version) for key in staged}
         return bool(manifest.buried(ledger, versions))
 
-    def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
+    def _standing(self, ledger: Table) -> dict[str, Head]:
+        """Give the other heads that must stay as they are; flipped to the same, they are guarded.
+
+        Lance refuses two commits that set one key, also to the value that it has.
+        """
+        found: dict[str, Head] = {}
+        for name, commit_id in self.staged.write_set.standing.items():
+            found[name] = self.repository.manifest.head(name, ledger)
+            if found[name].commit != commit_id:
+                raise head_moved(name, commit_id, found[name].commit)
+        return found
+
+    def _flipped(self, ledger: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
+        asked, manifest = self.staged.write_set, self.repository.manifest
+        operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
         try:
-            heads = {self.branch: head}
-            return self.repository.manifest.flip(ledger, heads, needs_old=self._needs_old)
+            return manifest.flip(ledger, heads, needs_old=self._needs_old, operation=operation)
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
     def _earlier(self, ledger: Table) -> Commit | None:
         """Give the commit that this operation led to before, if its id was given."""
-        write_set = self.staged.write_set
-        if write_set.operation_id is None:
-            return None
-        manifest = self.repository.manifest
-        return manifest.operation(write_set.operation_id, write_set.actor, ledger)
+        asked = self.staged.write_set
+        return repeated(self.repository, asked.operation_id, asked.actor, asked.request, ledger)
 
     def _check_expected(self, current: Commit) -> None:
         expected_head = self.staged.write_set.expected_head
@@ -204,15 +212,11 @@ class _Attempt:
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
         """Find out whether a flip without an answer was made."""
         manifest = self.repository.manifest
-        try:
+        unsure = f"the store failed while publishing commit {commit.id}"
+        with aftermath(unsure, "look for it in the log of the branch before repeating the change"):
             ledger = manifest.settled(failed)
             if manifest.is_published(commit.id, ledger):
                 return ledger
-        except (StorageError, Crowded) as again:
-            raise OutcomeUnknownError(
-                f"the store failed while publishing commit {commit.id}: {again.message}",
-                hint="look for it in the log of the branch before repeating the change",
-            ) from failed
         raise failed
 
 

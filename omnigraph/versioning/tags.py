@@ -21,10 +21,10 @@ def create_tag(repository: Repository, name: str, target: str = MAIN) -> str:
         raise TagExistsError(taken.message, hint=taken.hint) from None
 
 
-def delete_tag(repository: Repository, name: str) -> None:
-    """Take a name away; the commit stays."""
+def delete_tag(repository: Repository, name: str, commit_id: str | None = None) -> None:
+    """Take a name away, if it is that of a commit when one is given; the commit stays."""
     try:
-        delete_system_branch(repository, TAG + new_branch_name(name))
+        delete_system_branch(repository, TAG + new_branch_name(name), commit_id)
     except BranchNotFoundError:
         near = nearest_name(name, list_tags(repository))
         hint = f"did you mean '{near}'?" if near else None

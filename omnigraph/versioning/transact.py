@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from omnigraph.errors import (
-    BranchExistsError,
-    BranchNotFoundError,
     ExpectedVersionMismatchError,
     HeadMovedError,
-    InputError,
-    StorageError,
+    OmniGraphError,
 )
-from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import new_branch_name, normalized
+from omnigraph.versioning.names import normalized
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -32,7 +29,7 @@ class Intent:
 
     With `expect`, the branch has to stand at this commit. An `operation_id` stands for one change
     with one content, of which `request` is the digest: repeating it leads to the commit of the
-    first time. A branch that does not exist is made at `base`, when there is one.
+    first time. With `base`, the change makes its branch, which starts at this commit.
     """
 
     branch: str
@@ -84,38 +81,16 @@ def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
             except (ExpectedVersionMismatchError, HeadMovedError) as lost:
                 if intent.expect is not None:
                     raise _not_as_expected(repository, intent, lost) from lost
-            except BranchExistsError:
-                _refuse_twin(repository, intent)
     raise HeadMovedError(
         f"'{intent.branch}' kept moving; gave up after {limits.patience:g} s",
         hint="repeat the change",
     )
 
 
-def find_operation(
-    repository: Repository, intent: Intent, at: Table | None = None
-) -> Commit | None:
-    """Return the commit that an operation id led to before, or None.
-
-    Raises InputError when the id was given to another change.
-    """
-    if intent.operation_id is None:
-        return None
-    manifest = repository.manifest
-    newest = manifest.newest() if at is None else at
-    found = manifest.operation(intent.operation_id, intent.actor, newest)
-    if found is not None and found.request not in (None, intent.request):
-        raise InputError(
-            f"the operation id '{intent.operation_id}' was given to another change",
-            hint=f"it led to commit {found.id}; give each change an id of its own",
-        )
-    return found
-
-
 def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
     snapshot, is_new = _pin(repository, intent)
     # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
-    earlier = find_operation(repository, intent)
+    earlier = repeated(repository, intent.operation_id, intent.actor, intent.request)
     if earlier is not None:
         return Transacted(earlier, None)
     if intent.expect is not None and snapshot.commit.id != intent.expect:
@@ -128,27 +103,23 @@ def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
         actor=intent.actor,
         message=intent.message or proposal.write_set.message,
         operation_id=intent.operation_id,
-        request=intent.request,
+        request=proposal.write_set.request or intent.request,
         expected_head=intent.expect,
         creates_branch=is_new,
     )
     staged = stage(write_set, intent.branch)
     commit = publish(repository, intent.branch, staged)
     if not _is_of(commit, staged):
-        return Transacted(find_operation(repository, intent), None)
+        return Transacted(commit, None)
     _extend(repository, write_set.base, commit)
     return Transacted(commit, proposal.finding)
 
 
 def _pin(repository: Repository, intent: Intent) -> tuple[Snapshot, bool]:
-    """Return the newest commit of the branch, or where a new branch starts."""
-    try:
+    """Return the newest commit of the branch, or where the new branch starts."""
+    if intent.base is None:
         return repository.snapshot(intent.branch), False
-    except BranchNotFoundError:
-        if intent.base is None:
-            raise
-        new_branch_name(intent.branch)
-        return repository.snapshot_of(intent.base), True
+    return repository.snapshot_of(intent.base), True
 
 
 def _is_of(commit: Commit, staged: Staged) -> bool:
@@ -162,16 +133,8 @@ def _extend(repository: Repository, before: Snapshot, commit: Commit) -> None:
     if repository.extend is None or commit.parent != before.commit.id:
         return
     # The commit is made. What cannot be extended now is computed by the next read.
-    with suppress(StorageError):
+    with suppress(OmniGraphError):
         repository.extend(before, repository.pinned(commit))
-
-
-def _refuse_twin(repository: Repository, intent: Intent) -> None:
-    """Raise BranchExistsError unless somebody just made the very branch that was to be made."""
-    try:
-        repository.snapshot(intent.branch)
-    except BranchNotFoundError:
-        repository.manifest.refuse_twin(normalized(intent.branch), repository.manifest.newest())
 
 
 def _not_as_expected(repository: Repository, intent: Intent, lost: BaseException) -> BaseException:

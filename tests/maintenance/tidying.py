@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -66,12 +67,10 @@ def before_flip(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> No
     flip = Manifest.flip
     done: list[bool] = []
 
-    def late(
-        self: Manifest, at: Table, updates: dict[str, Head | None], *, needs_old: bool = False
-    ) -> Table:
+    def late(self: Manifest, at: Table, updates: dict[str, Head | None], **more: Any) -> Table:
         if not done:
             done.append(True)
             do()
-        return flip(self, at, updates, needs_old=needs_old)
+        return flip(self, at, updates, **more)
 
     monkeypatch.setattr(Manifest, "flip", late)

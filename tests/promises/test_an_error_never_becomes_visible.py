@@ -170,6 +170,37 @@ def test_a_lost_reply_is_a_success_although_another_commit_came_on_top(
     assert ages(graph) == {"ann": 1}
 
 
+@pytest.mark.parametrize("change", ["create", "rename", "delete"])
+def test_when_others_move_a_branch_whose_change_got_no_reply_the_outcome_is_unknown(
+    change: str, lane: Lane, faults: Faults
+) -> None:
+    lane.skip_second_opinion()
+    graph, rival = new_graph(lane.root), open_graph(lane.root, durable=False)
+    graph.create_branch("old")
+    acts = {
+        "create": lambda: graph.create_branch("new"),
+        "rename": lambda: graph.rename_branch("old", "new"),
+        "delete": lambda: graph.delete_branch("old"),
+    }
+    moves = {
+        "create": lambda: write(rival, {PERSON: (Append(people({"ann": 1})),)}, "new"),
+        "rename": lambda: write(rival, {PERSON: (Append(people({"ann": 1})),)}, "new"),
+        "delete": lambda: rival.create_branch("old", _add(rival, "ann").id),
+    }
+    moved: list[object] = []
+
+    def move(call: Call) -> None:
+        if call.flips and not moved:
+            moved.append(call)
+            moves[change]()
+
+    faults.done = move
+    with faults.broken(once(flip("after"))), pytest.raises(OutcomeUnknownError):
+        acts[change]()
+
+    assert ages(graph, "old" if change == "delete" else "new") == {"ann": 1}
+
+
 def test_a_flip_that_did_not_land_is_an_error_and_stays_unseen(lane: Lane, faults: Faults) -> None:
     graph = new_graph(lane.root)
 

@@ -2,6 +2,7 @@
 
 import glob
 import gzip
+import hashlib
 import os
 import zlib
 from collections.abc import Iterator
@@ -19,12 +20,32 @@ _MAGIC = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as any process can read it, and the name under which the user knows it."""
+    """A file as any process can read it, and the name under which the user knows it.
+
+    `digest` stands for the bytes of one that was written here.
+    """
 
     name: str
     size: int
     folder: Store
     path: str
+    digest: str | None = None
+
+    def identity(self) -> str:
+        """Return what stands for the content: a digest, or what an object store tells it by.
+
+        An object of a user's own is not read for it, because it may be larger than all else.
+        """
+        tag = None
+        if self.digest is None and not self.folder.is_local:
+            tag = self.folder.objects.tag(self.path)
+        return f"{self.size} {tag}" if tag is not None else f"{self.size} {self._digest()}"
+
+    def _digest(self) -> str:
+        if self.digest is not None:
+            return self.digest
+        with self.open() as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -47,10 +68,10 @@ class File:
             yield cast(BinaryIO, unzipped)
 
 
-def file_in(folder: Store, path: str, name: str) -> File:
+def file_in(folder: Store, path: str, name: str, digest: str | None = None) -> File:
     """Give a file that lies in a store, under the name that the user knows."""
     sizes = folder.objects.sizes(path)
-    return File(name, sizes[path], folder, path)
+    return File(name, sizes[path], folder, path, digest)
 
 
 def files_at(places: list[str]) -> list[File]:
