@@ -255,15 +255,15 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
     if not plan.doomed:
         return True
     manifest = repository.manifest
-    cleanup_id, begun = manifest.begin_cleanup(manifest.newest(), repository.clock.ulid())
-    reached("cleanup begun")
-    manifest.bury(begun, cleanup_id, sorted(plan.doomed))
-    reached("versions buried")
-    ledger = manifest.newest()
-    if _is_needed(repository, plan, ledger):
-        return False
-    reached("heads checked")
     with _begun():
+        cleanup_id, begun = manifest.begin_cleanup(manifest.newest(), repository.clock.ulid())
+        reached("cleanup begun")
+        manifest.bury(begun, cleanup_id, sorted(plan.doomed))
+        reached("versions buried")
+        ledger = manifest.newest()
+        if _is_needed(repository, plan, ledger):
+            return False
+        reached("heads checked")
         marked = manifest.mark_cleaning(ledger, cleanup_id)
         repository.tables.sync_table(marked)
         reached("cleanup marked")

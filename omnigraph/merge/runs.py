@@ -216,7 +216,8 @@ def expire_runs(repository: Repository, before: int) -> None:
     live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
     ledger = repository.manifest.newest()
     for record in live:
-        if _last_written(repository, record, ledger) < before:
+        is_free = _claimed_as(repository, record.run_id) in (None, RunStatus.FAILED)
+        if is_free and _last_written(repository, record, ledger) < before:
             with suppress(InputError):
                 end_run(repository, record.run_id, RunStatus.FAILED)
 
@@ -298,7 +299,7 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
     objects, claim = repository.store.objects, json.dumps(status).encode()
     is_own = objects.create(path, claim)
     if not is_own:
-        found = json.loads(objects.read(path) or b"null")
+        found = _claimed_as(repository, record.run_id)
         if found not in (None, status):
             if not _is_left(repository, path):
                 raise InputError(f"run '{record.run_id}' is about to be {found}")
@@ -307,6 +308,13 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
     repository.tables.sync([path])
     reached("end claimed")
     return is_own
+
+
+def _claimed_as(repository: Repository, run_id: str) -> str | None:
+    """Return how a run is about to end, or None when nobody ends it."""
+    claim = repository.store.objects.read(_path(run_id, _CLAIMED))
+    found: str | None = json.loads(claim or b"null")
+    return found
 
 
 def _is_left(repository: Repository, path: str) -> bool:

@@ -1,6 +1,6 @@
 """Branches: heads that are made, moved and removed by one flip each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from omnigraph.errors import (
     BranchNameError,
@@ -174,16 +174,27 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
     except (StorageError, Crowded) as failed:
         with aftermath(f"the store failed while changing a branch: {failed.message}", _LOOK):
             settled = manifest.settled(failed)
-        before, after = manifest.heads(ledger), manifest.heads(settled)
-        if all(after.get(fold(name)) == head for name, head in wanted.items()):
-            return settled
-        if any(after.get(fold(name)) != before.get(fold(name)) for name in wanted):
+            after = manifest.heads(settled)
+            if all(after.get(fold(name)) == head for name, head in wanted.items()):
+                return settled
+            moved = _have_moved(manifest, ledger, settled, wanted)
+        if moved:
             # Others moved it since, from where it stood or from where it was to stand.
             raise OutcomeUnknownError(
                 f"the store failed while changing a branch, which moved since: {failed.message}",
                 hint=_LOOK,
             ) from failed
         raise
+
+
+def _have_moved(manifest: Manifest, ledger: Table, settled: Table, names: Iterable[str]) -> bool:
+    """Tell whether any of some heads stood elsewhere in one of the ledgers after another.
+
+    It may stand where it stood before, because others undid what was done.
+    """
+    before, folded = manifest.heads(ledger), [fold(name) for name in names]
+    later = (manifest.heads(ledger.at(v)) for v in range(ledger.version + 1, settled.version + 1))
+    return any(each.get(name) != before.get(name) for each in later for name in folded)
 
 
 def _needs_old(manifest: Manifest, ledger: Table, wanted: Mapping[str, Head | None]) -> bool:
