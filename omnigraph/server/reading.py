@@ -16,7 +16,6 @@ from omnigraph.server.call import (
     LINES,
     Answer,
     Call,
-    Stream,
     Whole,
     json_answer,
     place,
@@ -26,6 +25,7 @@ from omnigraph.server.refusal import Refusal
 from omnigraph.versioning.names import MAIN
 
 _CHANGES_AT_A_TIME = 500
+_BYTES_AT_A_TIME = 256 << 10
 
 
 def health(_: Call) -> Answer:
@@ -89,21 +89,19 @@ def read(call: Call) -> Answer:
     if asked.mode == "profile":
         profile = view.profile(asked.query_source, asked.query_name, **params)
         if call.accept == ARROW:
-            return Whole(profile.to_ipc(), ARROW)
+            return call.rows(profile.to_ipc(), ARROW)
         head = {"query_name": profile.result.query_name, "target": about}
         return json_answer({**head, **profile.to_json()})
-    result = view.query(asked.query_source, asked.query_name, **params)
+    found = view.stream(asked.query_source, asked.query_name, **params)
     if call.accept == ARROW:
-        return Whole(result.to_ipc(), ARROW)
-    return json_answer(
-        {
-            "query_name": result.query_name,
-            "target": about,
-            "row_count": len(result),
-            "columns": [*result.columns],
-            "rows": result.to_json(),
-        }
-    )
+        return call.rows(found.to_ipc(), ARROW)
+    head = {
+        "query_name": found.query_name,
+        "target": about,
+        "row_count": found.count,
+        "columns": [*found.columns],
+    }
+    return call.rows(_listed(head, "rows", found.to_json()), JSON)
 
 
 def export(call: Call) -> Answer:
@@ -112,7 +110,7 @@ def export(call: Call) -> Answer:
     where = place(asked.branch, asked.snapshot, MAIN)
     view = call.graph.at(where)
     parts = view.export(types=asked.type_names or (), tables=asked.table_keys or ())
-    return Stream(parts, LINES)
+    return call.export(parts, LINES)
 
 
 def schema(call: Call) -> Answer:
@@ -167,7 +165,7 @@ def diff(call: Call) -> Answer:
     }
     if asked.stat:
         return json_answer({**head, "changes": []})
-    return Stream(_diff_parts(head, found), JSON)
+    return call.export(_listed(head, "changes", _change_parts(found)), JSON)
 
 
 def changes(call: Call) -> Answer:
@@ -187,7 +185,7 @@ def changes(call: Call) -> Answer:
         "cursor": shown[-1].cursor if shown else asked.since,
         "more": len(found) > len(shown),
     }
-    return Stream(_feed_parts(head, shown), JSON)
+    return call.export(_listed(head, "commits", _feed_parts(shown)), JSON)
 
 
 def branches(call: Call) -> Answer:
@@ -244,35 +242,33 @@ def run(call: Call) -> Answer:
     return json_answer(call.graph.run(call.path["run_id"]).to_json())
 
 
-def _diff_parts(head: dict[str, Json], found: ChangeSet) -> Iterator[bytes]:
-    """Give the document of a diff, some changes at a time."""
-    yield msgspec.json.encode(head)[:-1]
-    yield b',"changes":['
-    yield from _change_parts(found)
+def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:
+    """Give a document whose last field is a list that is made some members at a time."""
+    yield msgspec.json.encode(head)[:-1] + b',"%s":[' % name.encode()
+    yield from members
     yield b"]}"
 
 
-def _feed_parts(head: dict[str, Json], found: list[CommitChanges]) -> Iterator[bytes]:
-    yield msgspec.json.encode(head)[:-1]
-    yield b',"commits":['
+def _feed_parts(found: list[CommitChanges]) -> Iterator[bytes]:
     for number, each in enumerate(found):
         about: dict[str, Json] = {
             "commit": each.commit.to_json(),
             "from_version": each.changes.from_version,
             **wire.changes_json(each.changes),
         }
-        yield (b"," if number else b"") + msgspec.json.encode(about)[:-1]
-        yield b',"changes":['
-        yield from _change_parts(each.changes)
-        yield b"]}"
-    yield b"]}"
+        yield b"," if number else b""
+        yield from _listed(about, "changes", _change_parts(each.changes))
 
 
 def _change_parts(found: ChangeSet) -> Iterator[bytes]:
     """Give the changes as the members of a JSON list."""
-    rows = iter(found)
-    is_first = True
-    while some := list(islice(rows, _CHANGES_AT_A_TIME)):
-        text = msgspec.json.encode([each.to_json() for each in some])[1:-1]
-        yield text if is_first else b"," + text
-        is_first = False
+    made: list[bytes] = []
+    size, before = 0, b""
+    for each in found:
+        made.append(msgspec.json.encode(each.to_json()))
+        size += len(made[-1])
+        if len(made) >= _CHANGES_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+            yield before + b",".join(made)
+            made, size, before = [], 0, b","
+    if made:
+        yield before + b",".join(made)
