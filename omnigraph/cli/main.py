@@ -77,11 +77,12 @@ def omnigraph() -> None:
 def version(as_json: bool) -> None:
     """Print the version."""
     from omnigraph.cli.output import show_json
+    from omnigraph.storage.layout import FORMAT
 
     if as_json:
-        show_json({"version": __version__})
+        show_json({"version": __version__, "format_version": FORMAT})
     else:
-        click.echo(f"omnigraph {__version__}")
+        click.echo(f"omnigraph {__version__} (graph format {FORMAT})")
 
 
 for command in (

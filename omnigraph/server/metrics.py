@@ -20,6 +20,7 @@ class Metrics:
     running: int = 0
     connections: int = 0
     reloads: Counter[str] = field(default_factory=Counter)
+    failing: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -51,6 +52,11 @@ class Metrics:
                 *(
                     f'omnigraph_reloads_total{{outcome="{outcome}"}} {count}'
                     for outcome, count in sorted(self.reloads.items())
+                ),
+                *_head("omnigraph_reload_failing", "gauge", "1 while old ones are in force."),
+                *(
+                    f'omnigraph_reload_failing{{what="{what}"}} {int(what in self.failing)}'
+                    for what in ("policy", "tokens")
                 ),
                 *_head("omnigraph_running", "gauge", "Requests that are worked on."),
                 f"omnigraph_running {self.running}",

@@ -22,15 +22,37 @@ from omnigraph.server.call import (
 )
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
+from omnigraph.storage.layout import FORMAT
 from omnigraph.versioning.names import MAIN
 
 _CHANGES_AT_A_TIME = 500
 _BYTES_AT_A_TIME = 256 << 10
 
 
-def health(_: Call) -> Answer:
-    """Tell that the server answers."""
-    return json_answer({"status": "ok", "version": __version__})
+def about(_: Call) -> Answer:
+    """Tell what this is, and where it is described."""
+    return json_answer(
+        {
+            "name": "omnigraph-server",
+            "version": __version__,
+            "format_version": FORMAT,
+            "openapi": "/openapi.json",
+            "health": "/healthz",
+        }
+    )
+
+
+def health(call: Call) -> Answer:
+    """Tell that the server answers, and whether it works with old tokens or an old policy."""
+    failing: list[Json] = [*sorted(call.about.metrics.failing)]
+    return json_answer(
+        {
+            "status": "ok",
+            "version": __version__,
+            "format_version": FORMAT,
+            "reload_failing": failing,
+        }
+    )
 
 
 def ready(call: Call) -> Answer:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -135,9 +135,14 @@ class Server(uvicorn.Server):
             tokens=source or "none: everybody on this machine may do everything",
             policy=self.app.gate.policy is not None,
         )
+        if self._settings.port == 0:
+            print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
+        self.app.gate.warn_of_readers()
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
         self._background = [
-            asyncio.create_task(self._reload_changed()),
-            asyncio.create_task(self._sweep()),
+            asyncio.create_task(_again("reload", _WATCH_SECONDS, self._reload_changed)),
+            asyncio.create_task(_again("sweep", _SWEEP_SECONDS, self._sweep)),
         ]
         if self._settings.spark.is_configured:
             threading.Thread(target=self._warm_up, name="omnigraph-spark", daemon=True).start()
@@ -156,19 +161,11 @@ class Server(uvicorn.Server):
 
     async def _reload_changed(self) -> None:
         loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
-            loop.add_signal_handler(signal.SIGHUP, self.reload)
-        while True:
-            await asyncio.sleep(_WATCH_SECONDS)
-            if self.app.gate.changed_files():
-                await loop.run_in_executor(None, self.app.gate.reload)
+        await loop.run_in_executor(None, self.app.gate.reload_changed)
 
     async def _sweep(self) -> None:
-        """Forget old keys, now and then."""
-        while True:
-            with suppress(OmniGraphError):
-                await self.app.quickly(self.app.kept.sweep)
-            await asyncio.sleep(_SWEEP_SECONDS)
+        """Forget old keys."""
+        await self.app.quickly(self.app.kept.sweep)
 
     def _warm_up(self) -> None:
         """Start Spark, so that the first large load need not wait for it."""
@@ -178,6 +175,16 @@ class Server(uvicorn.Server):
             warn("spark did not start", code=failed.code)
         else:
             log("spark is ready")
+
+
+async def _again(what: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do something now and then for as long as the server runs, whatever goes wrong with it."""
+    while True:
+        try:
+            await work()
+        except Exception as failed:
+            warn("background work failed", what=what, kind=type(failed).__name__)
+        await asyncio.sleep(seconds)
 
 
 def serve(settings: Settings) -> None:

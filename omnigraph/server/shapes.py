@@ -20,11 +20,27 @@ class Problem(Shape, frozen=True, kw_only=True):
     manifest_conflict: dict[str, Any] | UnsetType = UNSET
 
 
+class Server(Shape, frozen=True, kw_only=True):
+    """What the server is, the newest format of graphs that it knows, and where to look."""
+
+    name: str
+    version: str
+    format_version: int
+    openapi: str
+    health: str
+
+
 class Health(Shape, frozen=True, kw_only=True):
-    """The server answers."""
+    """The server answers.
+
+    `reload_failing` names what could not be read again, so that the old one is in force: `tokens`
+    or `policy`.
+    """
 
     status: Literal["ok"]
     version: str
+    format_version: int
+    reload_failing: list[str]
 
 
 class Target(Shape, frozen=True, kw_only=True):

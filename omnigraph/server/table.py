@@ -9,6 +9,14 @@ from omnigraph.server.route import Access, Route
 TABLE: tuple[Route, ...] = (
     Route(
         method="GET",
+        path="/",
+        name="about",
+        guard=Access.ANYBODY,
+        handler=reading.about,
+        answer=shapes.Server,
+    ),
+    Route(
+        method="GET",
         path="/healthz",
         name="health",
         guard=Access.ANYBODY,

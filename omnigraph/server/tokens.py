@@ -65,7 +65,7 @@ class TokenSource:
         text = self._text()
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigError(f"{self.variable}: the tokens are no JSON") from None
         if not isinstance(found, dict):
             hint = 'write {"actor": "token", …}'
@@ -78,6 +78,9 @@ class TokenSource:
         if self.variable == AWS_SECRET:
             return _aws_secret(self.value)
         try:
+            if not Path(self.value).is_file():
+                # A pipe would keep its reader waiting, and a device never ends.
+                raise UnreadableError(f"cannot read the file of {FILE}: it is not a regular file")
             return Path(self.value).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as failed:
             reason = getattr(failed, "strerror", None) or "it is not UTF-8"
@@ -101,7 +104,10 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
             raise ConfigError(
                 f"{variable}: the token of '{actor}' has fewer than {_FEWEST_CHARACTERS} characters"
             )
-        digest = hashlib.sha256(token.strip().encode()).digest()
+        try:
+            digest = hashlib.sha256(token.strip().encode()).digest()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{variable}: the token of '{actor}' is invalid Unicode") from None
         if digest in actors:
             raise ConfigError(f"{variable}: '{actors[digest]}' and '{actor}' have the same token")
         actors[digest] = actor
