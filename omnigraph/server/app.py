@@ -44,6 +44,7 @@ from omnigraph.server.incoming import (
 from omnigraph.server.kept import Kept
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
+from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Access, Route
 from omnigraph.server.router import Router
@@ -157,6 +158,8 @@ class _Exchange:
         route, params = self._app.router.match(self._scope["method"], self._scope["path"])
         self._route = route
         self._actor = self._app.gate.actor_of(route, self._headers)
+        if self._actor is not None:
+            self._scope[KNOWN] = True
         if not isinstance(route.guard, Access):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         self._app.gate.check(route, self._actor)

@@ -25,6 +25,7 @@ class Limits:
     send_seconds: float = 60.0
     keep_alive_seconds: int = 15
     connections: int = 512
+    address_connections: int = 256
     threads: int = 2 * (os.cpu_count() or 1)
     share: int = max(1, (os.cpu_count() or 1) // 2)
     waiting: int = 64

@@ -19,6 +19,7 @@ class Metrics:
     denied: Counter[str] = field(default_factory=Counter)
     running: int = 0
     connections: int = 0
+    evicted: int = 0
     reloads: Counter[str] = field(default_factory=Counter)
     failing: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -62,6 +63,8 @@ class Metrics:
                 f"omnigraph_running {self.running}",
                 *_head("omnigraph_connections", "gauge", "Open connections."),
                 f"omnigraph_connections {self.connections}",
+                *_head("omnigraph_evicted_total", "counter", "Idle connections closed for others."),
+                f"omnigraph_evicted_total {self.evicted}",
             ]
         return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -21,12 +21,13 @@ from omnigraph.pipeline.session import SparkSettings
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
+from omnigraph.server.descriptors import Exhaustion, connections_within
 from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import configure, log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
-from omnigraph.server.protocol import Guarded
+from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
 from omnigraph.server.table import TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
@@ -100,7 +101,8 @@ class Server(uvicorn.Server):
         self.app = app
         self._settings = settings
         limits = settings.limits
-        protocol = type("Protocol", (Guarded,), {"limits": limits, "metrics": app.about.metrics})
+        fitting = replace(limits, connections=connections_within(limits.connections))
+        protocol = type("Protocol", (Guarded,), {"limits": fitting, "metrics": app.about.metrics})
         super().__init__(
             uvicorn.Config(
                 app,
@@ -135,6 +137,7 @@ class Server(uvicorn.Server):
             tokens=source or "none: everybody on this machine may do everything",
             policy=self.app.gate.policy is not None,
         )
+        asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
         if self._settings.port == 0:
             print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
         self.app.gate.warn_of_readers()
@@ -154,6 +157,10 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
         log("stopped")
+
+    def _make_room(self) -> None:
+        """Close one idle connection, because no file descriptor is left."""
+        evict_idle([each for each in self.server_state.connections if isinstance(each, Guarded)])
 
     def reload(self) -> None:
         """Read tokens and policy again, beside the requests."""
