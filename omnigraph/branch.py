@@ -38,6 +38,7 @@ from omnigraph.query.plan import MutationPlan
 from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.view import Place, View, place_of
 
@@ -240,7 +241,9 @@ class Branch(View):
             "message": self._intent.message,
             "operation_id": self._intent.operation_id,
         }
-        return {**usual, **how, "actor": actor}
+        found: LoadHow = {**usual, **how, "actor": actor}
+        check_notes(message=found.get("message"), operation=found.get("operation_id"))
+        return found
 
     def _merge_how(
         self,
@@ -288,6 +291,7 @@ def merge_how(
     """Give how a merge is done; a side or an engine that does not exist is refused."""
     from omnigraph.pipeline.merge import bulk_of
 
+    check_notes(actor=actor, message=message)
     return MergeHow(
         actor=actor,
         message=message,

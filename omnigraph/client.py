@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
@@ -28,6 +28,7 @@ LINES = "application/x-ndjson"
 Field: TypeAlias = str | int | Sequence[str] | None
 _KEY = "idempotency-key"
 _SECONDS_TO_CONNECT = 10.0
+_MOST_AT_A_TIME = 100
 # The line with which a server ends an answer that it cannot complete is no longer.
 _LONGEST_LINE = 64 << 10
 
@@ -71,6 +72,20 @@ class Client:
     def get(self, path: str, **query: Field) -> Json:
         """Give the document at a path."""
         return _json(self._send("GET", path, query=query))
+
+    def listed(
+        self, path: str, name: str, *, limit: int | None = None, **query: Field
+    ) -> Iterator[Any]:
+        """Give the members of a list that a server sends a page at a time, so many at most."""
+        left = limit
+        while left is None or left > 0:
+            many = None if left is None else min(left, _MOST_AT_A_TIME)
+            page = cast(dict[str, Any], self.get(path, limit=many, **query))
+            yield from page[name]
+            query["after"] = page.get("cursor")
+            if query["after"] is None:
+                return
+            left = None if left is None else left - len(page[name])
 
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
         """Give the answer to a POST that changes nothing; errors quote the source."""

@@ -1,7 +1,8 @@
 """Reading: the handlers of requests that change nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
@@ -25,6 +26,7 @@ from omnigraph.server.refusal import Refusal
 from omnigraph.storage.layout import FORMAT
 from omnigraph.versioning.names import MAIN
 
+_Item = TypeVar("_Item")
 _CHANGES_AT_A_TIME = 500
 _BYTES_AT_A_TIME = 256 << 10
 
@@ -211,8 +213,12 @@ def changes(call: Call) -> Answer:
 
 
 def branches(call: Call) -> Answer:
-    """List the branches."""
-    return json_answer({"branches": [*call.graph.branches()]})
+    """List the branches, `main` first."""
+    after = call.query.after
+    every = call.graph.branches()
+    rest = every if after is None else [each for each in every if _place(each) > _place(after)]
+    shown, cursor = _page(iter(rest), call.query.limit, str)
+    return json_answer({"branches": [*shown], "cursor": cursor})
 
 
 def merge_base(call: Call) -> Answer:
@@ -223,8 +229,9 @@ def merge_base(call: Call) -> Answer:
 def commits(call: Call) -> Answer:
     """List the commits of a branch."""
     asked = call.query
-    found = call.graph.log(asked.branch, limit=asked.limit, after=asked.after)
-    return json_answer({"commits": [each.to_json() for each in found]})
+    found = call.graph.log(asked.branch, limit=asked.limit + 1, after=asked.after)
+    shown, cursor = _page(found, asked.limit, lambda each: each.id)
+    return json_answer({"commits": [each.to_json() for each in shown], "cursor": cursor})
 
 
 def commit(call: Call) -> Answer:
@@ -250,18 +257,39 @@ def blob(call: Call) -> Answer:
 
 def tags(call: Call) -> Answer:
     """List the tags."""
-    found = call.graph.tags().items()
-    return json_answer({"tags": [{"name": name, "commit": commit} for name, commit in found]})
+    after = call.query.after
+    found = call.graph.tags()
+    rest = (name for name in sorted(found) if after is None or name > after)
+    shown, cursor = _page(rest, call.query.limit, str)
+    named: list[Json] = [{"name": name, "commit": found[name]} for name in shown]
+    return json_answer({"tags": named, "cursor": cursor})
 
 
 def runs(call: Call) -> Answer:
-    """List the runs."""
-    return json_answer({"runs": [each.to_json() for each in call.graph.runs()]})
+    """List the runs, newest first."""
+    asked = call.query
+    found = call.graph.runs(limit=asked.limit + 1, after=asked.after)
+    shown, cursor = _page(iter(found), asked.limit, lambda each: each.run_id)
+    return json_answer({"runs": [each.to_json() for each in shown], "cursor": cursor})
 
 
 def run(call: Call) -> Answer:
     """Give a run by its id."""
     return json_answer(call.graph.run(call.path["run_id"]).to_json())
+
+
+def _page(
+    every: Iterator[_Item], limit: int, cursor_of: Callable[[_Item], str]
+) -> tuple[list[_Item], str | None]:
+    """Give the first items, and behind which one the list goes on; None when it does not."""
+    found = list(islice(every, limit + 1))
+    shown = found[:limit]
+    return shown, cursor_of(shown[-1]) if len(found) > limit else None
+
+
+def _place(branch: str) -> tuple[bool, str]:
+    """Give where a branch stands in the list, in which `main` is the first."""
+    return branch != MAIN, branch
 
 
 def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:

@@ -212,9 +212,10 @@ class Loaded(Shape, frozen=True, kw_only=True):
 
 
 class Branches(Shape, frozen=True, kw_only=True):
-    """The names of all branches, `main` first."""
+    """The names of branches, `main` first; a cursor is where the list goes on."""
 
     branches: list[str]
+    cursor: str | None
 
 
 class BranchCreated(Shape, frozen=True, kw_only=True):
@@ -274,9 +275,10 @@ class Commit(Shape, frozen=True, kw_only=True):
 
 
 class Commits(Shape, frozen=True, kw_only=True):
-    """The commits of a branch, newest first."""
+    """The commits of a branch, newest first; a cursor is where the list goes on."""
 
     commits: list[Commit]
+    cursor: str | None
 
 
 class Change(Shape, frozen=True, kw_only=True):
@@ -364,9 +366,10 @@ class Tag(Shape, frozen=True, kw_only=True):
 
 
 class Tags(Shape, frozen=True, kw_only=True):
-    """All tags."""
+    """Tags, by name; a cursor is where the list goes on."""
 
     tags: list[Tag]
+    cursor: str | None
 
 
 class TagNamed(Shape, frozen=True, kw_only=True):
@@ -392,6 +395,7 @@ class Run(Shape, frozen=True, kw_only=True):
 
 
 class Runs(Shape, frozen=True, kw_only=True):
-    """All runs, newest first."""
+    """Runs, newest first; a cursor is where the list goes on."""
 
     runs: list[Run]
+    cursor: str | None

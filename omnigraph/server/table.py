@@ -189,6 +189,7 @@ TABLE: tuple[Route, ...] = (
         name="branches",
         guard=Action.READ,
         handler=reading.branches,
+        query=bodies.ListQuery,
         answer=shapes.Branches,
     ),
     Route(
@@ -301,6 +302,7 @@ TABLE: tuple[Route, ...] = (
         name="tags",
         guard=Action.READ,
         handler=reading.tags,
+        query=bodies.ListQuery,
         answer=shapes.Tags,
     ),
     Route(
@@ -330,6 +332,7 @@ TABLE: tuple[Route, ...] = (
         name="runs",
         guard=Action.READ,
         handler=reading.runs,
+        query=bodies.RunsQuery,
         answer=shapes.Runs,
     ),
     Route(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnavailableError, UnreadableError
+from omnigraph.versioning.notes import MOST_NAME_BYTES
 
 AWS_SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"  # noqa: S105 - the name of a variable
 FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
@@ -100,6 +101,9 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
     for actor, token in found.items():
         if not isinstance(actor, str) or not actor.strip() or not actor.isprintable():
             raise ConfigError(f"{variable}: an actor has no name that can be shown")
+        if len(actor.encode()) > MOST_NAME_BYTES:
+            message = f"{variable}: an actor's name is longer than {MOST_NAME_BYTES} bytes"
+            raise ConfigError(message)
         if not isinstance(token, str) or len(token.strip()) < _FEWEST_CHARACTERS:
             raise ConfigError(
                 f"{variable}: the token of '{actor}' has fewer than {_FEWEST_CHARACTERS} characters"
