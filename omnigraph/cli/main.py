@@ -28,6 +28,7 @@ from omnigraph.cli.schema import schema
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
 from omnigraph.cli.shell import shell
 from omnigraph.errors import OmniGraphError
+from omnigraph.file import forbid_world_writable
 
 _INTERRUPTED = 130
 _WANTS_JSON = "omnigraph.wants_json"
@@ -123,6 +124,7 @@ branch.add_command(merge)
 
 def main() -> None:
     """Run the command line; a reader that closes the pipe ends it quietly."""
+    forbid_world_writable()
     try:
         omnigraph(prog_name="omnigraph")
     except BrokenPipeError:

@@ -10,7 +10,7 @@ from typing import IO, Any, TypeAlias
 import msgspec
 
 from omnigraph.engine.run import Budget
-from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.errors import DeniedError, InputError, Json, NotFoundError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
@@ -121,6 +121,18 @@ class Call:
         limits = self.limits
         budget = Budget(seconds=limits.export_seconds, bytes=limits.export_bytes)
         return Stream(parts, media_type, budget)
+
+    @property
+    def graph_name(self) -> str:
+        """The name of the graph; where it lies is for nobody outside to know."""
+        return self.graph.uri.rstrip("/").rpartition("/")[2]
+
+    def may_read(self, branch: str) -> bool:
+        """Tell whether the actor may read a branch."""
+        try:
+            return bool(self.graph.snapshot(branch))
+        except (DeniedError, NotFoundError):
+            return False
 
     @property
     def key(self) -> str | None:

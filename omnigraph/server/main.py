@@ -10,6 +10,7 @@ import click
 
 from omnigraph import __version__
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.file import forbid_world_writable
 
 if TYPE_CHECKING:
     from omnigraph.config import Config
@@ -162,4 +163,5 @@ def _limits(given: tuple[str, ...]) -> "Limits":
 
 def main() -> None:
     """Run the server's command line."""
+    forbid_world_writable()
     omnigraph_server(prog_name="omnigraph-server")

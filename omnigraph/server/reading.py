@@ -155,19 +155,19 @@ def schema(call: Call) -> Answer:
 def plan_schema(call: Call) -> Answer:
     """Tell what a schema would change on a branch, and what is in its way."""
     planned = call.graph.plan_schema(call.body.schema_source, call.body.branch)
-    return json_answer({"uri": call.graph.uri, **planned.to_json()})
+    return json_answer({"uri": call.graph_name, **planned.to_json()})
 
 
 def fsck(call: Call) -> Answer:
     """Check everything that the graph is made of, and name all damage."""
-    return json_answer(call.graph.fsck().to_json(call.graph.uri))
+    return json_answer(call.graph.fsck().to_json(call.graph_name))
 
 
 def coverage(call: Call) -> Answer:
     """Tell for each index how many rows are in it, and why not all."""
     where = place(call.query.branch, call.query.snapshot, MAIN)
     indexes: list[Json] = [each.to_json() for each in call.graph.coverage(where)]
-    return json_answer({"uri": call.graph.uri, "branch": where, "indexes": indexes})
+    return json_answer({"uri": call.graph_name, "branch": where, "indexes": indexes})
 
 
 def diff(call: Call) -> Answer:

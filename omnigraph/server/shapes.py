@@ -61,12 +61,15 @@ class Rows(Shape, frozen=True, kw_only=True):
 
 
 class Receipt(Shape, frozen=True, kw_only=True):
-    """What a mutation changed; without a commit there was nothing to change."""
+    """What a mutation changed; without a commit there was nothing to change.
+
+    Those who may not read the branch get no numbers.
+    """
 
     branch: str
     query_name: str
-    affected_nodes: int
-    affected_edges: int
+    affected_nodes: int | None
+    affected_edges: int | None
     actor_id: str | None
     commit: str | None
     operation_id: str | None
@@ -235,7 +238,7 @@ class BranchNamed(Shape, frozen=True, kw_only=True):
 
 
 class Merged(Shape, frozen=True, kw_only=True):
-    """What a merge did or would do."""
+    """What a merge did or would do; where the target stood is told to those who may read it."""
 
     source: str
     target: str
@@ -246,7 +249,7 @@ class Merged(Shape, frozen=True, kw_only=True):
     stats: dict[str, dict[str, int]]
     merge_conflicts: list[dict[str, Any]]
     commits: "dict[str, Commit]"
-    ours_commit: str
+    ours_commit: str | None
     theirs_commit: str
 
 

@@ -217,3 +217,14 @@ def test_a_real_bash_completes_commands(tmp_path: Path) -> None:
     )
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout == b"explain\n"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_no_file_of_a_graph_is_world_writable(folder: Path, umask: int) -> None:
+    command = ["sh", "-c", f"umask {umask:03o} && omnigraph init --schema people.pg g.omni"]
+    assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
+
+    modes = {path.stat().st_mode & 0o777 for path in (folder / "g.omni").rglob("*")}
+
+    assert modes
+    assert all(mode & (umask | 0o002) == 0 for mode in modes)
