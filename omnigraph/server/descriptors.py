@@ -2,16 +2,12 @@
 
 import asyncio
 import errno
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
 
 from omnigraph.server.logs import warn
-
-try:
-    import resource
-except ImportError:  # Windows has no such limit
-    resource = None  # type: ignore[assignment]
 
 # Tables, indexes and objects that are open beside the connections.
 _RESERVED = 256
@@ -24,8 +20,6 @@ def connections_within(wanted: int) -> int:
 
     At least half of the files are left for the graph, or 256 if that is less.
     """
-    if resource is None:
-        return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = wanted + _RESERVED
     if soft == resource.RLIM_INFINITY or soft >= enough:
@@ -51,14 +45,14 @@ class Exhaustion:
 
     def __call__(self, _: asyncio.AbstractEventLoop, about: dict[str, Any]) -> None:
         failed = about.get("exception")
-        is_exhausted = isinstance(failed, OSError) and failed.errno in _EXHAUSTED
-        if is_exhausted:
+        reason = failed.errno if isinstance(failed, OSError) else None
+        if reason in _EXHAUSTED:
             self._make_room()
         now = time.monotonic()
         if now < self._quiet_until:
             return
         self._quiet_until = now + _QUIET_SECONDS
-        if is_exhausted:
-            warn("no file descriptor left", errno=errno.errorcode[failed.errno])  # type: ignore[union-attr,index]
+        if reason in _EXHAUSTED:
+            warn("no file descriptor left", reason=errno.errorcode.get(reason or 0))
         else:
             warn("the event loop failed", kind=type(failed).__name__, said=str(about["message"]))

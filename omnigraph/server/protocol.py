@@ -169,7 +169,8 @@ class Guarded(HttpToolsProtocol):
 
     def _has_room(self) -> bool:
         """Tell whether one more connection may stay; an idle one goes for it if need be."""
-        others = [each for each in self.connections if each is not self and each.is_open]
+        known = (each for each in self.connections if isinstance(each, Guarded))
+        others = [each for each in known if each is not self and each.is_open]
         same = [each for each in others if each._address == self._address]
         for crowd, most in (
             (same, self.limits.address_connections),
