@@ -36,6 +36,7 @@ from omnigraph.read.execution import Budget
 from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent
 from omnigraph.write.mutation import Receipt
@@ -239,7 +240,9 @@ class Branch(View):
             "message": self._intent.message,
             "operation_id": self._intent.operation_id,
         }
-        return {**usual, **how, "actor": actor}
+        found: LoadHow = {**usual, **how, "actor": actor}
+        check_notes(message=found.get("message"), operation=found.get("operation_id"))
+        return found
 
     def _merge_how(
         self,
@@ -281,6 +284,7 @@ def merge_how(
     """Give how a merge is done; a side or an engine that does not exist is refused."""
     from omnigraph.merge.bulk import bulk_of
 
+    check_notes(actor=actor, message=message)
     return MergeHow(
         actor=actor,
         message=message,

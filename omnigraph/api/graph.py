@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -38,6 +39,7 @@ from omnigraph.span import Source
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN, new_branch_name
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent
@@ -136,6 +138,7 @@ class Graph:
         """
         if operation_id == "":
             raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
+        check_notes(message=message, operation=operation_id)
         intent = Intent(
             branch=name,
             actor=self._access.author(actor),
@@ -212,9 +215,9 @@ class Graph:
         self._access.allow(Action.BRANCH_DELETE, name)
         tags.delete_tag(self.repository, name, self._access.tag(name))
 
-    def runs(self) -> list[RunRecord]:
-        """Give all runs, newest first."""
-        return self._access.runs()
+    def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
+        """Give the runs, newest first; `after` goes on behind one of them."""
+        return list(islice(self._access.runs(after), limit))
 
     def run(self, run_id: str) -> RunRecord:
         """Give a run by its id."""
@@ -321,6 +324,7 @@ class Graph:
         from omnigraph.write.load.options import LoadMode, options_of
 
         how = {**how, "actor": self._access.author(how.get("actor"))}
+        check_notes(message=how.get("message"), operation=how.get("operation_id"))
         options = options_of(how, LoadMode.MERGE)
         snapshot, is_new = self._access.ingesting(branch, base)
         target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)

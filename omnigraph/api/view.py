@@ -125,20 +125,18 @@ class View:
         """
         snapshot = self.snapshot
         plan = _read_plan(source, name, snapshot)
-        found = self._rows(plan, snapshot, params)
-        return found if isinstance(found, Result) else found.to_result()
+        return self._rows(plan, snapshot, params).to_result()
 
     def stream(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> ResultStream:
         """Run a read and give its rows as Arrow batches, in their order.
 
-        On Spark they are made while they are read, so that a result can be larger than the memory.
+        They are made while they are read, so that a result can be larger than the memory.
         """
         snapshot = self.snapshot
         plan = _read_plan(source, name, snapshot)
-        found = self._rows(plan, snapshot, params)
-        return found if isinstance(found, ResultStream) else found.to_stream()
+        return self._rows(plan, snapshot, params, streams=True)
 
     def profile(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
@@ -146,7 +144,7 @@ class View:
         """Run a read and give its result with what each operator took, read and gave."""
         snapshot = self.snapshot
         plan = _read_plan(source, name, snapshot)
-        return profile_of(plan, self._answer(plan, snapshot, params, measures=True))
+        return profile_of(self._answer(plan, snapshot, params, measures=True))
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Give the plan of a read, and the road it would take; nothing is run."""
@@ -223,14 +221,19 @@ class View:
         return self._pinned
 
     def _rows(
-        self, plan: ReadPlan, snapshot: Snapshot, params: Mapping[str, object]
-    ) -> Result | ResultStream:
+        self,
+        plan: ReadPlan,
+        snapshot: Snapshot,
+        params: Mapping[str, object],
+        *,
+        streams: bool = False,
+    ) -> ResultStream:
         """Give the rows of a plan, from Spark when they are too many for this process."""
         engine = self._reads.engine
         is_auto = engine == "auto"
         if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
             try:
-                return Result(plan.name, self._answer(plan, snapshot, params).table)
+                return self._answer(plan, snapshot, params, streams=streams).rows
             except BudgetError as exceeded:
                 if not is_auto or self._is_bounded or exceeded.limit == "seconds":
                     raise
@@ -257,20 +260,18 @@ class View:
         params: Mapping[str, object],
         *,
         measures: bool = False,
+        streams: bool = False,
     ) -> Answer:
-        terms = self._terms(plan, params, measures=measures)
+        terms = replace(self._terms(plan, params), measures=measures, streams=streams)
         return answer(plan, snapshot, self._access.topology, terms)
 
-    def _terms(
-        self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
-    ) -> Terms:
+    def _terms(self, plan: ReadPlan, params: Mapping[str, object]) -> Terms:
         return Terms(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
             budget=self._budget,
             environment=os.environ,
             cancelled=self._cancelled,
-            measures=measures,
         )
 
 

@@ -28,6 +28,7 @@ from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalized
+from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
 
@@ -84,6 +85,8 @@ def begin_run(
 ) -> RunRecord:
     """Begin a run on a branch; with an operation hash that a live run has, give that run."""
     repository.check_writable()
+    check_operation_hash(operation_hash)
+    check_notes(actor=actor)
     clean_up(repository)
     branch = normalized(target)
     if operation_hash is None:
@@ -182,9 +185,15 @@ def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord
 
 def list_runs(repository: Repository) -> list[RunRecord]:
     """Give all runs, newest first."""
+    return list(runs_after(repository))
+
+
+def runs_after(repository: Repository, after: str | None = None) -> Iterator[RunRecord]:
+    """Give the runs, newest first, behind one of them; each is read when it is its turn."""
     names = repository.store.objects.names(layout.RUNS)
     ids = sorted({name.partition("/")[0] for name in names}, reverse=True)
-    return [record for each in ids if (record := _read(repository, each)) is not None]
+    wanted = (each for each in ids if after is None or each < after)
+    return (record for each in wanted if (record := _read(repository, each)) is not None)
 
 
 def get_run(repository: Repository, run_id: str) -> RunRecord:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Adjacency, Entries, Followed, Woven, woven
+from omnigraph.data.derived.adjacency import Adjacency, Check, Entries, Followed, Woven, woven
 from omnigraph.data.derived.memory import Cache
 from omnigraph.data.derived.numbering import NONE, Entities, Numbers, taken
 from omnigraph.data.derived.topology import Edges, Topology
@@ -86,9 +86,10 @@ class Dense(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
+        check: Check | None = None,
     ) -> Followed:
         """Give where steps lead from some rows."""
-        return self.adjacency(steps, source, target, edges=edges).follow(codes)
+        return self.adjacency(steps, source, target, edges=edges).follow(codes, check)
 
     def joins(
         self,

@@ -4,26 +4,26 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, TypeVar
+from typing import IO, NoReturn, TypeVar
 from uuid import uuid4
 
+import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import DeniedError, Json, OmniGraphError
-from omnigraph.read.execution import Budget
 from omnigraph.server.admission import Admission
+from omnigraph.server.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
     Call,
     Operation,
-    Stream,
     Whole,
     WriteTurns,
     json_answer,
@@ -44,6 +44,7 @@ from omnigraph.server.incoming import (
 )
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
+from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Access, Route
 from omnigraph.server.router import Router
@@ -121,7 +122,7 @@ class _Exchange:
         except Gone:
             self._status, self._code = 499, "client_gone"
         except Aborted:
-            self._code = "aborted"
+            self._code = self._code or "aborted"
             raise
         except asyncio.CancelledError:
             self._cancelled.set()
@@ -150,13 +151,15 @@ class _Exchange:
         else:
             await (self._whole(answer) if isinstance(answer, Whole) else self._stream(answer))
 
-    async def _served(self) -> Answer:
+    async def _served(self) -> Whole | Begun:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
         route, params = self._app.router.match(self._scope["method"], self._scope["path"])
         self._route = route
         self._actor = self._app.gate.actor_of(route, self._headers)
+        if self._actor is not None:
+            self._scope[KNOWN] = True
         if not isinstance(route.guard, Access):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         self._app.gate.check(route, self._actor)
@@ -197,10 +200,15 @@ class _Exchange:
 
     async def _handled(
         self, route: Route, params: Mapping[str, str], query: object, key: str | None, sent: "_Sent"
-    ) -> Answer:
-        app, limits = self._app, self._app.limits
+    ) -> Whole | Begun:
+        app = self._app
 
-        def work() -> Answer:
+        def work() -> Whole | Begun:
+            began = time.monotonic()
+            answer = handle()
+            return answer if isinstance(answer, Whole) else begun(answer, began)
+
+        def handle() -> Answer:
             body = None
             if route.body is not None and sent.data is not None:
                 body = decoded(sent.data, route.body)
@@ -212,7 +220,7 @@ class _Exchange:
                 body=body,
                 stream=sent.file,
                 accept=wanted_media(self._headers, route),
-                budget=Budget(seconds=limits.query_seconds, bytes=limits.query_bytes),
+                limits=app.limits,
                 cancelled=self._cancelled,
                 turns=app.turns,
                 about=app.about,
@@ -245,33 +253,38 @@ class _Exchange:
         await self._start(answer.status, headers)
         await self._put({"type": "http.response.body", "body": answer.body})
 
-    async def _stream(self, answer: Stream) -> None:
+    async def _stream(self, answer: Begun) -> None:
         """Send an answer part by part; the next one is made when the last was taken."""
-        parts = iter(answer.parts)
         try:
-            part = await self._next(parts)
-            await self._start(200, {"content-type": answer.media_type})
-            while part is not None:
-                await self._put({"type": "http.response.body", "body": part, "more_body": True})
-                part = await self._next(parts)
-            await self._put({"type": "http.response.body", "body": b""})
+            with self._app.admission.streaming(self._actor or ""):
+                await self._start(200, {"content-type": answer.media_type})
+                part: bytes | None = answer.first
+                while part is not None:
+                    await self._put({"type": "http.response.body", "body": part, "more_body": True})
+                    part = await self._app.worked(self._actor, answer.next)
+                await self._put({"type": "http.response.body", "body": b""})
+        except Refusal as refusal:
+            await self._refuse(refusal)
         except (Aborted, Gone):
             raise
+        except OmniGraphError as failed:
+            await self._cut(refusal_of(failed))
         except Exception as failed:
             log_failure(self._id, failed)
-            if not self._status:
-                known = refusal_of(failed) if isinstance(failed, OmniGraphError) else internal()
-                await self._refuse(known)
-                return
-            raise Aborted from None
+            await self._cut(internal())
         finally:
-            close = getattr(parts, "close", None)
-            if close is not None:
-                with suppress(ValueError):  # a part of it is being made, and is its last
-                    await asyncio.shield(self._app.quickly(close))
+            with suppress(ValueError):  # a part of it is being made, and is its last
+                await asyncio.shield(self._app.quickly(answer.close))
 
-    async def _next(self, parts: Iterator[bytes]) -> bytes | None:
-        return await self._app.worked(self._actor, lambda: next(parts, None))
+    async def _cut(self, refusal: Refusal) -> NoReturn:
+        """End an answer that cannot be completed: say why on a last line, and cut the connection.
+
+        The chunk that ends an answer is never sent, so that no client takes it for complete.
+        """
+        self._code = refusal.code
+        line = b"\n" + msgspec.json.encode(refusal.to_json(self._id)) + b"\n"
+        await self._put({"type": "http.response.body", "body": line, "more_body": True})
+        raise Aborted
 
     async def _refuse(self, refusal: Refusal) -> None:
         self._code = refusal.code

@@ -30,7 +30,7 @@ from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalized
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
-FORMAT = 2
+FORMAT = layout.FORMAT
 
 _MOST_COMMITS = 4_096
 BRANCH_KEY = "branch/"
