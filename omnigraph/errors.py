@@ -21,6 +21,7 @@
     ├── NotFoundError             the thing named does not exist
     │   ├── QueryNotFoundError    no query of that name in the file
     │   ├── GraphNotFoundError    no graph at that place
+    │   │   └── GraphReplacedError  another graph was made in the place of the one that is open
     │   ├── BranchNotFoundError   no branch of that name
     │   ├── CommitNotFoundError   no commit of that id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
@@ -417,6 +418,12 @@ class GraphNotFoundError(NotFoundError):
     """No graph at that place."""
 
     code = "graph_not_found"
+
+
+class GraphReplacedError(GraphNotFoundError):
+    """The graph that is open was removed, and another was made in its place."""
+
+    code = "graph_replaced"
 
 
 class BranchNotFoundError(NotFoundError):

@@ -29,6 +29,7 @@ STATUSES: tuple[tuple[type[OmniGraphError], int], ...] = (
 # What is said of failures of the server's own, whose messages may name places and keys.
 _SAID = {
     "graph_not_found": "the graph is gone",
+    "graph_replaced": "the graph was replaced by another; start the server again to serve that one",
     "storage_failed": "the store failed; nothing was done",
     "outcome_unknown": "the store failed, and nobody can tell whether it was done",
     "embedding_failed": "no vector could be made of a text; nothing was done",

@@ -14,6 +14,7 @@ from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     GraphNotFoundError,
+    GraphReplacedError,
     StorageError,
 )
 from omnigraph.storage import layout
@@ -65,6 +66,8 @@ class Manifest:
         self._tables = tables
         self._commits: OrderedDict[str, Commit] = OrderedDict()
         self._lock = threading.Lock()
+        self._first: str | None = None
+        self._known: Table | None = None
 
     def newest(self) -> Table:
         """Give the newest version of the ledger: one probe, and no read when it is known."""
@@ -72,7 +75,22 @@ class Manifest:
         if found is None:
             hint = "init makes one of a schema"
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
+        if found is not self._known:
+            self._check_graph(found)
         return found
+
+    def _check_graph(self, ledger: Table) -> None:
+        """Raise GraphReplacedError when this is the ledger of another graph than before."""
+        first = first_commit(ledger)
+        if self._first is None:
+            self._first = first
+            self._tables.graph = first or self._tables.graph
+        elif first != self._first:
+            raise GraphReplacedError(
+                f"the graph at {self._tables.store.root} was removed, and another was made there",
+                hint="open it again",
+            )
+        self._known = ledger
 
     def heads(self, at: Table) -> dict[str, Head]:
         """Give the head of every branch by its folded name."""
