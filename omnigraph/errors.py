@@ -44,6 +44,7 @@
     ├── ResultOverflowError       a number of a result does not fit its type
     ├── CancelledError            what was asked for was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
+    │   └── FormatUnreadableError  the graph does not say which format it has
     ├── RemoteError               a server failed, or gave no answer that can be read
     │   ├── UnreachableError      no server answers there; nothing was done
     │   └── UnauthorizedError     the token is missing or is not known; nothing was done
@@ -370,6 +371,8 @@ class StoreError(InputError):
     """The place named cannot hold a graph."""
 
     code = "store_unusable"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class BranchNameError(InputError):
@@ -565,6 +568,8 @@ class StorageError(OmniGraphError):
     """The disk or object store failed; nothing was done."""
 
     code = "storage_failed"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class OutcomeUnknownError(OmniGraphError):
@@ -614,6 +619,12 @@ class FormatError(OmniGraphError):
     """The graph was written by a newer release."""
 
     code = "format_too_new"
+
+
+class FormatUnreadableError(FormatError):
+    """What says which format a graph has cannot be read."""
+
+    code = "format_unreadable"
 
 
 class RemoteError(OmniGraphError):

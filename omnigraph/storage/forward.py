@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -77,6 +77,13 @@ def newest_since(store: Store, path: str, seen: Sighting) -> int | None:
             anchored.result()
             return None
     return version if anchored.result() == seen.mark else None
+
+
+def newest_named(names: Iterable[str]) -> int | None:
+    """Return the newest version that has a manifest among these names."""
+    numbers = (each.removesuffix(_MANIFEST) for each in names if each.endswith(_MANIFEST))
+    left = [int(each) for each in numbers if each.isdigit()]
+    return layout.NEWEST_VERSION - min(left) if left else None
 
 
 def newest_local(store: Store, path: str) -> int | None:

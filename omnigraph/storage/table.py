@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
@@ -20,20 +20,23 @@ from lance.lance import _Session as Session
 
 from omnigraph.errors import StorageError
 from omnigraph.storage import layout
+from omnigraph.storage.causes import NO_ANSWER
 from omnigraph.storage.durable import sync
-from omnigraph.storage.failures import Rejected, reported
+from omnigraph.storage.failures import LingeringError, Rejected, reported
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.forward import (
     Sighting,
     blank_manifests,
     mark_of,
     newest_local,
+    newest_named,
     newest_since,
     sighting,
 )
 from omnigraph.storage.indexes import IndexSpec, create_index, segment_folders, segments_for_new
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
+from omnigraph.storage.waiting import Late, within
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
 
@@ -354,11 +357,27 @@ class Tables:
         `files` are those that the change adds.
         """
         self.sync(f"{table.path}/{each}" for each in files)
-        with reported(f"cannot commit to {table.path}"):
-            dataset = LanceDataset.commit(
+
+        def commit() -> LanceDataset:
+            return LanceDataset.commit(
                 table.dataset, change, read_version=table.version, storage_options=self.options
             )
+
+        with reported(f"cannot commit to {table.path}"):
+            dataset = commit() if self.store.is_local else self._answered(table.path, commit)
         return self._sighted(self.remember(table.path, dataset))
+
+    def _answered(self, path: str, commit: Callable[[], LanceDataset]) -> LanceDataset:
+        """Give what a commit to a bucket gives; a store that falls silent is not waited for.
+
+        Lance sends more than thirty requests before it gives up, each as long as it may take.
+        """
+        seconds = self.store.commit_seconds
+        try:
+            return within(seconds, commit)
+        except Late:
+            message = f"cannot commit to {path}: no answer in {seconds:g} s"
+            raise LingeringError(message, hint=NO_ANSWER) from None
 
     def add_rows(self, table: Table, rows: pa.Table) -> Table:
         """Append rows to a table that moves forward; they are visible at once."""
@@ -492,28 +511,22 @@ class Tables:
     def _found(self, path: str) -> Table | None:
         """Open the newest version of a table of which nothing is known, or nothing any more."""
         self._forget(path)
-        if self.store.is_local:
-            version = newest_local(self.store, path)
-            if version is None:
-                return None
-            # Before it is opened: a table that takes its place meanwhile has another mark.
-            mark = mark_of(self.store, path, version)
-            table = self.open(path, version)
-        else:
-            try:
-                with reported(f"cannot open {path}"):
-                    table = self.remember(path, self._opened(path, None))
-                    mark = mark_of(self.store, path, table.version)
-            except StorageError as failed:
-                if "not found" in str(failed).lower():
-                    return None
-                raise
+        version = newest_local(self.store, path) if self.store.is_local else self._listed(path)
+        if version is None:
+            return None
+        # Before it is opened: a table that takes its place meanwhile has another mark.
+        mark = mark_of(self.store, path, version)
+        table = self.open(path, version)
         if mark is not None:
             with self._lock:
                 self._newest[path] = sighting(table.version, mark), table
                 while len(self._newest) > _MOST_NEWEST:
                     self._newest.popitem(last=False)
         return table
+
+    def _listed(self, path: str) -> int | None:
+        """Give the newest version of a table in a bucket."""
+        return newest_named(self.store.objects.first_names(f"{path}/_versions"))
 
     def _sighted(self, table: Table) -> Table:
         """Note that a version of a table that moves forward is the newest."""

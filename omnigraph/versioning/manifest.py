@@ -18,7 +18,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Crowded, Rejected
+from omnigraph.storage.failures import Crowded, LingeringError, Rejected
 from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
@@ -357,8 +357,11 @@ class Manifest:
         """Give the newest ledger, in which the attempt that failed can no longer appear.
 
         A request that an object store lost, or an attempt that Lance cut off, may still be on its
-        way. Any other commit to the ledger takes the place that it needs.
+        way. Any other commit to the ledger takes the place that it needs. An attempt that this
+        process has not ended is not settled by that, and raised again.
         """
+        if isinstance(failed, LingeringError):
+            raise failed
         if self._tables.store.is_local and not isinstance(failed, Crowded):
             return self.newest()
         try:
