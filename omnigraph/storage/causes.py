@@ -37,7 +37,7 @@ def code_of(text: str) -> str | None:
 
 
 def cause_of(text: str) -> str | None:
-    """Return the cause in a few words that hold nothing of a request, such as `403 AccessDenied`."""
+    """Return the cause in a few words that hold nothing of a request: `403 AccessDenied`."""
     status, code = _STATUS.search(text), code_of(text)
     if status is not None or code is not None:
         return " ".join(filter(None, (None if status is None else status[1], code)))
