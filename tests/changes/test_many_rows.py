@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from tests.sample import PERSON, new_graph, people
 
 # Keys of this length fill Lance's pool as twice as many short ones would.

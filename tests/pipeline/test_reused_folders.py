@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphNotFoundError, GraphReplacedError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from tests.pipeline.loads import engine, node, person, text
 from tests.sample import ages, new_graph
 from tests.server.serving import serving

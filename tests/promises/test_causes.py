@@ -8,6 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     FormatUnreadableError,
     GraphNotFoundError,
@@ -15,8 +17,6 @@ from omnigraph.errors import (
     StorageError,
     StoreError,
 )
-from omnigraph.graph import init
-from omnigraph.graph import open as open_graph
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.manifest import STAMP
 from omnigraph.versioning.writes import Append

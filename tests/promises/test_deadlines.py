@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.run import Budget
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BudgetError,
     OmniGraphError,
@@ -18,8 +19,7 @@ from omnigraph.errors import (
     StorageError,
     StoreError,
 )
-from omnigraph.graph import init
-from omnigraph.graph import open as open_graph
+from omnigraph.read.execution import Budget
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, SCHEMA, ages, new_graph, people, write
