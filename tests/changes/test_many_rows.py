@@ -32,7 +32,7 @@ def _items(size: int, count: int = MANY) -> pa.Table:
     return pa.table({"slug": slugs, "size": np.full(count, size)})
 
 
-def _size(graph: Graph, branch: str) -> tuple[int, int]:
+def _size(graph: Graph, branch: str) -> tuple[object, object]:
     [row] = graph.branch(branch).query(SIZE).to_dicts()
     return row["rows"], row["size"]
 
