@@ -22,6 +22,7 @@
     ├── NotFoundError             the thing named does not exist
     │   ├── QueryNotFoundError    no query of that name in the file
     │   ├── GraphNotFoundError    no graph at that place
+    │   │   └── GraphReplacedError  another graph was made in the place of the one that is open
     │   ├── BranchNotFoundError   no branch of that name
     │   ├── CommitNotFoundError   no commit of that id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
@@ -44,6 +45,7 @@
     ├── ResultOverflowError       a number of a result does not fit its type
     ├── CancelledError            what was asked for was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
+    │   └── FormatUnreadableError  the graph does not say which format it has
     ├── RemoteError               a server failed, or gave no answer that can be read
     │   ├── UnreachableError      no server answers there; nothing was done
     │   └── UnauthorizedError     the token is missing or is not known; nothing was done
@@ -370,6 +372,8 @@ class StoreError(InputError):
     """The place named cannot hold a graph."""
 
     code = "store_unusable"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class BranchNameError(InputError):
@@ -424,6 +428,12 @@ class GraphNotFoundError(NotFoundError):
     """No graph at that place."""
 
     code = "graph_not_found"
+
+
+class GraphReplacedError(GraphNotFoundError):
+    """The graph that is open was removed, and another was made in its place."""
+
+    code = "graph_replaced"
 
 
 class BranchNotFoundError(NotFoundError):
@@ -565,6 +575,8 @@ class StorageError(OmniGraphError):
     """The disk or object store failed; nothing was done."""
 
     code = "storage_failed"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class OutcomeUnknownError(OmniGraphError):
@@ -614,6 +626,12 @@ class FormatError(OmniGraphError):
     """The graph was written by a newer release."""
 
     code = "format_too_new"
+
+
+class FormatUnreadableError(FormatError):
+    """What says which format a graph has cannot be read."""
+
+    code = "format_unreadable"
 
 
 class RemoteError(OmniGraphError):

@@ -2,12 +2,13 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Union
 
 from omnigraph.api.access import Access
 from omnigraph.api.given import change_filter, query_source
@@ -27,6 +28,7 @@ from omnigraph.read.execution import Budget
 from omnigraph.read.road import Road, choose, rows_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
+from omnigraph.storage.waiting import Late, within
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -45,6 +47,8 @@ _MOST_ROWS_HERE = 50_000_000
 
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "View"]
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,10 @@ class View:
         A `Path` is a file of queries and a `str` is their text; a name is needed when there are
         several.
         """
-        snapshot = self.snapshot
+        started = time.monotonic()
+        snapshot = self._in_time(started, lambda: self.snapshot)
         plan = _read_plan(source, name, snapshot)
-        return self._rows(plan, snapshot, params).to_result()
+        return self._rows(plan, snapshot, params, started).to_result()
 
     def stream(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
@@ -134,17 +139,19 @@ class View:
 
         They are made while they are read, so that a result can be larger than the memory.
         """
-        snapshot = self.snapshot
+        started = time.monotonic()
+        snapshot = self._in_time(started, lambda: self.snapshot)
         plan = _read_plan(source, name, snapshot)
-        return self._rows(plan, snapshot, params, streams=True)
+        return self._rows(plan, snapshot, params, started, streams=True)
 
     def profile(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> Profile:
         """Run a read and give its result with what each operator took, read and gave."""
-        snapshot = self.snapshot
+        started = time.monotonic()
+        snapshot = self._in_time(started, lambda: self.snapshot)
         plan = _read_plan(source, name, snapshot)
-        return profile_of(self._answer(plan, snapshot, params, measures=True))
+        return profile_of(self._answer(plan, snapshot, params, started, measures=True))
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Give the plan of a read, and the road it would take; nothing is run."""
@@ -225,6 +232,7 @@ class View:
         plan: ReadPlan,
         snapshot: Snapshot,
         params: Mapping[str, object],
+        started: float,
         *,
         streams: bool = False,
     ) -> ResultStream:
@@ -233,7 +241,7 @@ class View:
         is_auto = engine == "auto"
         if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
             try:
-                return self._answer(plan, snapshot, params, streams=streams).rows
+                return self._answer(plan, snapshot, params, started, streams=streams).rows
             except BudgetError as exceeded:
                 if not is_auto or self._is_bounded or exceeded.limit == "seconds":
                     raise
@@ -258,12 +266,28 @@ class View:
         plan: ReadPlan,
         snapshot: Snapshot,
         params: Mapping[str, object],
+        started: float,
         *,
         measures: bool = False,
         streams: bool = False,
     ) -> Answer:
         terms = replace(self._terms(plan, params), measures=measures, streams=streams)
-        return answer(plan, snapshot, self._access.topology, terms)
+        topology = self._access.topology
+        return self._in_time(started, lambda: answer(plan, snapshot, topology, terms))
+
+    def _in_time(self, started: float, work: Callable[[], _Found]) -> _Found:
+        """Return what a read returns, or raise BudgetError near the end of its time.
+
+        The engine looks at the time between its steps, and a store may not answer at all.
+        """
+        if self._access.repository.store.is_local:
+            return work()
+        seconds = self._budget.seconds
+        try:
+            return within(seconds - (time.monotonic() - started), work)
+        except Late:
+            message = f"the query ran longer than {seconds:g} s"
+            raise BudgetError(message, limit="seconds") from None
 
     def _terms(self, plan: ReadPlan, params: Mapping[str, object]) -> Terms:
         return Terms(

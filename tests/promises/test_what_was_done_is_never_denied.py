@@ -219,4 +219,4 @@ def _until_done(
 
 
 def _stop(bucket: Bucket) -> None:
-    bucket.refuses = True
+    bucket.refuses = (403, "AccessDenied", "Access Denied")
