@@ -156,7 +156,7 @@ class Branch(View):
         **bulk: "Unpack[BulkHow]",
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
-        how = merge_how(None, None, resolutions, strict, bulk)
+        how = merge_how(None, None, resolutions, strict, self._bulk(bulk))
         self._access.check(self.name, Action.READ)
         self._access.check_place(place_of(source))
         return preview(self._access.repository, place_of(source), self.name, how)
@@ -239,6 +239,7 @@ class Branch(View):
         usual: LoadHow = {
             "message": self._intent.message,
             "operation_id": self._intent.operation_id,
+            "cancelled": self._cancelled,
         }
         return {**usual, **how, "actor": actor}
 
@@ -252,8 +253,12 @@ class Branch(View):
     ) -> MergeHow:
         refuse_expect(self._intent.expect)
         who, why = actor or self._intent.actor, message or self._intent.message
-        how = merge_how(self._access.author(who), why, resolutions, strict, bulk)
+        how = merge_how(self._access.author(who), why, resolutions, strict, self._bulk(bulk))
         return replace(how, operation_id=self._intent.operation_id)
+
+    def _bulk(self, bulk: "BulkHow") -> "BulkHow":
+        usual: BulkHow = {"cancelled": self._cancelled}
+        return {**usual, **bulk}
 
 
 @contextmanager
@@ -266,10 +271,11 @@ def job(
     from omnigraph.pipeline.spool import spool
 
     access.repository.check_writable()
-    with spool(access.repository.store) as laid:
+    with spool(access.repository.store, options.deadline) as laid:
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for(options.engine, options.spark, size)
+        runner = runner_for(options.engine, options.spark, size, deadline=options.deadline)
+        yield sources, runner
 
 
 def written(access: Access, before: Snapshot, commit: Commit | None) -> None:

@@ -14,6 +14,7 @@ from omnigraph.engine.answer import Answer, Terms, answer
 from omnigraph.engine.blame import Blamed, blame
 from omnigraph.engine.blob import Blob, blob_of
 from omnigraph.engine.changes import ChangeSet
+from omnigraph.engine.deadline import Deadline
 from omnigraph.engine.road import Road, choose, rows_read
 from omnigraph.engine.run import Budget
 from omnigraph.errors import BudgetError, InputError
@@ -192,7 +193,9 @@ class View:
         from omnigraph.pipeline.progress import NO_PROGRESS
 
         selection = Selection(tuple(types), tuple(tables))
-        return export_lines(self._allowed(Action.EXPORT), selection, progress or NO_PROGRESS)
+        snapshot = self._allowed(Action.EXPORT)
+        deadline = Deadline(work="export", cancelled=self._cancelled)
+        return export_lines(snapshot, selection, progress or NO_PROGRESS, deadline)
 
     def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
         """Write the rows as files of a new or empty folder.

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.engine.align import Sides, aligned
 from omnigraph.engine.change import another_change
+from omnigraph.engine.deadline import Deadline
 from omnigraph.engine.dense import Dense
 from omnigraph.engine.diff import Op, diff, stats_json
 from omnigraph.engine.draft import Change
@@ -47,6 +48,10 @@ _KINDS = {
 class Bulk(Protocol):
     """Merges tables in which more rows changed than are held in memory at once."""
 
+    @property
+    def deadline(self) -> Deadline:
+        """Until when the merge may run."""
+
     def takes(self, contest: Contest) -> bool:
         """Tell whether a type is merged in this way."""
 
@@ -79,6 +84,11 @@ class MergeHow:
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
     bulk: Bulk | None = None
+
+    def check(self) -> None:
+        """Raise when the deadline is over; never called once a merge begins to publish."""
+        if self.bulk is not None:
+            self.bulk.deadline.check()
 
     @property
     def terms(self) -> Terms:
@@ -282,6 +292,7 @@ class _Planned:
         """Find out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for contest in self._contests():
+            how.check()
             merged = self._merged(contest, how)
             name = contest.stored.name
             self.counts[name] = merged.counts
@@ -291,6 +302,7 @@ class _Planned:
                 self.adopted |= {name} if merged.adopts else set()
             if merged.violations is not None:
                 known[name] = merged.violations
+        how.check()
         self._settle(how.resolutions, known)
 
     def _contests(self) -> Iterator[Contest]:
@@ -340,7 +352,9 @@ class _Planned:
             operation_id=how.operation_id,
             request=request if how.operation_id is not None else None,
         )
-        return publish(repository, target, stage(write_set, target))
+        staged = stage(write_set, target)
+        how.check()
+        return publish(repository, target, staged)
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
         """Give what is known of the merge."""

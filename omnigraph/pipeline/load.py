@@ -1,14 +1,22 @@
 """Load: any number of rows become one commit, or nothing."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
 from omnigraph.engine.filling import Vectors
-from omnigraph.errors import InputError, Json, UnreadableError, Violation, ViolationsError
+from omnigraph.errors import (
+    MOST_VIOLATIONS,
+    InputError,
+    Json,
+    UnreadableError,
+    Violation,
+    ViolationsError,
+)
 from omnigraph.html import html_facts, html_table
 from omnigraph.pipeline.checks import Hit, hits
 from omnigraph.pipeline.image import Image, image_of, rules_of, validated
@@ -82,7 +90,8 @@ def load(
 ) -> Loaded:
     """Check all rows of the sources and publish them as one commit of a branch.
 
-    Raises ViolationsError with every violation that there is, and then nothing is visible.
+    Raises ViolationsError, or CancelledError or BudgetError when its deadline is over before it
+    publishes, and then nothing is visible.
     """
     repository.check_writable()
     _begin_report(options.report)
@@ -121,15 +130,31 @@ class _Load:
             catalog=self.catalog,
             places=self._places(),
             vectors=replace(vectors, blank=True) if self.options.dry_run else vectors,
-            most_violations=None if self.options.report else self.options.shown,
+            most_violations=self.options.most_kept,
+            deadline=self.options.deadline,
         )
-        staged = self.runner.map(task, splits, self.options.progress)
+        staged = self.runner.map(task, splits, self.options.progress, _are_hopeless)
         total = sum(each.total for each in staged)
         if total:
-            found = list(_placed(splits, staged))
-            once = list(dict.fromkeys(found))  # what is wrong with a whole file, each split tells
-            self._refuse(iter(once), total - len(found) + len(once))
+            self._refuse_staged(splits, staged, total)
         return staged
+
+    def _refuse_staged(
+        self, splits: Sequence[Split], staged: Sequence[StagedSplit], total: int
+    ) -> None:
+        # What is wrong with a whole file is said by each of its splits, and counts once.
+        kept: dict[Violation, None] = {}
+        general: set[Violation] = set()
+        repeats = 0
+        for violation in _placed(splits, staged):
+            if violation in kept or violation in general:
+                repeats += 1
+                continue
+            if violation.line is None:
+                general.add(violation)
+            if len(kept) < self.options.most_kept:
+                kept[violation] = None
+        self._refuse(kept, total - repeats)
 
     def earlier(self) -> Commit | None:
         """Give the commit that this load led to before, when it is sent again."""
@@ -180,8 +205,10 @@ class _Load:
             request=self._request,
             creates_branch=self.target.is_new,
         )
+        staged = stage(write_set, self.target.branch)
         self.options.progress.begin("publishing")
-        return publish(self.repository, self.target.branch, stage(write_set, self.target.branch))
+        self.options.deadline.check()  # never again from here on: what is published is done
+        return publish(self.repository, self.target.branch, staged)
 
     def result(self, staged: Sequence[StagedSplit], commit: Commit | None) -> Loaded:
         rows: dict[str, int] = {}
@@ -223,22 +250,27 @@ class _Load:
         )
         order = {name: at for at, name in enumerate(dict.fromkeys(each.name for each in splits))}
         explained.sort(key=lambda each: (order.get(each.file or "", -1), each.line or 0))
-        self._refuse(iter(explained), len(explained))
+        self._refuse(explained, len(explained))
 
-    def _refuse(self, found: Iterator[Violation], total: int) -> None:
+    def _refuse(self, found: Iterable[Violation], total: int) -> None:
         shown: list[Violation] = []
         with _reporting(self.options.report) as report:
-            for violation in found:
+            for violation in islice(found, self.options.most_kept):
                 if len(shown) < self.options.shown:
                     shown.append(violation)
                 report(violation)
         raise ViolationsError(shown, total=total)
 
 
+def _are_hopeless(staged: Sequence[StagedSplit]) -> bool:
+    """Tell whether so many violations were found that no more are looked for."""
+    return sum(each.total for each in staged) > MOST_VIOLATIONS
+
+
 def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[Violation]:
-    """Give the violations of all splits, each with its file and its line there."""
+    """Give the violations of all splits that were read, each with its file and its line there."""
     before = lines_before(splits, staged)
-    for split, first, result in zip(splits, before, staged, strict=True):
+    for split, first, result in zip(splits, before, staged, strict=False):
         for violation in unpacked(result.violations):
             line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)

@@ -1,6 +1,5 @@
 """Spool: rows that no task can reach, standard input and frames, laid down where all can."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from omnigraph.engine.deadline import Deadline
 from omnigraph.errors import InputError
 from omnigraph.pipeline.files import File, file_in
 from omnigraph.pipeline.progress import NO_PROGRESS
@@ -31,15 +31,18 @@ _WRITTEN = pa.schema([("path", pa.string())])
 class Spool:
     """A folder of a graph's store for one load; gone when the load ends."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, deadline: Deadline) -> None:
         self._store = store
+        self._deadline = deadline
         self._folder = f"{layout.ASIDE}/{uuid4().hex}"
 
     def stream(self, stream: BinaryIO, name: str) -> File:
         """Lay down everything that a stream of JSON lines holds."""
         path = f"{self._folder}/lines.jsonl"
         with self._store.objects.writer(path) as file:
-            shutil.copyfileobj(stream, file, _BUFFER)
+            while data := stream.read(_BUFFER):
+                self._deadline.check()
+                file.write(data)
         return file_in(self._store, path, name)
 
     def frame(self, frame: Frame, type_name: str) -> list[Source]:
@@ -55,7 +58,11 @@ class Spool:
 
     def _spark(self, frame: "DataFrame") -> list[str]:
         write = partial(_write_batches, self._store, self._folder)
-        rows = watched(frame.sparkSession, frame.mapInArrow(write, "path string"), NO_PROGRESS)
+
+        def made() -> "DataFrame":
+            return frame.mapInArrow(write, "path string")
+
+        rows = watched(frame.sparkSession, made, NO_PROGRESS, self._deadline)
         return sorted(row[0] for row in rows)
 
     def remove(self) -> None:
@@ -64,9 +71,9 @@ class Spool:
 
 
 @contextmanager
-def spool(store: Store) -> Iterator[Spool]:
+def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
     """Give a spool that is removed at the end, whatever happens."""
-    made = Spool(store)
+    made = Spool(store, deadline)
     try:
         yield made
     finally:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.columns import Column, one_by_one, typed
-from omnigraph.errors import Code, UnreadableError, Violation
-from omnigraph.pipeline.files import File
+from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
+from omnigraph.pipeline.files import LONGEST_LINE, File, too_long
 from omnigraph.pipeline.records import Block, Rows, loose_schema
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CSV_ROWS = 16_384
 _PARQUET_ROWS = 65_536
-_LONGEST_FIELD = 2**31 - 1
+_CSV_BYTES = 8 << 20
 
 
 def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
@@ -64,11 +64,10 @@ def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[B
     """Read a CSV file with a header as rows of a type."""
     with file.unzipped() if is_zipped else file.open() as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="surrogateescape")
-        csv.field_size_limit(_LONGEST_FIELD)
-        rows = csv.reader(text, strict=True)
+        csv.field_size_limit(LONGEST_LINE)
+        rows = csv.reader(_short_lines(text), strict=True)
         try:
-            names = next(rows, [])
-            wrong = _column_faults(names, stored)
+            names, wrong = _header(rows, stored)
             yield Block(rows.line_num, violations=wrong)
             while not wrong:
                 before = rows.line_num
@@ -91,8 +90,10 @@ def _csv_block(
     faults: list[Violation] = []
     ended = True
     line = before
+    held = 0
     try:
-        for row in rows:
+        for seen, row in enumerate(rows, 1):
+            held += sum(map(len, row))
             if not _is_utf8(row):
                 reason = "is not UTF-8"
                 faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
@@ -103,9 +104,11 @@ def _csv_block(
                 reason = f"has {len(row)} fields, and the header has {len(names)}"
                 faults.append(_fault(Code.RECORD_SHAPE, reason, stored, line=line - before))
             line = rows.line_num
-            if len(cells) >= _CSV_ROWS:
+            if seen >= _CSV_ROWS or held >= _CSV_BYTES:
                 ended = False
                 break
+    except _TooLongError:
+        faults.append(replace(too_long(), type=stored.name, line=line - before))
     except csv.Error as bad:
         reason = f"is not CSV: {bad}"
         faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
@@ -114,6 +117,28 @@ def _csv_block(
     given = {name: _from_text(column, name, stored) for name, column in pairs}
     block = _block(stored, given, np.array(lines, np.int64), rows.line_num - before)
     return replace(block, violations=[*faults, *block.violations]), ended
+
+
+class _TooLongError(Exception):
+    """A line is longer than one may be."""
+
+
+def _short_lines(text: io.TextIOWrapper) -> Iterator[str]:
+    while line := text.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise _TooLongError
+        yield line
+
+
+def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Violation]]:
+    """Read the names of the columns, and tell what is wrong with them."""
+    try:
+        names = next(rows, [])
+    except _TooLongError:
+        return [], [replace(too_long(), type=stored.name)]
+    except csv.Error as bad:
+        return [], [_fault(Code.RECORD_SYNTAX, f"is not CSV: {bad}", stored)]
+    return names, _column_faults(names, stored)
 
 
 def _is_utf8(row: list[str]) -> bool:
@@ -165,6 +190,8 @@ def _block(
         column = _column(given.get(name), kind, len(lines))
         columns.append(column.values)
         for row, reason in column.reasons.items():
+            if len(faults) > MOST_VIOLATIONS:
+                break
             spoilt.add((row, name))
             shown, line = field_name(stored, name), int(lines[row])
             faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))

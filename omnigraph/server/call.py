@@ -97,6 +97,7 @@ class Call:
     accept: str = JSON
     operation: Operation | None = None
     budget: Budget = field(default_factory=Budget)
+    write_seconds: float | None = None
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
     about: About

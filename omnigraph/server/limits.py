@@ -29,4 +29,5 @@ class Limits:
     waiting: int = 64
     query_seconds: float = 60.0
     query_bytes: int = 1024 * MIB
+    write_seconds: float = 600.0
     stop_seconds: float = 30.0

@@ -20,7 +20,7 @@ from omnigraph.errors import (
 )
 from omnigraph.pipeline import session
 from omnigraph.pipeline.choice import SPARK_FROM_BYTES
-from omnigraph.pipeline.options import LoadHow
+from omnigraph.pipeline.options import BulkHow, LoadHow
 from omnigraph.server.bodies import Choices
 from omnigraph.server.call import Answer, Call, json_answer
 from omnigraph.versioning.names import MAIN
@@ -85,19 +85,18 @@ def merge(call: Call) -> Answer:
     """Merge a branch or commit into a branch, or tell what that would do."""
     asked = call.body
     resolutions = _resolutions(asked)
+    bulk: BulkHow = {
+        "engine": _engine(),
+        "seconds": call.write_seconds,
+        "cancelled": call.cancelled,
+    }
     if asked.preview:
         found = call.graph.preview_merge(
-            asked.source,
-            asked.target,
-            resolutions=resolutions,
-            strict=asked.strict,
-            engine=_engine(),
+            asked.source, asked.target, resolutions=resolutions, strict=asked.strict, **bulk
         )
         return json_answer(wire.merge_json(found))
     target = _branch(call, asked.target)
-    done = target.merge(
-        asked.source, resolutions=resolutions, strict=asked.strict, engine=_engine()
-    )
+    done = target.merge(asked.source, resolutions=resolutions, strict=asked.strict, **bulk)
     return json_answer(wire.merge_json(done))
 
 
@@ -232,6 +231,8 @@ def _how(call: Call, lines: IO[bytes]) -> LoadHow:
         "actor": call.actor,
         "operation_id": call.key,
         "engine": _engine(_size(lines)),
+        "seconds": call.write_seconds,
+        "cancelled": call.cancelled,
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.engine.deadline import Deadline
 from omnigraph.errors import InputError
 from omnigraph.pipeline import lines as lines_module
 from omnigraph.pipeline.lines import blob_texts, lines
@@ -79,7 +80,7 @@ def test_rows_of_every_type_read_back(rows: list[dict[str, object]]) -> None:
 
     text = b"".join(lines(THING, given_rows))
 
-    block = RecordReader(CATALOG).read(text)
+    block = RecordReader(CATALOG).read(text, Deadline())
     assert block.violations == []
     assert text.count(b"\n") == len(rows)
     back = pa.Table.from_batches([each.columns for each in block.rows], loose_schema(THING))

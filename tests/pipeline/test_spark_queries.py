@@ -385,7 +385,8 @@ try:
     view.query(text)
 except KeyboardInterrupt:
     say(interrupted=True)
-while spark.sparkContext.statusTracker().getActiveJobsIds():
+ends = time.monotonic() + 60
+while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < ends:
     time.sleep(0.1)
 say(rows=rows(spark))
 """

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.engine.columns import converted, one_by_one
+from omnigraph.engine.deadline import Deadline
 from omnigraph.errors import Code
 from omnigraph.graph import init
 from omnigraph.pipeline.records import Block, RecordReader
@@ -53,7 +54,7 @@ def line_of(value: str) -> bytes:
 
 
 def read(kind: str, values: Iterable[str]) -> Block:
-    return reader_of(kind).read(b"".join(map(line_of, values)))
+    return reader_of(kind).read(b"".join(map(line_of, values)), Deadline())
 
 
 def read_singly(kind: str, values: Iterable[str]) -> Block:
@@ -110,7 +111,7 @@ def test_null_is_held_where_it_may_be_and_refused_where_it_may_not(kind: str) ->
     assert faults_of(read(kind, ["null"])) == []
     required = RecordReader(compile_schema(f"node Thing {{ value: {kind} }}"))
     lines = line_of("null") + b'{"type":"Thing","data":{}}\n'
-    assert faults_of(required.read(lines)) == [
+    assert faults_of(required.read(lines, Deadline())) == [
         (number, Code.REQUIRED_VALUE, "value", "is required") for number in (0, 1)
     ]
 
