@@ -3,6 +3,7 @@
 import glob
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from omnigraph.errors import Code, UnreadableError, Violation
+from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.storage.store import Store, store_at
 
 # A line is held and decoded as a whole, which takes many times its size of memory.
 LONGEST_LINE = 64 << 20
 
 _MAGIC = frozenset("*?[")
+# How texts in other encodings begin: with a mark, or with a character of ASCII.
+_ENCODINGS = (
+    ("UTF-32", re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]")),
+    ("UTF-16", re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,14 @@ def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[by
         yield None
     elif rest:
         yield b"".join(rest)
+
+
+def refuse_encoding(head: bytes, name: str) -> None:
+    """Raise InputError for a text that begins like one of UTF-16 or UTF-32."""
+    for encoding, begin in _ENCODINGS:
+        if begin.match(head):
+            hint = f"convert it: iconv -f {encoding} -t UTF-8"
+            raise InputError(f"{name} is {encoding}, and has to be UTF-8", hint=hint)
 
 
 def too_long() -> Violation:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from omnigraph.engine.columns import with_defaults
 from omnigraph.engine.deadline import Deadline
 from omnigraph.errors import InputError
-from omnigraph.pipeline.files import File, lines_of, too_long
+from omnigraph.pipeline.files import File, lines_of, refuse_encoding, too_long
 from omnigraph.pipeline.records import Block, RecordReader, Rows
 from omnigraph.pipeline.tabular import csv_blocks, opened_parquet, parquet_blocks
 from omnigraph.schema.catalog import Catalog, StoredType
@@ -193,12 +193,16 @@ def _json_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iter
         file.seek(split.start)
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES, split.end - split.start)):
             begins = split.start == 0 and number == 0
+            if begins and data is not None:
+                refuse_encoding(data[:4], split.name)
             yield _block(data, reader, deadline, begins=begins)
 
 
 def _gzip_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iterator[Block]:
     with split.source.file.unzipped() as file:
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES)):
+            if number == 0 and data is not None:
+                refuse_encoding(data[:4], split.name)
             yield _block(data, reader, deadline, begins=number == 0)
 
 

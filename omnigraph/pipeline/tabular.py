@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.engine.columns import Column, one_by_one, typed
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
-from omnigraph.pipeline.files import LONGEST_LINE, File, too_long
+from omnigraph.pipeline.files import LONGEST_LINE, File, refuse_encoding, too_long
 from omnigraph.pipeline.records import Block, Rows, loose_schema
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
@@ -62,6 +62,8 @@ def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.
 
 def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[Block]:
     """Read a CSV file with a header as rows of a type."""
+    with file.unzipped() if is_zipped else file.open() as raw:
+        refuse_encoding(raw.read(4), file.name)
     with file.unzipped() if is_zipped else file.open() as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="surrogateescape")
         csv.field_size_limit(LONGEST_LINE)
@@ -138,6 +140,8 @@ def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Vio
         return [], [replace(too_long(), type=stored.name)]
     except csv.Error as bad:
         return [], [_fault(Code.RECORD_SYNTAX, f"is not CSV: {bad}", stored)]
+    if not _is_utf8(names):
+        return [], [_fault(Code.RECORD_SYNTAX, "is not UTF-8", stored)]
     return names, _column_faults(names, stored)
 
 
@@ -210,15 +214,19 @@ def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
     system = ["src", "dst"] if isinstance(stored, EdgeType) else []
     system += [] if stored.key else ["id"]
     known = {*system, *stored.properties}
-    faults = []
+    faults: list[Violation] = []
     columns = [column_name(stored, name) for name in names]
-    for at, (name, column) in enumerate(zip(names, columns, strict=True)):
+    before: set[str] = set()
+    for name, column in zip(names, columns, strict=True):
+        if len(faults) > MOST_VIOLATIONS:
+            break
         if column not in known:
             near = nearest_name(name, [field_name(stored, each) for each in known])
             hint = f"; did you mean '{near}'?" if near else ""
             faults.append(_fault(Code.RECORD_FIELD, f"no such field{hint}", stored, name))
-        elif column in columns[:at]:
+        elif column in before:
             faults.append(_fault(Code.REPEATED_FIELD, "is given twice", stored, name))
+        before.add(column)
     needed = [name for name in system if name != "id"]
     needed += [
         item.name
