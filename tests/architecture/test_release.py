@@ -41,7 +41,7 @@ def wheel(dist: Path) -> Path:
 
 def test_the_version_is_one_of_a_release_and_the_changelog_begins_with_it() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", VERSION)
-    newest = re.search(r"(?m)^## (.+)$", (ROOT / "CHANGELOG.md").read_text())
+    newest = re.search(r"(?m)^## (.+)(?<!\(unreleased\))$", (ROOT / "CHANGELOG.md").read_text())
     assert newest is not None
     assert re.fullmatch(rf"{re.escape(VERSION)} \(\d{{4}}-\d\d-\d\d\)", newest[1])
 

@@ -22,7 +22,7 @@ from omnigraph.pipeline import load
 from omnigraph.pipeline.files import files_at
 from omnigraph.pipeline.options import LoadMode, options_of
 from omnigraph.pipeline.progress import NO_PROGRESS, Progress
-from omnigraph.pipeline.runner import Found, InlineRunner, Item
+from omnigraph.pipeline.runner import Enough, Found, InlineRunner, Item
 from omnigraph.pipeline.sources import Format, Source
 from omnigraph.storage import steps
 from tests.crashes.faults import small_disk
@@ -145,9 +145,10 @@ class TwiceRunner(InlineRunner):
         task: Callable[[Item], Found],
         items: Sequence[Item],
         progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,
     ) -> list[Found]:
-        super().map(task, items, progress)
-        return super().map(task, items, progress)
+        super().map(task, items, progress, enough)
+        return super().map(task, items, progress, enough)
 
 
 @pytest.mark.parametrize("mode", list(LoadMode))
