@@ -13,9 +13,9 @@ import pyarrow as pa
 from bench.record import DATA_SEED, Derived, Timing, measure, over, store
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
-from omnigraph.engine.draft import Draft
-from omnigraph.engine.validate import validate
 from omnigraph.storage.reading import metered
+from omnigraph.write.draft import Draft
+from omnigraph.write.validate import validate
 
 SCHEMA = """
 node Account {

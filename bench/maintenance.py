@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from bench.record import DATA_SEED, measure, measure_in_turn, over, seconds, store
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
-from omnigraph.engine import cleanup
-from omnigraph.pipeline.optimize import Optimized
+from omnigraph.maintain import cleanup
+from omnigraph.maintain.optimize import Optimized
 from omnigraph.storage import indexes
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.writes import Append, WriteSet, stage

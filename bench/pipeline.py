@@ -21,7 +21,7 @@ from bench import mixed, social
 from bench.record import measure, over, rate, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
-from omnigraph.pipeline.session import SparkSettings, session, stop
+from omnigraph.spark.session import SparkSettings, session, stop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ from bench.record import Timing, measure, store
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 from omnigraph.policy.actions import Action, Request
-from omnigraph.policy.apart import check_apart
 from omnigraph.policy.cedar import Cedar
 from omnigraph.policy.policy import Policy, parse_policy
+from omnigraph.policy.sandbox import check_apart
 
 SIZES = {"small": (10, 20), "large": (100, 5_000)}
 SCHEMA = "node Person { slug: String @key }"

@@ -15,7 +15,7 @@ from bench.record import Derived, measure_in_turn, over, seconds, store, timing
 from bench.social import SCHEMA, social_tables
 from omnigraph import Graph, SparkSettings, init
 from omnigraph.errors import BudgetError
-from omnigraph.pipeline.session import session, stop
+from omnigraph.spark.session import session, stop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from omnigraph.branch import Branch
-    from omnigraph.engine.blob import Blob
-    from omnigraph.engine.change import Receipt
-    from omnigraph.engine.changes import Change, ChangeSet
-    from omnigraph.engine.merge import Merge
-    from omnigraph.engine.run import Budget
-    from omnigraph.engine.schema_plan import SavedPlan, SchemaApplied, SchemaPlan
-    from omnigraph.engine.threeway import Conflict, Resolutions
+    from omnigraph.api.branch import Branch
+    from omnigraph.api.graph import Graph, init, open  # noqa: A004
+    from omnigraph.api.remote.graph import connect
+    from omnigraph.api.view import View
+    from omnigraph.data.result import Result, ResultStream
     from omnigraph.errors import (
         ConflictError,
         DeniedError,
@@ -27,58 +24,61 @@ if TYPE_CHECKING:
         StorageError,
         ViolationsError,
     )
-    from omnigraph.graph import Graph, init, open  # noqa: A004
-    from omnigraph.pipeline.session import SparkSettings
+    from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
+    from omnigraph.merge.changes import Change, ChangeSet
+    from omnigraph.merge.merge import Merge
+    from omnigraph.merge.threeway import Conflict, Resolutions
     from omnigraph.query.compile import compile_query
     from omnigraph.query.lint import lint_queries
-    from omnigraph.remote.graph import connect
-    from omnigraph.result import Result, ResultStream
+    from omnigraph.read.blob import Blob
+    from omnigraph.read.execution import Budget
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.compile import compile_schema
     from omnigraph.span import Source
+    from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.commit import Commit
-    from omnigraph.view import View
+    from omnigraph.write.mutation import Receipt
 
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
 _HOMES = {
-    "Blob": "omnigraph.engine.blob",
-    "Branch": "omnigraph.branch",
-    "Budget": "omnigraph.engine.run",
+    "Blob": "omnigraph.read.blob",
+    "Branch": "omnigraph.api.branch",
+    "Budget": "omnigraph.read.execution",
     "Catalog": "omnigraph.schema.catalog",
-    "Change": "omnigraph.engine.changes",
-    "ChangeSet": "omnigraph.engine.changes",
+    "Change": "omnigraph.merge.changes",
+    "ChangeSet": "omnigraph.merge.changes",
     "Commit": "omnigraph.versioning.commit",
-    "Conflict": "omnigraph.engine.threeway",
+    "Conflict": "omnigraph.merge.threeway",
     "ConflictError": "omnigraph.errors",
     "DeniedError": "omnigraph.errors",
-    "Graph": "omnigraph.graph",
+    "Graph": "omnigraph.api.graph",
     "InputError": "omnigraph.errors",
-    "Merge": "omnigraph.engine.merge",
+    "Merge": "omnigraph.merge.merge",
     "MergeConflictsError": "omnigraph.errors",
     "NotFoundError": "omnigraph.errors",
     "OmniGraphError": "omnigraph.errors",
     "ParamsError": "omnigraph.errors",
     "QueryError": "omnigraph.errors",
-    "Receipt": "omnigraph.engine.change",
-    "Resolutions": "omnigraph.engine.threeway",
-    "Result": "omnigraph.result",
-    "ResultStream": "omnigraph.result",
-    "SavedPlan": "omnigraph.engine.schema_plan",
-    "SchemaApplied": "omnigraph.engine.schema_plan",
+    "Receipt": "omnigraph.write.mutation",
+    "Resolutions": "omnigraph.merge.threeway",
+    "Result": "omnigraph.data.result",
+    "ResultStream": "omnigraph.data.result",
+    "SavedPlan": "omnigraph.evolve.plan",
+    "SchemaApplied": "omnigraph.evolve.plan",
     "SchemaError": "omnigraph.errors",
-    "SchemaPlan": "omnigraph.engine.schema_plan",
+    "SchemaPlan": "omnigraph.evolve.plan",
     "Source": "omnigraph.span",
-    "SparkSettings": "omnigraph.pipeline.session",
+    "SparkSettings": "omnigraph.spark.session",
     "StorageError": "omnigraph.errors",
-    "View": "omnigraph.view",
+    "View": "omnigraph.api.view",
     "ViolationsError": "omnigraph.errors",
     "compile_query": "omnigraph.query.compile",
     "compile_schema": "omnigraph.schema.compile",
-    "connect": "omnigraph.remote.graph",
-    "init": "omnigraph.graph",
+    "connect": "omnigraph.api.remote.graph",
+    "init": "omnigraph.api.graph",
     "lint_queries": "omnigraph.query.lint",
-    "open": "omnigraph.graph",
+    "open": "omnigraph.api.graph",
 }
 
 __all__ = [

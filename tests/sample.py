@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.compile import compile_schema
 from omnigraph.versioning.commit import Commit

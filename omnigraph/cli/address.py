@@ -11,11 +11,11 @@ import click
 from omnigraph.errors import ConfigError
 
 if TYPE_CHECKING:
-    from omnigraph.config import Config, GraphConfig
+    from omnigraph.server.config import Config, GraphConfig
 
 TOKEN_VARIABLE = "OMNIGRAPH_BEARER_TOKEN"  # noqa: S105 - the name of a variable
 NO_CONFIG = "write an omnigraph.yaml here, or name one with --config"
-_CONFIG = "omnigraph.config"
+_CONFIG = "omnigraph.server.config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def given_config() -> "Config | None":
 
     The variables of its env file are then in the environment.
     """
-    from omnigraph.config import find_config
+    from omnigraph.server.config import find_config
 
     config = find_config(click.get_current_context().meta.get(_CONFIG), Path.cwd())
     if config is not None:

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from omnigraph.cli.names import Names
-    from omnigraph.config import Config
+    from omnigraph.server.config import Config
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

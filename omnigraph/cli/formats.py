@@ -13,7 +13,7 @@ from omnigraph.errors import Json
 from omnigraph.span import terminal_columns
 
 if TYPE_CHECKING:
-    from omnigraph.result import Result
+    from omnigraph.data.result import Result
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json", "arrow")
 WIDEST_COLUMN = 80

@@ -23,15 +23,15 @@ from omnigraph.errors import InputError
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
-    from omnigraph.engine.threeway import Resolutions
-    from omnigraph.graph import Graph
-    from omnigraph.pipeline.optimize import OptimizeHow
-    from omnigraph.pipeline.options import LoadHow
-    from omnigraph.pipeline.progress import Progress
-    from omnigraph.pipeline.session import SparkSettings
+    from omnigraph.api.graph import Graph
+    from omnigraph.api.view import View
+    from omnigraph.data.result import ResultStream
+    from omnigraph.maintain.optimize import OptimizeHow
+    from omnigraph.merge.threeway import Resolutions
     from omnigraph.query.compile import Schema
-    from omnigraph.result import ResultStream
-    from omnigraph.view import View
+    from omnigraph.spark.progress import Progress
+    from omnigraph.spark.session import SparkSettings
+    from omnigraph.write.load.options import LoadHow
 
 _Found = TypeVar("_Found")
 
@@ -139,7 +139,7 @@ class Local:
 
     def diff(self, old: str, new: str, terms: DiffTerms) -> Difference:
         """Give what changed from one branch, commit or tag to another."""
-        from omnigraph.wire import changes_json
+        from omnigraph.api.wire import changes_json
 
         found = self._opened().diff(old, new, types=terms.types, ops=terms.ops, kinds=terms.kinds)
         versions = {"from_version": found.from_version, "to_version": found.to_version}
@@ -309,7 +309,7 @@ def _cancellable(work: Callable[[], _Found], cancelled: Event) -> _Found:
 
 
 def _resolutions(terms: MergeTerms) -> "Resolutions":
-    from omnigraph.engine.threeway import Resolutions, Side
+    from omnigraph.merge.threeway import Resolutions, Side
 
     side = None if terms.side is None else Side(terms.side)
     try:

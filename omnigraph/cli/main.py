@@ -7,26 +7,26 @@ import warnings
 import click
 
 from omnigraph import __version__
-from omnigraph.cli.blob import blob
-from omnigraph.cli.change import change
-from omnigraph.cli.completion import completion
-from omnigraph.cli.data import ingest, load
-from omnigraph.cli.doctor import doctor
-from omnigraph.cli.embed import embed
-from omnigraph.cli.example import example
-from omnigraph.cli.explain import explain
-from omnigraph.cli.export import export
-from omnigraph.cli.graph import branch, commit, init, snapshot
-from omnigraph.cli.history import blame, changes, run, tag
-from omnigraph.cli.maintenance import cleanup, coverage, fsck, optimize
-from omnigraph.cli.merge import diff, merge, revert
-from omnigraph.cli.policy import policy
-from omnigraph.cli.query import query
-from omnigraph.cli.read import read
-from omnigraph.cli.report import report
-from omnigraph.cli.schema import schema
+from omnigraph.cli.commands.blob import blob
+from omnigraph.cli.commands.change import change
+from omnigraph.cli.commands.completion import completion
+from omnigraph.cli.commands.data import ingest, load
+from omnigraph.cli.commands.doctor import doctor
+from omnigraph.cli.commands.embed import embed
+from omnigraph.cli.commands.example import example
+from omnigraph.cli.commands.explain import explain
+from omnigraph.cli.commands.export import export
+from omnigraph.cli.commands.graph import branch, commit, init, snapshot
+from omnigraph.cli.commands.history import blame, changes, run, tag
+from omnigraph.cli.commands.maintenance import cleanup, coverage, fsck, optimize
+from omnigraph.cli.commands.merge import diff, merge, revert
+from omnigraph.cli.commands.policy import policy
+from omnigraph.cli.commands.query import query
+from omnigraph.cli.commands.read import read
+from omnigraph.cli.commands.report import report
+from omnigraph.cli.commands.schema import schema
+from omnigraph.cli.commands.shell import shell
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
-from omnigraph.cli.shell import shell
 from omnigraph.errors import OmniGraphError
 
 _INTERRUPTED = 130

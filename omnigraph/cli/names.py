@@ -39,7 +39,7 @@ def names_at(address: "Address") -> Names:
 
 
 def _of_server(address: "Address") -> Names:
-    from omnigraph.client import Client
+    from omnigraph.api.client import Client
     from omnigraph.schema.compile import compile_schema
 
     with Client(address.uri, address.token, seconds=2) as client:

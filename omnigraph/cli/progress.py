@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from omnigraph.pipeline.progress import NO_PROGRESS
+from omnigraph.spark.progress import NO_PROGRESS
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    from omnigraph.pipeline.progress import Progress
+    from omnigraph.spark.progress import Progress
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from omnigraph.errors import Code, ConfigError, InputError, ParamsError, Problem
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
-    from omnigraph.config import AliasConfig, Config
+    from omnigraph.server.config import AliasConfig, Config
 
 _OPTIONS = (
     click.argument("words", nargs=-1, metavar="[URI] [ARGS]...", shell_complete=completing.folders),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
+from omnigraph.api.client import Client, segment
 from omnigraph.cli.formats import Rows
 from omnigraph.cli.output import Document
 from omnigraph.cli.terms import (
@@ -18,15 +19,14 @@ from omnigraph.cli.terms import (
     Target,
 )
 from omnigraph.cli.upload import Upload
-from omnigraph.client import Client, segment
 from omnigraph.errors import CancelledError, InputError, Json, OutcomeUnknownError
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.optimize import OptimizeHow
-    from omnigraph.pipeline.options import LoadHow
-    from omnigraph.pipeline.progress import Progress
+    from omnigraph.maintain.optimize import OptimizeHow
     from omnigraph.query.compile import Schema
+    from omnigraph.spark.progress import Progress
+    from omnigraph.write.load.options import LoadHow
 
 _COMMITS_AT_ONCE = 100
 _FOR_HANDLES = (

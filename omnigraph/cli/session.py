@@ -52,10 +52,10 @@ from omnigraph.errors import (
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
+    from omnigraph.api.remote.graph import RemoteGraph
     from omnigraph.cli.local import Local
     from omnigraph.cli.remote import Remote
-    from omnigraph.graph import Graph
-    from omnigraph.remote.graph import RemoteGraph
 
 _MAIN = "main"
 _EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
@@ -107,7 +107,7 @@ class Session(Naming):
 
     def open(self, *, writing: bool = False, keeps_topology: bool | None = None) -> "Graph":
         """Open the graph itself; one that a server has is refused."""
-        from omnigraph.graph import open as open_graph
+        from omnigraph.api.graph import open as open_graph
 
         return open_graph(
             self.local_uri,
@@ -139,7 +139,7 @@ class Session(Naming):
         if not self.address.is_remote:
             return self.open()
         self._refuse_actor()
-        from omnigraph.remote.graph import connect
+        from omnigraph.api.remote.graph import connect
 
         return connect(self.address.uri, token=self.address.token)
 
@@ -305,6 +305,6 @@ def read_text(path: str) -> str:
 def _bytes(path: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read()
-    from omnigraph.file import file_bytes
+    from omnigraph.files.bytes import file_bytes
 
     return file_bytes(path)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from omnigraph.config import Config
-    from omnigraph.pipeline.session import SparkSettings
+    from omnigraph.server.config import Config
+    from omnigraph.spark.session import SparkSettings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -33,7 +33,7 @@ def spark_options(command: _Command) -> _Command:
 
 def spark_settings(config: "Config | None", how: Mapping[str, Any]) -> "SparkSettings":
     """Give the settings that the options, the environment and omnigraph.yaml mean."""
-    from omnigraph.pipeline.session import settings_from
+    from omnigraph.spark.session import settings_from
 
     default = None if config is None else config.spark
     master, remote, conf = (how[name] for name in SPARK_OPTIONS)

@@ -8,7 +8,7 @@ from omnigraph.cli.output import Document
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.options import BulkHow
+    from omnigraph.write.load.options import BulkHow
 
 
 @dataclass(frozen=True, slots=True)

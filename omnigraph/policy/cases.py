@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.file import file_bytes
+from omnigraph.files.bytes import file_bytes
+from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
 from omnigraph.policy.rules import check_unique, check_version, named
-from omnigraph.syntax.yaml import Section, parse_yaml
 
 _CASE = ("id", "actor", "action", "branch", "target_branch", "expect")
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.errors import BranchNameError, ConfigError
-from omnigraph.file import file_bytes
+from omnigraph.files.bytes import file_bytes
 from omnigraph.policy.actions import ACTIONS, Action, Decision, Request
-from omnigraph.policy.apart import check_apart
 from omnigraph.policy.cedar import SCHEMA, Cedar, cedar_text
 from omnigraph.policy.rules import Rules, parse_rules
+from omnigraph.policy.sandbox import check_apart
 from omnigraph.syntax.names import is_system, normalized
 
 

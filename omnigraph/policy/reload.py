@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from omnigraph.file import file_bytes
+from omnigraph.files.bytes import file_bytes
 from omnigraph.policy.actions import Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
 

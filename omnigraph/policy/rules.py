@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import BranchNameError
+from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Scope
 from omnigraph.syntax.names import fold, is_system, is_visible, normalized
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.syntax.yaml import Section, parse_yaml
 
 VERSION = 1
 MOST_NAME_BYTES = 200

@@ -33,10 +33,10 @@ from omnigraph.query.expr import (
     children,
     parts,
 )
-from omnigraph.query.expressions import Expressions, constant
 from omnigraph.query.parser import RANKINGS
 from omnigraph.query.patterns import Patterns
 from omnigraph.query.printer import expr_text
+from omnigraph.query.resolve import Expressions, constant
 from omnigraph.query.statements import Statements
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from omnigraph.errors import Code, ParamsError
 from omnigraph.query.expr import ParamRef, Rrf, TextMatch
-from omnigraph.query.expressions import MOST_EDITS
 from omnigraph.query.plan import Limit, Plan
+from omnigraph.query.resolve import MOST_EDITS
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import is_integer
 from omnigraph.schema.values import BadValue, Value, coerce

@@ -10,8 +10,8 @@ from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import Bound, Link, Pattern
 from omnigraph.query.expr import NullTest, Predicate, VariableRef, variables
-from omnigraph.query.expressions import Expressions
 from omnigraph.query.infer import Inference, edge_variable, node_variable
+from omnigraph.query.resolve import Expressions
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.syntax.literal import Literal, Name

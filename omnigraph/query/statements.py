@@ -9,7 +9,7 @@ from omnigraph.query import ast
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
-from omnigraph.query.expressions import Expressions
+from omnigraph.query.resolve import Expressions
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,
     EDGE_ENDS,

@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 from operator import attrgetter
 
-from omnigraph.engine.rules import shortened
+from omnigraph.data.values.rules import shortened
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 
 _MOST_PROPERTIES = 7

@@ -6,12 +6,12 @@ from html import escape
 from itertools import islice
 from typing import Protocol
 
-from omnigraph.engine.changes import Change
-from omnigraph.engine.diff import Op
+from omnigraph.data.result import Result
 from omnigraph.html import html_table
+from omnigraph.merge.changes import Change
+from omnigraph.merge.diff import Op
 from omnigraph.report.commits import commit_graph
 from omnigraph.report.diagram import schema_diagram
-from omnigraph.result import Result
 from omnigraph.schema.steps import Step
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot

@@ -6,8 +6,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
+from omnigraph.errors import InputError
 from omnigraph.schema.types import F32, STRING, ValueType
 from omnigraph.schema.values import Value, beside_f32
+from omnigraph.syntax.problems import nearest_name
 
 NODE_COLUMNS = ("id",)
 EDGE_COLUMNS = ("id", "src", "dst")
@@ -208,3 +210,12 @@ def _column(
         return STRING
     found = properties.get(name)
     return None if found is None else found.type
+
+
+def known_type(name: str, catalog: Catalog) -> StoredType:
+    """Give the type of a name; raises InputError with the nearest name when there is none."""
+    found = catalog.stored(name)
+    if found is None:
+        near = nearest_name(name, [*catalog.nodes, *catalog.edges])
+        raise InputError(f"no type '{name}'", hint=f"did you mean '{near}'?" if near else None)
+    return found

@@ -14,9 +14,9 @@ from uuid import uuid4
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from omnigraph.engine.run import Budget
+from omnigraph.api.graph import Graph
 from omnigraph.errors import DeniedError, Json, OmniGraphError
-from omnigraph.graph import Graph
+from omnigraph.read.execution import Budget
 from omnigraph.server.admission import Admission
 from omnigraph.server.call import (
     About,
@@ -29,6 +29,7 @@ from omnigraph.server.call import (
     json_answer,
 )
 from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
+from omnigraph.server.idempotency import Kept
 from omnigraph.server.incoming import (
     Gone,
     Incoming,
@@ -41,7 +42,6 @@ from omnigraph.server.incoming import (
     too_large,
     wanted_media,
 )
-from omnigraph.server.kept import Kept
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
 from omnigraph.server.refusal import Refusal, internal, refusal_of

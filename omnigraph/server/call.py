@@ -9,9 +9,9 @@ from typing import IO, Any, TypeAlias
 
 import msgspec
 
-from omnigraph.engine.run import Budget
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError, Json, OmniGraphError
-from omnigraph.graph import Graph
+from omnigraph.read.execution import Budget
 from omnigraph.server.metrics import Metrics
 
 JSON = "application/json"

@@ -12,7 +12,7 @@ from omnigraph import __version__
 from omnigraph.errors import ConfigError, OmniGraphError
 
 if TYPE_CHECKING:
-    from omnigraph.config import Config
+    from omnigraph.server.config import Config
     from omnigraph.server.limits import Limits
     from omnigraph.server.serve import Settings
 
@@ -97,7 +97,7 @@ def omnigraph_server(
 
 
 def _config(path: str | None) -> "Config | None":
-    from omnigraph.config import find_config
+    from omnigraph.server.config import find_config
 
     found = find_config(path, Path.cwd())
     if found is not None:
@@ -108,8 +108,8 @@ def _config(path: str | None) -> "Config | None":
 def _settings(
     config: "Config | None", uri: str | None, target: str | None, bind: str | None
 ) -> "Settings":
-    from omnigraph.pipeline.session import settings_from
     from omnigraph.server.serve import Settings
+    from omnigraph.spark.session import settings_from
 
     if uri is not None and target is not None:
         raise click.UsageError("URI and --target exclude each other")

@@ -5,10 +5,11 @@ from itertools import islice
 
 import msgspec
 
-from omnigraph import __version__, wire
-from omnigraph.engine.changes import ChangeSet, CommitChanges
+from omnigraph import __version__
+from omnigraph.api import wire
+from omnigraph.data.result import json_value
 from omnigraph.errors import InputError, Json, OmniGraphError
-from omnigraph.result import json_value
+from omnigraph.merge.changes import ChangeSet, CommitChanges
 from omnigraph.schema.codec import content_hash, encode_catalog
 from omnigraph.server.call import (
     ARROW,

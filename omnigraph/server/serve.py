@@ -14,10 +14,8 @@ from socket import socket
 
 import uvicorn
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError, OmniGraphError
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline import session
-from omnigraph.pipeline.session import SparkSettings
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
@@ -30,6 +28,8 @@ from omnigraph.server.protocol import Guarded
 from omnigraph.server.router import Router
 from omnigraph.server.table import TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
+from omnigraph.spark import session
+from omnigraph.spark.session import SparkSettings
 
 _WATCH_SECONDS = 1.0
 _SWEEP_SECONDS = 3600.0

@@ -5,11 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import IO
 
-from omnigraph import wire
-from omnigraph.branch import Branch
-from omnigraph.engine.cleanup import GRACE
-from omnigraph.engine.runs import RunRecord, RunStatus
-from omnigraph.engine.threeway import Resolutions, Side
+from omnigraph.api import wire
+from omnigraph.api.branch import Branch
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
@@ -18,12 +15,15 @@ from omnigraph.errors import (
     TagExistsError,
     TagNotFoundError,
 )
-from omnigraph.pipeline import session
-from omnigraph.pipeline.choice import SPARK_FROM_BYTES
-from omnigraph.pipeline.options import BulkHow, LoadHow
+from omnigraph.maintain.cleanup import GRACE
+from omnigraph.merge.runs import RunRecord, RunStatus
+from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.server.bodies import Choices
 from omnigraph.server.call import Answer, Call, json_answer
+from omnigraph.spark import session
+from omnigraph.spark.choice import SPARK_FROM_BYTES
 from omnigraph.versioning.names import MAIN
+from omnigraph.write.load.options import BulkHow, LoadHow
 
 
 def change(call: Call) -> Answer:

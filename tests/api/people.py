@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 
 SCHEMA = """
 node Person {

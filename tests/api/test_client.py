@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from omnigraph import errors
-from omnigraph.client import ARROW, Client, segment
+from omnigraph.api.client import ARROW, Client, segment
 from omnigraph.errors import Code, OmniGraphError, Problem, Violation
 from omnigraph.span import Source, Span
 from tests.api.answering import answering
@@ -206,7 +206,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 def test_a_client_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from omnigraph.client import Client; Client('http://127.0.0.1:1')\n"
+        "import sys; from omnigraph.api.client import Client; Client('http://127.0.0.1:1')\n"
         "print([n for n in ('lance', 'pyarrow', 'pyspark', 'pandas') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

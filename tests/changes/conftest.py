@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from tests.changes.town import city, do, link, person, town
 from tests.crashes.conftest import place
 from tests.crashes.nursery import Nursery

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import OmniGraphError
-from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
 from tests.changes.town import content
 from tests.crashes import nursery

@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.change import Receipt
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.storage.reading import Meter, metered
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.writes import Append, WriteSet, stage
+from omnigraph.write.mutation import Receipt
 from tests.changes.town import column, counts, do, rows, violations
 
 SCHEMA = """

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.embedding import Task, embedder_for
 from omnigraph.errors import EmbeddingError
-from omnigraph.graph import Graph, init
 from tests.changes.town import Row, column, commits, counts, do, refused, rows
 from tests.pipeline.purse import Purse, open_purse
 

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import open as open_graph
 from tests.changes.nursery import Order, order
 from tests.changes.town import commits, counts, do, link, person, town
 from tests.crashes.nursery import Nursery

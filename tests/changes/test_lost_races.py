@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning import attempts
 from omnigraph.versioning.publish import RETRY_BUDGET
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from tests.changes.town import commits, content, counts, do, link, person, rows
 
 SCHEMA = """

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine import change as change_module
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, InputError, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.ulid import is_ulid
+from omnigraph.write import mutation as change_module
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.nursery import order
 from tests.changes.town import column, commits, content, counts, do, link, person, rows

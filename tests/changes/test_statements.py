@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import InputError, ParamsError, QueryError, ReadOnlyError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.ulid import is_ulid
 from tests.changes.town import (
     city,

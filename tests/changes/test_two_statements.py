@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from tests.changes.town import (
     city,
     column,

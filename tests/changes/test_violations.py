@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, OmniGraphError, ViolationsError
-from omnigraph.graph import Graph, init
 from tests.changes.town import (
     city,
     column,

@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.branch import Branch
-from omnigraph.engine.change import Receipt
-from omnigraph.engine.columns import moments
+from omnigraph.api.branch import Branch
+from omnigraph.api.graph import Graph, init
+from omnigraph.data.values.columns import moments
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.graph import Graph, init
+from omnigraph.write.mutation import Receipt
 
 SCHEMA = """
 node Person {

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from omnigraph.engine.change import Receipt
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import QueryError, ViolationsError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
+from omnigraph.write.mutation import Receipt
 from tests.changes.meanwhile import STAGED, WRITTEN, Interruptions
 from tests.changes.model import Broken, Left, State, after, comparable, empty
 from tests.changes.programs import FIRST, SCHEMA, Query, Row, random_query, rendered

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.cli.main import omnigraph
-from omnigraph.graph import Graph, init
 from omnigraph.query.compile import compile_query
 from omnigraph.query.params import params_of_texts
 from omnigraph.schema.compile import compile_schema

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import init
+from omnigraph.api.graph import init
 from tests.cli.scene import GOLDEN, Scene
 from tests.cli.test_golden import validate
 

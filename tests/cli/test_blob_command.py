@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from omnigraph.api.graph import init
 from omnigraph.cli.main import omnigraph
-from omnigraph.graph import init
 
 SCHEMA = "node Photo { slug: String @key  content: Blob? }"
 PUT = """query put($slug: String, $content: Blob?) {

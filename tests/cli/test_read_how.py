@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.cli.main import omnigraph
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.cli.main import omnigraph
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 
 SCHEMA = "node Person { name: String @key  age: I32?  mood: enum(a, b)? }\n"
 NEXT = """

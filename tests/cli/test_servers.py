@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import init
+from omnigraph.api.graph import init
 from omnigraph.server.serve import Server, Settings, app_of
 from tests.cli.scene import GOLDEN, Scene, path_of
 from tests.cli.test_golden import validate

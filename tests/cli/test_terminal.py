@@ -14,11 +14,11 @@ from threading import Timer
 import pexpect
 import pytest
 
+from omnigraph.api.graph import init
 from omnigraph.cli.local import Local
 from omnigraph.cli.terms import ChangeTerms, Question, Target
-from omnigraph.engine import walk
 from omnigraph.errors import CancelledError
-from omnigraph.graph import init
+from omnigraph.read.operators import walk
 from omnigraph.span import Source
 from tests.cli.scene import GOLDEN
 

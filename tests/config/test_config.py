@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.config import (
+from omnigraph.errors import ConfigError, UnreadableError
+from omnigraph.server.config import (
     _TOP,
     AliasConfig,
     CliConfig,
@@ -19,8 +20,7 @@ from omnigraph.config import (
     load_config,
     scaffold,
 )
-from omnigraph.errors import ConfigError, UnreadableError
-from omnigraph.pipeline.session import SparkSettings
+from omnigraph.spark.session import SparkSettings
 
 FULL = """
 project: {name: Social}
@@ -290,7 +290,7 @@ def test_what_a_new_file_shows_in_comments_can_be_read_too(tmp_path: Path) -> No
 def test_reading_a_configuration_imports_nothing_heavy(tmp_path: Path) -> None:
     path = written(tmp_path, FULL)
     code = (
-        "import sys; from pathlib import Path; from omnigraph.config import load_config\n"
+        "import sys; from pathlib import Path; from omnigraph.server.config import load_config\n"
         "assert 'yaml' not in sys.modules\n"
         f"load_config(Path({str(path)!r}))\n"
         "print(*({'lance', 'pyarrow', 'pyspark', 'numpy', 'pandas'} & set(sys.modules)))"

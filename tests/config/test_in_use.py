@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from omnigraph.cli.address import Address, Naming
 from omnigraph.cli.main import omnigraph
-from omnigraph.config import load_config, write_scaffold
 from omnigraph.errors import ConfigError, UnreadableError
+from omnigraph.server.config import load_config, write_scaffold
 
 SCHEMA = "node Person { slug: String @key }"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from omnigraph.engine.fsck import fsck
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError, GraphExistsError, GraphNotFoundError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.maintain.fsck import fsck
 from omnigraph.storage import layout
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.audit import Damage

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.access import Access
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.access import Access
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Tables

@@ -59,7 +59,7 @@ def main() -> None:
     import lance  # noqa: F401
     import pyarrow.dataset  # noqa: F401
 
-    import omnigraph.graph  # noqa: F401
+    import omnigraph.api.graph  # noqa: F401
 
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from omnigraph.graph import Graph, init
-from omnigraph.result import Result
+from omnigraph.api.graph import Graph, init
+from omnigraph.data.result import Result
 from tests.pipeline.loads import text
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine import adjacency
-from omnigraph.engine.adjacency import (
+from omnigraph.data.derived import adjacency
+from omnigraph.data.derived.adjacency import (
     Adjacency,
     Entries,
     Patched,
@@ -20,7 +20,7 @@ from omnigraph.engine.adjacency import (
     patched,
     woven,
 )
-from omnigraph.engine.entities import Numbers
+from omnigraph.data.derived.numbering import Numbers
 
 TARGETS = 7
 EDGES = 14

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.blob import Blob
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.view import View
 from omnigraph.errors import InputError, RowNotFoundError, ViolationsError
-from omnigraph.graph import Graph, init
-from omnigraph.view import View
+from omnigraph.read.blob import Blob
 
 SCHEMA = """
 node Photo { slug: String @key  title: String?  content: Blob?  thumb: Blob? }

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.column import Column
-from omnigraph.engine.entities import NONE
+from omnigraph.data.derived.column import Column
+from omnigraph.data.derived.numbering import NONE
 
 ROWS = 12
 values = st.none() | st.text(max_size=3)

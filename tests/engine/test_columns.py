@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.columns import converted, one_by_one
+from omnigraph.data.values.columns import converted, one_by_one
 from omnigraph.schema.types import DATETIME, ListType, Scalar
 
 TIME = "2024-01-31T22:30:05.123Z"

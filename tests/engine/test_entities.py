@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine import entities as module
-from omnigraph.engine.entities import NONE, Base, Entities, Numbers
+from omnigraph.data.derived import numbering as module
+from omnigraph.data.derived.numbering import NONE, Base, Entities, Numbers
 
 IDS = ("a", "b", "c", "aa", "B", "é", "9", "10", "", "a b", "Z", "zz", "𝛼", "ab", "m")
 

@@ -8,11 +8,11 @@ from threading import Event, Thread
 
 import pytest
 
-from omnigraph.engine import walk
-from omnigraph.engine.run import Budget
+from omnigraph.api.graph import Graph
+from omnigraph.api.view import View
 from omnigraph.errors import BudgetError, CancelledError
-from omnigraph.graph import Graph
-from omnigraph.view import View
+from omnigraph.read.execution import Budget
+from omnigraph.read.operators import walk
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.run import Budget
+from omnigraph.api.graph import Graph
 from omnigraph.errors import BudgetError, Code, ParamsError, QueryError, ResultOverflowError
-from omnigraph.graph import Graph
+from omnigraph.read.execution import Budget
 from tests.engine.asking import column, made, result, rows
 from tests.pipeline.loads import edge, node
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from omnigraph.engine import order
+from omnigraph.read.operators import order
 
 
 @pytest.mark.parametrize("kind", ["few values", "many values", "floats", "falling"])

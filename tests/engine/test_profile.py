@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine import answer, road
-from omnigraph.engine.road import Choice, Road
-from omnigraph.graph import Graph
-from omnigraph.profile import Cost, Profile
+from omnigraph.api.graph import Graph
+from omnigraph.api.profile import Cost, Profile
 from omnigraph.query.compile import compile_query
 from omnigraph.query.explain import explain_json, explain_text
 from omnigraph.query.plan import ReadPlan
+from omnigraph.read import answer, road
+from omnigraph.read.road import Choice, Road
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine import answer, pushdown, scan
-from omnigraph.engine.pushdown import condition
-from omnigraph.engine.road import Choice, Road
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from omnigraph.query.compile import compile_query
 from omnigraph.query.plan import NodeScan, ReadPlan
+from omnigraph.read import answer, pushdown
+from omnigraph.read.operators import scan
+from omnigraph.read.pushdown import condition
+from omnigraph.read.road import Choice, Road
 from omnigraph.schema.values import Value
 
 SCHEMA = """

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine import answer, dense, road, sparse, topology
-from omnigraph.engine.road import Road
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
+from omnigraph.data.derived import topology
 from omnigraph.errors import StorageError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.read import answer, dense, road, sparse
+from omnigraph.read.road import Road
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Overwrite
 from tests.engine.asking import made

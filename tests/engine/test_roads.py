@@ -9,15 +9,17 @@ import pytest
 from lance import LanceOperation
 from lance.dataset import Index
 
-from omnigraph.engine import dense, order, topology
-from omnigraph.engine.road import Road
-from omnigraph.engine.run import Budget
-from omnigraph.engine.topology import Topology
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
+from omnigraph.api.view import View
+from omnigraph.data.derived import topology
+from omnigraph.data.derived.topology import Topology
+from omnigraph.read import dense
+from omnigraph.read.execution import Budget
+from omnigraph.read.operators import order
+from omnigraph.read.road import Road
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Delete, Made, TableWrite
-from omnigraph.view import View
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from omnigraph.api.graph import Graph
 from omnigraph.embedding import Task
 from omnigraph.embedding.mock import MockEmbedder
-from omnigraph.engine.road import Road
 from omnigraph.errors import ParamsError, QueryError
-from omnigraph.graph import Graph
+from omnigraph.read.road import Road
 from omnigraph.versioning.writes import Delete
 from tests.engine.asking import column, made, pairs, rows
 from tests.engine.trial import by_index

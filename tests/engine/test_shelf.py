@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import shelf as module
-from omnigraph.engine import topology
-from omnigraph.engine.shelf import Family, Kept, Shelf
-from omnigraph.graph import init
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
+from omnigraph.data.derived import disk as module
+from omnigraph.data.derived import topology
+from omnigraph.data.derived.disk import Family, Kept, Shelf
 from tests.engine.asking import made
 from tests.pipeline.loads import node
 

@@ -9,7 +9,7 @@ import pytest
 from lance.query import MatchQuery
 from rapidfuzz.distance import Levenshtein
 
-from omnigraph.engine.vocabulary import vocabulary_of
+from omnigraph.data.derived.vocabulary import vocabulary_of
 from omnigraph.storage.indexes import TOKENIZER
 from omnigraph.storage.texts import words_of
 

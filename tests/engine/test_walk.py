@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from omnigraph.engine import walk
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.read.operators import walk
 from tests.engine.asking import made, rows
 from tests.pipeline.loads import edge, node
 

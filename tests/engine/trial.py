@@ -10,15 +10,16 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.engine import answer, scan
-from omnigraph.engine.road import Choice, Road
+from omnigraph.api.view import View
 from omnigraph.errors import OmniGraphError, QueryError, ResultOverflowError
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedRead
 from omnigraph.query.compile import read_queries
+from omnigraph.read import answer
+from omnigraph.read.operators import scan
+from omnigraph.read.road import Choice, Road
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
-from omnigraph.view import View
 from tests.engine.generate import RandomQuery, random_query
 from tests.engine.oracle import Answer, Oracle, Overflow, TooManyRows
 from tests.engine.worlds import World
@@ -166,7 +167,7 @@ def by_index(monkeypatch: pytest.MonkeyPatch) -> list[Road]:
 
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tasks of Spark read every table, and its own code do what it can compile."""
-    from omnigraph.pipeline import query, scans
+    from omnigraph.read.spark import query, scans
 
     for module in (query, scans):
         monkeypatch.setattr(module, "FEW_ROWS", 0)

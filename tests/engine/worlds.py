@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from omnigraph.schema.catalog import Catalog, EdgeType, Property, StoredType
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.identity import key_id

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from tests.evolution.town import town
 
 

@@ -3,7 +3,7 @@
 `python -m tests.evolution.nursery` is the nursery of the crashes with these jobs besides.
 """
 
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.storage import steps
 from tests.crashes import nursery
 from tests.crashes.workload import Cut

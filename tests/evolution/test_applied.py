@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import UnsupportedMigrationError, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from tests.evolution.test_plans import NOT_NULLABLE, SUPPORTED, UNSUPPORTED, Case
 from tests.evolution.town import PEOPLE, SCHEMA, edited, files, renamed_type, rows, town
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.schema_plan import SavedPlan
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     HeadMovedError,
     InputError,
@@ -14,8 +15,7 @@ from omnigraph.errors import (
     UnsupportedMigrationError,
     ViolationsError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.evolve.plan import SavedPlan
 from tests.evolution.town import PEOPLE, SCHEMA, edited, renamed_type, rows
 
 SCORE = "score: F64?"

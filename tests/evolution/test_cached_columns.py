@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine import answer, topology
-from omnigraph.engine.road import Choice, Road
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
+from omnigraph.data.derived import topology
+from omnigraph.read import answer
+from omnigraph.read.road import Choice, Road
 from tests.evolution.town import PEOPLE, SCHEMA, edited
 
 SCORE = "score: F64?"

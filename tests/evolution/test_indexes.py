@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine import answer, road
-from omnigraph.engine.road import Road
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
+from omnigraph.read import answer, road
+from omnigraph.read.road import Road
 from tests.evolution.town import PEOPLE, edited, files, rows
 from tests.pipeline.loads import node, text
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine import migrate
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import open as open_graph
+from omnigraph.evolve import migrate
 from omnigraph.versioning.schema_lock import schema_lock
 from tests.crashes.nursery import Nursery
 from tests.evolution.nursery import MODULE

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, MergeConflictsError, ViolationsError
-from omnigraph.graph import Graph, init
 
 BEFORE = "node Person { slug: String @key }\nnode City { name: String @key }\n"
 AFTER = BEFORE + "edge LivesIn: Person -> City @card(1..)\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import ViolationsError
-from omnigraph.graph import Graph, init
 from tests.evolution.town import PEOPLE, edited, files, rows
 
 SCORE = "score: F64?"

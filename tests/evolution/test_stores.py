@@ -2,9 +2,9 @@
 
 import pytest
 
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, SchemaEditedError
-from omnigraph.graph import init
-from omnigraph.graph import open as open_graph
 from omnigraph.storage.store import store_at
 from tests.stores import Lane
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import UnsupportedMigrationError, ViolationsError
-from omnigraph.graph import Graph
 from tests.evolution.town import PEOPLE, edited, rows
 
 SCORE = "score: F64?"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine import migrate
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, StorageError, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.evolve import migrate
 from omnigraph.storage import steps
 from omnigraph.versioning import schema_lock
 from omnigraph.versioning.branches import create_system_branch

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from tests.pipeline.loads import edge, node, text
 
 SCHEMA = """

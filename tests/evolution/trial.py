@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import UnsupportedMigrationError, ViolationsError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from tests.evolution.model import EDITS, Model, can_become, first_model, grown, lines
 
 ROUNDS = 5

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConflictError, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 
 INSERT = "query q($n: String, $a: I32) { insert Person { name: $n, age: $a } }"
 Answer = TypeVar("Answer")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 
 DIMENSION = 16
 SCHEMA = f"""

@@ -10,9 +10,9 @@ from typing import Any
 import lance
 import pyarrow as pa
 
-from omnigraph.engine.runs import RunRecord
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
+from omnigraph.merge.runs import RunRecord
 from omnigraph.storage import layout
 from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.branches import delete_system_branch

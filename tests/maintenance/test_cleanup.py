@@ -9,16 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine import cleanup as cleaning
-from omnigraph.engine.cleanup import Cleaned, duration
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     CommitCleanedError,
     InputError,
     ReadOnlyError,
     StorageError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.maintain import cleanup as cleaning
+from omnigraph.maintain.cleanup import Cleaned, duration
 from omnigraph.storage import layout, steps
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
-from omnigraph.graph import Graph
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, new_graph, people, write
 

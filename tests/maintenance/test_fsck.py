@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.fsck import fsck
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphNotFoundError
-from omnigraph.graph import init
-from omnigraph.graph import open as open_graph
+from omnigraph.maintain.fsck import fsck
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.audit import Damage
 from tests.maintenance.plants import PLANTS, Plant, sound_graph

@@ -9,7 +9,7 @@ import pytest
 from lance import LanceOperation
 from lance.dataset import Index
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph.storage import indexes
 from omnigraph.storage.nearest import VectorIndex
 from omnigraph.versioning.commit import CommitKind

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.engine.diff import Op
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, InputError, ReadOnlyError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline import optimize as optimizing
-from omnigraph.pipeline.optimize import CONCURRENCY
+from omnigraph.maintain import optimize as optimizing
+from omnigraph.maintain.optimize import CONCURRENCY
+from omnigraph.merge.diff import Op
 from omnigraph.storage import compaction, steps
 from omnigraph.storage.staging import Piece
 from omnigraph.versioning.commit import CommitKind

@@ -3,8 +3,8 @@
 import obstore
 import pytest
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
-from omnigraph.graph import open as open_graph
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.writes import Append, Upsert

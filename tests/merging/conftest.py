@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from tests.merging.village import village
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import MergeConflictsError
-from omnigraph.graph import Graph, init
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.compile import compile_schema
 from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert

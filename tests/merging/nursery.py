@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.engine.merge import MergeHow
-from omnigraph.engine.merge import merge as run_merge
-from omnigraph.engine.topology import Topology
+from omnigraph.api.graph import open as open_graph
+from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import HeadMovedError, OmniGraphError
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline.merge import bulk_of
+from omnigraph.merge.bulk import bulk_of
+from omnigraph.merge.merge import MergeHow
+from omnigraph.merge.merge import merge as run_merge
 from omnigraph.storage import steps
 from omnigraph.storage.delta import Extent
 from tests.crashes import nursery

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.merge import Merge, MergeHow, merge, preview
-from omnigraph.engine.rowmerge import Contest
-from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.engine.topology import Topology
+from omnigraph.api.graph import Graph
+from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import InputError, MergeConflictsError
-from omnigraph.graph import Graph
-from omnigraph.pipeline.merge import bulk_of
+from omnigraph.merge.bulk import bulk_of
+from omnigraph.merge.merge import Merge, MergeHow, merge, preview
+from omnigraph.merge.rowmerge import Contest
+from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.versioning.writes import Upsert
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world

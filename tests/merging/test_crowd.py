@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from tests.changes.town import do, rows
 from tests.crashes.nursery import Nursery
 from tests.merging.nursery import MODULE, Answer

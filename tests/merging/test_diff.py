@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.changes import Change
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
-from omnigraph.graph import Graph, init
+from omnigraph.merge.changes import Change
 from omnigraph.storage.reading import metered
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
 from tests.changes.town import do

@@ -2,9 +2,9 @@
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitNotFoundError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from tests.merging.village import (
     OURS,
     THEIRS,

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNameError,
@@ -17,8 +19,6 @@ from omnigraph.errors import (
     TagExistsError,
     TagNotFoundError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from tests.changes.town import content, do
 from tests.merging.village import (
     OURS,

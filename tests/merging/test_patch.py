@@ -10,9 +10,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine.changes import Change
-from omnigraph.engine.columns import with_moments
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.data.values.columns import with_moments
+from omnigraph.merge.changes import Change
 from omnigraph.schema.catalog import Catalog, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.merge.threeway import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
 from tests.merging.village import (
     THEIRS,

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine import runs
-from omnigraph.engine.merge import merge
-from omnigraph.engine.runs import RunRecord
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchNotFoundError,
     InputError,
@@ -16,8 +15,9 @@ from omnigraph.errors import (
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.merge import runs
+from omnigraph.merge.merge import merge
+from omnigraph.merge.runs import RunRecord
 from omnigraph.storage import steps
 from omnigraph.versioning.ulid import Clock
 from tests.changes.town import content, do

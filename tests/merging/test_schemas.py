@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.merge import Outcome
-from omnigraph.engine.threeway import ConflictKind
+from omnigraph.api.graph import Graph, init, open  # noqa: A004 - read as omnigraph.open
 from omnigraph.errors import InputError, MergeConflictsError, SchemaConflictError
-from omnigraph.graph import Graph, init, open  # noqa: A004 - read as omnigraph.open
+from omnigraph.merge.merge import Outcome
+from omnigraph.merge.threeway import ConflictKind
 from omnigraph.schema.steps import AddProperty, RenameType
 from tests.changes.town import do
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, MergeConflictsError, OmniGraphError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.storage.table import Table
 from tests.changes.meanwhile import STAGED, WRITTEN, meanwhile
 from tests.changes.town import content, do, rows

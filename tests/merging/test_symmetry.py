@@ -3,8 +3,8 @@
 from pathlib import Path
 from random import Random
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import ViolationsError
-from omnigraph.graph import Graph
 from tests.changes.town import content, do
 from tests.merging.village import (
     OURS,

@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement, count
 
 import pytest
 
-from omnigraph.engine.merge import Merge
+from omnigraph.api.graph import Graph
 from omnigraph.errors import MergeConflictsError
-from omnigraph.graph import Graph
+from omnigraph.merge.merge import Merge
 from tests.changes.town import content, do
 from tests.merging.village import (
     brief,

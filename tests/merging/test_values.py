@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from omnigraph.versioning.writes import Delete, Upsert
 from tests.merging.village import OURS, THEIRS, conflicts
 from tests.sample import write

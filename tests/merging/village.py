@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.threeway import Resolutions, Side
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import MergeConflictsError
-from omnigraph.graph import Graph, init
+from omnigraph.merge.threeway import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
 
 SCHEMA = """

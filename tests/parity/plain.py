@@ -9,15 +9,15 @@ from typing import Any
 
 import networkx
 
-from omnigraph.engine.blob import Blob
-from omnigraph.engine.changes import ChangeSet
+from omnigraph.api.profile import Explanation, Profile
+from omnigraph.api.wire import SentChanges
+from omnigraph.data.result import Result
 from omnigraph.errors import OmniGraphError
-from omnigraph.profile import Explanation, Profile
-from omnigraph.result import Result
+from omnigraph.merge.changes import ChangeSet
+from omnigraph.read.blob import Blob
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.wire import SentChanges
 
 _ULID = re.compile(r"\b(?:__run__)?[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 # Handles are of other classes there; they have to be called alike all the same.

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from omnigraph.branch import Branch
+from omnigraph.api.branch import Branch
+from omnigraph.api.graph import Graph
+from omnigraph.api.remote.graph import RemoteGraph, connect
+from omnigraph.api.remote.view import RemoteBranch, RemoteView
+from omnigraph.api.view import View
 from omnigraph.errors import UnavailableError
-from omnigraph.graph import Graph
-from omnigraph.pipeline.optimize import OptimizeHow
-from omnigraph.pipeline.options import BulkHow, LoadHow
-from omnigraph.remote.graph import RemoteGraph, connect
-from omnigraph.remote.view import RemoteBranch, RemoteView
-from omnigraph.view import View
+from omnigraph.maintain.optimize import OptimizeHow
+from omnigraph.write.load.options import BulkHow, LoadHow
 
 TWINS = {Graph: RemoteGraph, View: RemoteView, Branch: RemoteBranch}
 HOW = {"LoadHow": LoadHow, "BulkHow": BulkHow, "OptimizeHow": OptimizeHow}

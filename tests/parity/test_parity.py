@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.remote.graph import RemoteGraph, connect
 from omnigraph.errors import OmniGraphError
-from omnigraph.graph import Graph
-from omnigraph.pipeline.session import stop
-from omnigraph.remote.graph import RemoteGraph, connect
+from omnigraph.spark.session import stop
 from tests.api.people import people
 from tests.parity.operations import OPERATIONS, Operation
 from tests.parity.plain import Plain, Raised

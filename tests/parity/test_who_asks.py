@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph import open as open_graph
+from omnigraph.api.remote.graph import connect
 from omnigraph.errors import DeniedError, InputError, UnauthorizedError
-from omnigraph.remote.graph import connect
 from tests.api.people import QUERIES, people
 from tests.parity.serving import serving
 

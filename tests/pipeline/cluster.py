@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.pipeline.gateway import spark_home
-from omnigraph.pipeline.java import find_java
+from omnigraph.spark.gateway import spark_home
+from omnigraph.spark.java import find_java
 from tests.pipeline.drivers import eventually, family, is_there
 
 # Spark gives no task a second time to the same address, so that there must be two.

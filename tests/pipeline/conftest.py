@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.pipeline.session import SparkSettings, session, stop
+from omnigraph.spark.session import SparkSettings, session, stop
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import engine
 

@@ -16,9 +16,9 @@ SECONDS = 240
 
 PRELUDE = """
 import json, os, signal, sys, threading, time
-from omnigraph.pipeline.progress import NO_PROGRESS
-from omnigraph.pipeline.session import SparkSettings, is_running, session, stop
-from omnigraph.pipeline.watch import watched
+from omnigraph.spark.progress import NO_PROGRESS
+from omnigraph.spark.session import SparkSettings, is_running, session, stop
+from omnigraph.spark.job import watched
 
 def end_with_parent():
     os.read(0, 1)

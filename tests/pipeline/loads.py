@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 import pytest
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.pipeline.inputs import Data
-from omnigraph.pipeline.options import LoadHow
+from omnigraph.write.load.inputs import Data
+from omnigraph.write.load.options import LoadHow
 
 ENGINES = ("inline", "spark")
 

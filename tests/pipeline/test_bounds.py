@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import errors
+from omnigraph.api.graph import Graph
 from omnigraph.errors import BudgetError, CancelledError, ViolationsError
-from omnigraph.graph import Graph
-from omnigraph.pipeline import checks, files, locate, records, stage, tabular
-from omnigraph.pipeline import load as load_module
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Staged
+from omnigraph.write.load import checks, files, locate, records, stage, tabular
+from omnigraph.write.load import load as load_module
 from tests.pipeline.loads import engine, history, person, refused, rows, text, written
 from tests.sample import PERSON, new_graph
 

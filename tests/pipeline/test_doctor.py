@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import omnigraph
-from omnigraph.pipeline import doctor as doctor_module
-from omnigraph.pipeline import java as java_module
-from omnigraph.pipeline.doctor import Check, diagnose
-from omnigraph.pipeline.session import SparkSettings, is_running
+from omnigraph.spark import doctor as doctor_module
+from omnigraph.spark import java as java_module
+from omnigraph.spark.doctor import Check, diagnose
+from omnigraph.spark.session import SparkSettings, is_running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,10 +22,10 @@ from omnigraph.errors import (
     UnreadableError,
     ViolationsError,
 )
-from omnigraph.pipeline import sources
-from omnigraph.pipeline.embed import Embedded, EmbedHow, Input, embed_file
-from omnigraph.pipeline.parts import printed
-from omnigraph.pipeline.rewrite import EmbedMode
+from omnigraph.write.embed.embed import Embedded, EmbedHow, Input, embed_file
+from omnigraph.write.embed.parts import printed
+from omnigraph.write.embed.rewrite import EmbedMode
+from omnigraph.write.load import splits as sources
 from tests.embedding.providers import Reply
 from tests.pipeline.commands import running, until
 from tests.pipeline.loads import Heard, edge, node, text

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError
-from omnigraph.graph import Graph
 from tests.pipeline.loads import broken, person
 from tests.sample import new_graph
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.graph import Graph, init
+from omnigraph.api.graph import Graph, init
 from tests.evolution.town import PEOPLE, edited, renamed_type, rows, town
 from tests.pipeline.loads import edge, node, text
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import (
     BranchNotFoundError,
     CommitNotFoundError,
     InputError,
     TableNotFoundError,
 )
-from omnigraph.graph import Graph
-from omnigraph.pipeline.export import Exported, ExportHow
+from omnigraph.export.export import Exported, ExportHow
 from tests.pipeline.loads import Heard, person, text
 from tests.pipeline.rich import PAIR, content, empty_graph, is_same, lines_of, rich_graph
 from tests.sample import KNOWS, PERSON, new_graph
@@ -168,7 +168,7 @@ def test_a_table_of_several_fragments_gives_several_files(
     people: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     people.load(text(person("cy")), engine="inline")
-    monkeypatch.setattr("omnigraph.pipeline.export._ROWS_PER_FILE", 1)
+    monkeypatch.setattr("omnigraph.export.export._ROWS_PER_FILE", 1)
 
     exported = people.export_to(tmp_path / "out", types=["Person"], engine="inline")
 

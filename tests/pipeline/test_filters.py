@@ -25,10 +25,10 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import StorageError
-from omnigraph.graph import Graph, init
-from omnigraph.pipeline.filters import expression
 from omnigraph.schema.arrow import arrow_schema
+from omnigraph.spark.filters import expression
 from omnigraph.storage.staging import shares
 from omnigraph.storage.table import takes_conditions
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import InputError
-from omnigraph.graph import Graph, init
 from tests.pipeline.loads import broken, engine, history, refused, rows
 from tests.pipeline.test_tables import KNOWS, PERSON, SCHEMA, expected, times
 

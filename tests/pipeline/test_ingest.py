@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNameError,
@@ -12,8 +14,6 @@ from omnigraph.errors import (
     OmniGraphError,
     ViolationsError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
 from tests.pipeline.loads import edge, engine, history, node, person, text
 from tests.sample import ages, edges, new_graph

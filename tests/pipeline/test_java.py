@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import SparkError
-from omnigraph.pipeline import java as java_module
-from omnigraph.pipeline.java import Java, find_java, write_java_home
+from omnigraph.spark import java as java_module
+from omnigraph.spark.java import Java, find_java, write_java_home
 
 
 def test_the_java_of_java_home_comes_first(tmp_path: Path) -> None:

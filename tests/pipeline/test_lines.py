@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine.deadline import Deadline
 from omnigraph.errors import InputError
-from omnigraph.pipeline import lines as lines_module
-from omnigraph.pipeline.lines import blob_texts, lines
-from omnigraph.pipeline.records import RecordReader, loose_schema
+from omnigraph.export import lines as lines_module
+from omnigraph.export.lines import blob_texts, lines
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.compile import compile_schema
+from omnigraph.spark.deadline import Deadline
+from omnigraph.write.load.records import RecordReader, loose_schema
 from tests.pipeline.rich import ODD, SCHEMA
 
 CATALOG = compile_schema(SCHEMA)

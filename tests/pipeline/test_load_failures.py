@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchNotFoundError,
     ExpectedVersionMismatchError,
@@ -16,15 +18,13 @@ from omnigraph.errors import (
     SparkError,
     StorageError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline import load
-from omnigraph.pipeline.files import files_at
-from omnigraph.pipeline.options import LoadMode, options_of
-from omnigraph.pipeline.progress import NO_PROGRESS, Progress
-from omnigraph.pipeline.runner import Enough, Found, InlineRunner, Item
-from omnigraph.pipeline.sources import Format, Source
+from omnigraph.spark.progress import NO_PROGRESS, Progress
+from omnigraph.spark.runner import Enough, Found, InlineRunner, Item
 from omnigraph.storage import steps
+from omnigraph.write.load import load
+from omnigraph.write.load.files import files_at
+from omnigraph.write.load.options import LoadMode, options_of
+from omnigraph.write.load.splits import Format, Source
 from tests.crashes.faults import small_disk
 from tests.pipeline.cluster import cluster
 from tests.pipeline.drivers import Driver, eventually, family, is_there
@@ -223,8 +223,8 @@ def test_a_source_that_cannot_be_read_is_told_in_our_words(
 SCRIPT = """
 from functools import partial
 from pathlib import Path
-from omnigraph import graph as og
-from omnigraph.pipeline import load
+from omnigraph.api import graph as og
+from omnigraph.write.load import load
 from tests.pipeline.troubles import Troubled
 
 uri, folder, files = {uri!r}, Path({folder!r}), [Path(each) for each in {files!r}]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ViolationsError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline import checks, lookups
+from omnigraph.write.load import checks, lookups
 from tests.pipeline.loads import edge, history, node, rows, text
 
 SCHEMA = """

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchNotFoundError,
     Code,
@@ -15,10 +17,8 @@ from omnigraph.errors import (
     ReadOnlyError,
     UnreadableError,
 )
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline import sources
 from omnigraph.versioning.ulid import is_ulid
+from omnigraph.write.load import splits as sources
 from tests.pipeline.loads import (
     Heard,
     broken,

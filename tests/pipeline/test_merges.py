@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.merge import MergeHow
-from omnigraph.engine.threeway import Resolutions, Side
-from omnigraph.graph import Graph
-from omnigraph.pipeline.merge import bulk_of
-from omnigraph.pipeline.session import SparkSettings
+from omnigraph.api.graph import Graph
+from omnigraph.merge.bulk import bulk_of
+from omnigraph.merge.merge import MergeHow
+from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.spark.session import SparkSettings
 from tests.merging.test_bulk import outcome, quarrels, wandered
 from tests.merging.village import OURS, THEIRS, village
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
-from omnigraph.pipeline.order import sorted_by_id
+from omnigraph.export.sorting import sorted_by_id
 
 
 def batches_of(ids: list[str], size: int) -> list[pa.RecordBatch]:

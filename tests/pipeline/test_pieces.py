@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph, init
-from omnigraph.pipeline import sources, stage
+from omnigraph.api.graph import Graph, init
 from omnigraph.storage.table import Table
+from omnigraph.write.load import splits as sources
+from omnigraph.write.load import stage
 from tests.pipeline.loads import engine, node, rows, text, written
 
 __all__ = ["engine"]
@@ -134,8 +135,8 @@ def test_rows_beyond_the_size_of_a_buffer_become_several_pieces(
 MEASURED = """
 import re, sys
 from pathlib import Path
-from omnigraph.graph import open
-from omnigraph.pipeline import sources
+from omnigraph.api.graph import open
+from omnigraph.write.load import splits as sources
 
 sources._MOST_SPLIT = sources._LEAST_SPLIT
 open(sys.argv[1], durable=False).load(Path(sys.argv[2]), engine="inline")

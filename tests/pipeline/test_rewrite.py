@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import Code
-from omnigraph.pipeline.rewrite import Bad, Cleaned, Due, EmbedMode, Kept, Rewrite
-from omnigraph.pipeline.row_filter import RowFilter, Select
-from omnigraph.pipeline.seed import Fields, Spec
+from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, EmbedMode, Kept, Rewrite
+from omnigraph.write.embed.row_filter import RowFilter, Select
+from omnigraph.write.embed.seed import Fields, Spec
 
 SPEC = Spec(dimension=2, types={"Doc": Fields("body", "v")}, model="mock")
 FILL = Rewrite(SPEC, EmbedMode.FILL_MISSING, RowFilter())

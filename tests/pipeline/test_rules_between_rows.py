@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import Code
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline import checks, keys, lookups
+from omnigraph.write.load import checks, keys, lookups
 from tests.pipeline.loads import broken, edge, engine, node, refused, rows, text, written
 
 __all__ = ["engine"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import ConfigError, UnreadableError
-from omnigraph.pipeline.embed import embed_file
-from omnigraph.pipeline.seed import Fields, Spec, read_seed, read_spec, spec_of
+from omnigraph.write.embed.embed import embed_file
+from omnigraph.write.embed.seed import Fields, Spec, read_seed, read_spec, spec_of
 from tests.pipeline.loads import node, text
 
 SPEC: dict[str, Any] = {

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError
-from omnigraph.graph import open as open_graph
-from omnigraph.pipeline.gateway import reason_in
-from omnigraph.pipeline.session import (
+from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.session import (
     SparkSettings,
     default_parallelism,
     is_running,
@@ -135,8 +135,8 @@ class Seen:
         driver = Driver(
             f"""
 from functools import partial
-from omnigraph import graph as og
-from omnigraph.pipeline import load
+from omnigraph.api import graph as og
+from omnigraph.write.load import load
 from tests.pipeline.troubles import Troubled
 spark = session(SparkSettings("local[2]"))
 say(java=spark._jvm.System.getProperty("java.version"), jvm=jvm(spark), rows=rows(spark))
@@ -343,8 +343,8 @@ say(rows=sorted(rows(spark)))
 def test_a_connect_server_is_used_through_its_address(connect_server: str, tmp_path: Path) -> None:
     told = _told(
         f"""
-from omnigraph.pipeline.doctor import diagnose
-from omnigraph.pipeline.session import default_parallelism
+from omnigraph.spark.doctor import diagnose
+from omnigraph.spark.session import default_parallelism
 settings = SparkSettings(remote="{connect_server}/;user_id=me")
 spark = session(settings)
 say(rows=rows(spark), tasks=default_parallelism(spark), same=session(SparkSettings()) is spark)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from omnigraph.graph import Graph, init
-from omnigraph.pipeline.source import OmniGraphSource, register
+from omnigraph.api.graph import Graph, init
+from omnigraph.spark.connector import OmniGraphSource, register
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import person, text
 from tests.pipeline.rich import ODD, rich_graph
@@ -333,7 +333,7 @@ def test_the_name_is_one_that_spark_looks_for() -> None:
 
 
 CLIENT = """
-from omnigraph.pipeline.source import register
+from omnigraph.spark.connector import register
 spark = session(SparkSettings(remote="{remote}"))
 register(spark)
 frame = spark.read.format("omnigraph").options(path={uri!r}, type="Person").load()

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import pytest
 
-from omnigraph.engine.run import Budget, Run
-from omnigraph.engine.sparse import Sparse
-from omnigraph.graph import Graph
-from omnigraph.pipeline.lowering import lowered
-from omnigraph.pipeline.source import register
+from omnigraph.api.graph import Graph
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.plan import Operator, ReadPlan
+from omnigraph.read.execution import Budget, Run
+from omnigraph.read.spark.lowering import lowered
+from omnigraph.read.sparse import Sparse
 from omnigraph.span import Source
+from omnigraph.spark.connector import register
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks
 from tests.languages.casefile import Case, read_cases, update

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from omnigraph import view as views
+from omnigraph.api import view as views
+from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
-from omnigraph.engine.run import Budget
+from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
-from omnigraph.graph import Graph
-from omnigraph.pipeline import lowering, query
-from omnigraph.result import ResultStream
+from omnigraph.read.execution import Budget
+from omnigraph.read.spark import lowering, query
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks, try_queries
 from tests.engine.worlds import random_world
@@ -374,7 +374,7 @@ def test_where_spark_cannot_run_it_is_refused(address: str, more: list[str], tol
 
 THINGS = 560
 MAKE = """
-from omnigraph.graph import init
+from omnigraph.api.graph import init
 
 graph = init(os.environ["GRAPH"], "node Thing {{ slug: String @key }}", durable=False)
 line = '{{"type": "Thing", "data": {{"slug": "%s"}}}}\\n'

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, InputError, UnreadableError
-from omnigraph.graph import Graph, init
-from omnigraph.pipeline import sources, tabular
+from omnigraph.write.load import splits as sources
+from omnigraph.write.load import tabular
 from tests.pipeline.loads import broken, engine, history, node, refused, rows
 
 __all__ = ["engine"]
@@ -427,7 +428,7 @@ def test_a_file_without_rows_makes_no_commit(graph: Graph, parquet: Callable[...
 
 
 def _source(path: Path) -> sources.Source:
-    from omnigraph.pipeline.files import files_at
+    from omnigraph.write.load.files import files_at
 
     (file,) = files_at([str(path)])
     return sources.Source(file, sources.Format.PARQUET, "Person")

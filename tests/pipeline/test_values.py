@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine.columns import converted, one_by_one
-from omnigraph.engine.deadline import Deadline
+from omnigraph.api.graph import init
+from omnigraph.data.values.columns import converted, one_by_one
 from omnigraph.errors import Code
-from omnigraph.graph import init
-from omnigraph.pipeline.records import Block, RecordReader
-from omnigraph.pipeline.stage import broken_rules
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.types import ValueType
+from omnigraph.spark.deadline import Deadline
+from omnigraph.write.load.records import Block, RecordReader
+from omnigraph.write.load.stage import broken_rules
 from tests.pipeline.loads import broken, node, rows
 from tests.pipeline.truth import ACCEPTED, REFUSED
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.embedding import Task, embedder_for
-from omnigraph.engine.filling import Vectors
 from omnigraph.errors import EmbeddingError
-from omnigraph.graph import Graph, init
-from omnigraph.pipeline.embed import embed_file
-from omnigraph.pipeline.load import Loaded
-from omnigraph.pipeline.options import LoadHow
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
+from omnigraph.write.embed.embed import embed_file
+from omnigraph.write.filling import Vectors
+from omnigraph.write.load.load import Loaded
+from omnigraph.write.load.options import LoadHow
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text
 from tests.pipeline.purse import Purse, open_purse

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, UnreadableError, Violation, ViolationsError
-from omnigraph.graph import Graph, init
-from omnigraph.pipeline import sources
+from omnigraph.write.load import splits as sources
 from tests.pipeline.loads import (
     broken,
     engine,

@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.pipeline.sources import Split
-from omnigraph.pipeline.stage import Stage, StagedSplit
+from omnigraph.write.load.splits import Split
+from omnigraph.write.load.stage import Stage, StagedSplit
 
 FOREVER = 600.0
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import (
     BranchNameError,
     BranchNotFoundError,
@@ -16,7 +17,6 @@ from omnigraph.errors import (
     RunNotFoundError,
     TagNotFoundError,
 )
-from omnigraph.graph import Graph
 from tests.policy.world import INSERT, READ, World, add, state
 
 Road = Callable[[Graph, World], object]

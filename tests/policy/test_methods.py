@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.branch import Branch
+from omnigraph.api.branch import Branch
+from omnigraph.api.graph import Graph
+from omnigraph.api.view import View
 from omnigraph.errors import DeniedError, NotFoundError
-from omnigraph.graph import Graph
 from omnigraph.policy.actions import Decision, Request
-from omnigraph.view import View
 from tests.policy.world import INSERT, READ, SCHEMA, World, state
 
 Need = tuple[str, str | None]

@@ -9,10 +9,10 @@ import pytest
 
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.policy.actions import Request
-from omnigraph.policy.apart import check_apart
 from omnigraph.policy.cases import cases_beside, load_cases, run_cases
 from omnigraph.policy.cedar import SCHEMA, quoted
 from omnigraph.policy.policy import load_policy, parse_policy
+from omnigraph.policy.sandbox import check_apart
 from tests.policy.world import POLICY
 
 ALLOW = "actors: {group: g}, actions: [read], branch_scope: any"

@@ -4,8 +4,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.policy.actions import Action, Decider
 
 SCHEMA = """

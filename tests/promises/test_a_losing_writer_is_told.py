@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ExpectedVersionMismatchError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert, WriteSet

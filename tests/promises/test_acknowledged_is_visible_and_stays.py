@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConflictError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 from tests.stores import Lane

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchNotFoundError,
     CommitNotFoundError,
@@ -17,8 +19,6 @@ from omnigraph.errors import (
     OutcomeUnknownError,
     StorageError,
 )
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.writes import Append
 from tests.promises.faults import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Append, Overwrite, Upsert
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitNotFoundError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
 from tests.stores import Lane

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphExistsError, GraphNotFoundError, OmniGraphError, StoreError
-from omnigraph.graph import Graph, init
-from omnigraph.graph import open as open_graph
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Tables

@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Append, Delete, TableWrite, Upsert
 from tests.properties.persons import (

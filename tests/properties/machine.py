@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
@@ -17,7 +18,6 @@ from omnigraph.errors import (
     ExpectedVersionMismatchError,
     ReadOnlyError,
 )
-from omnigraph.graph import open as open_graph
 from omnigraph.storage import steps
 from omnigraph.versioning import history
 from omnigraph.versioning.audit import Damage

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.storage import durable, steps
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Append

@@ -8,7 +8,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph.storage import steps
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
 from tests.properties.folding import Fuzz, check_ledger, check_pieces, some_person

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import BranchExistsError, BranchNameError, BranchNotFoundError
-from omnigraph.graph import Graph
 from omnigraph.versioning.writes import Append
 from tests.sample import PERSON, ages, new_graph, people, write
 

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 import obstore
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.storage.store import Store, store_at
 from tests.races.verdict import after_appending, after_counting
 from tests.races.worker import Tally, Task, add_edges, add_people, count_up

@@ -9,9 +9,9 @@ from typing import NoReturn
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.storage.failures import Rejected
 from omnigraph.storage.table import Tables
 from omnigraph.versioning.writes import Append

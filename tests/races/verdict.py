@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from tests.races.worker import COUNTER, Tally
 from tests.sample import KNOWS, PERSON
 

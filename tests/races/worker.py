@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     ExpectedVersionMismatchError,
     HeadMovedError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.writes import Append, Upsert
 from tests.sample import KNOWS, PERSON, knows, people, write

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.cli.main import omnigraph
-from omnigraph.graph import Graph, init
 from omnigraph.report.diagram import schema_diagram
 from omnigraph.schema.compile import compile_schema
 from tests.changes.town import do

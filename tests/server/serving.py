@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph.server.limits import Limits
 from omnigraph.server.serve import Server, Settings, app_of
 from tests.sample import new_graph

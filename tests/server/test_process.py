@@ -12,8 +12,8 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.server.main import omnigraph_server
 from tests.sample import PERSON, ages, edges, new_graph
 from tests.server.process import Running, ask, running

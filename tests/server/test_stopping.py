@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from omnigraph.graph import open as open_graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.server.limits import Limits
 from tests.pipeline.drivers import eventually
 from tests.sample import new_graph
@@ -126,7 +126,7 @@ def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_p
     stubborn = (
         "import sys, time\n"
         "from omnigraph.server import writing\n"
-        "from omnigraph.graph import Graph\n"
+        "from omnigraph.api.graph import Graph\n"
         "Graph.load = lambda *_, **__: time.sleep(600)\n"
         "from omnigraph.server.main import main\n"
         "main()\n"

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import (
     BranchExistsError,
     BranchNameError,
@@ -11,8 +13,6 @@ from omnigraph.errors import (
     CommitNotFoundError,
     ReadOnlyError,
 )
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write

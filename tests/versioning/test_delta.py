@@ -8,7 +8,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph.storage.delta import Delta, delta_between
 from omnigraph.storage.reading import ADDRESS, read_with_addresses
 from omnigraph.storage.table import Table

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import FormatError
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.format import stamp_of
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP
 from omnigraph.versioning.writes import Upsert

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitNotFoundError, TableNotFoundError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from omnigraph.versioning.history import merge_bases
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write

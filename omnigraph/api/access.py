@@ -1,0 +1,280 @@
+"""Access: what all handles of one graph share: its repository, its topology, its policy."""
+
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Self
+
+from omnigraph.data.derived.disk import Shelf
+from omnigraph.data.derived.topology import Topology
+from omnigraph.errors import (
+    BranchNotFoundError,
+    CommitNotFoundError,
+    DeniedError,
+    InputError,
+    MergeConflictsError,
+    NotFoundError,
+    RunNotFoundError,
+    SchemaConflictError,
+    TagNotFoundError,
+)
+from omnigraph.merge import runs
+from omnigraph.merge.runs import RunRecord
+from omnigraph.policy.actions import Action, Decider, Request
+from omnigraph.storage import layout
+from omnigraph.storage.table import Table
+from omnigraph.versioning import branches, history, tags
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.ulid import is_ulid
+
+_DERIVED_BYTES = 1 << 30
+_LOG = logging.getLogger("omnigraph.policy")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A repository, the topology that all handles on it read with, and a policy for an actor.
+
+    Without a policy everything is allowed. With one, what the actor may not read cannot be told
+    from what is not there: a name is denied for what the policy says of the name alone, and a
+    commit, tag or run that no branch lets the actor see is reported as missing.
+    """
+
+    repository: Repository
+    topology: Topology
+    actor: str | None = None
+    policy: Decider | None = None
+
+    @classmethod
+    def to(cls, repository: Repository, *, keeps: bool) -> Self:
+        """Give access to a repository; with `keeps`, later processes find what was derived."""
+        return cls(repository, Topology(_DERIVED_BYTES, _shelf(repository, keeps)))
+
+    def close(self) -> None:
+        """Let go of everything; whatever a handle of the graph is asked later raises InputError."""
+        self.repository.close()
+        self.topology.cache.clear()
+
+    def under(self, policy: Decider | None, actor: str | None) -> Self:
+        """Give the same access for an actor who can do what a policy allows."""
+        return replace(self, policy=policy, actor=actor)
+
+    def acting_as(self, actor: str | None) -> Self:
+        """Give the same access for another actor."""
+        return replace(self, actor=actor)
+
+    def author(self, given: str | None) -> str | None:
+        """Give who is noted as the author of a change; an actor acts for nobody else."""
+        if given is not None and self.actor is not None and given != self.actor:
+            raise InputError(
+                f"this handle acts as '{self.actor}', not as '{given}'",
+                hint="Graph.acting_as gives one for another actor",
+            )
+        return self.actor if given is None else given
+
+    def allow(self, action: Action, branch: str | None = None) -> None:
+        """Raise DeniedError unless the actor may do this to a branch, or to the whole graph."""
+        if self.policy is None:
+            return
+        name = None if branch is None else self._judged(branch, action)
+        decision = self.policy.decide(self._request(action, name))
+        told = "allowed" if decision.allowed else "denied"
+        asked = {"actor": self.actor, "action": str(action), "branch": name}
+        _LOG.info(
+            "%s %s: %s",
+            told,
+            asked,
+            decision.reason,
+            extra={**asked, "decision": told, "rule": decision.rule_id},
+        )
+        if not decision.allowed:
+            raise DeniedError(self.actor, action, name)
+
+    def check(self, branch: str, action: Action) -> None:
+        """Raise unless the actor may do this to a branch, and it is there."""
+        if self.policy is not None:
+            self.standing(branch, action)
+
+    def standing(self, branch: str, action: Action) -> Snapshot:
+        """Pin the newest commit of a branch that the actor may do this to."""
+        self.allow(action, branch)
+        try:
+            return self.repository.snapshot(branch)
+        except BranchNotFoundError as missing:
+            if self.policy is None:
+                raise
+            # Its hint would name another branch.
+            raise BranchNotFoundError(missing.message) from None
+
+    def check_place(self, place: str, action: Action = Action.READ) -> None:
+        """Raise unless the actor may do this to a branch, a tag or a commit, and it is there."""
+        if self.policy is not None:
+            self.pin(place, action)
+
+    def pin(self, place: str, action: Action = Action.READ) -> Snapshot:
+        """Pin a branch, a tag or a commit that the actor may do this to."""
+        if self.policy is None:
+            return self.repository.snapshot_of(place)
+        if is_ulid(place):
+            return self.repository.pinned(self.commit(place, action))
+        tagged = self._tagged(normalized(place))
+        if tagged is not None and self._container(tagged, action) is not None:
+            return self.repository.pinned(self.commit(tagged, action))
+        return self.standing(place, action)
+
+    def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:
+        """Give a commit that is in a branch to which the actor may do this."""
+        if self.policy is None:
+            return self.repository.commit(commit_id)
+        branch = self._container(commit_id, action)
+        if branch is None and action is not Action.READ:
+            branch = self._container(commit_id, Action.READ)
+        if branch is None:
+            raise self._unseen(CommitNotFoundError(f"no commit '{commit_id}'"))
+        self.allow(action, branch)
+        return self.repository.commit(commit_id)
+
+    @contextmanager
+    def merging(self, branch: str, action: Action) -> Iterator[None]:
+        """Let something be merged into a branch to which the actor may do this.
+
+        Conflicts hold rows of the branch, and are shown only to an actor who may read it.
+        """
+        self.check(branch, action)
+        try:
+            yield
+        except (MergeConflictsError, SchemaConflictError):
+            name = branch if self.policy is None else self._judged(branch, action)
+            if not self.may(Action.READ, name):
+                raise DeniedError(self.actor, Action.READ, name) from None
+            raise
+
+    def check_tag(self, name: str) -> None:
+        """Raise unless the actor can see a tag."""
+        if self.policy is not None and normalized(name) not in self.tags():
+            raise TagNotFoundError(f"no tag '{name}'")
+
+    def check_ingest(self, branch: str, base: str) -> None:
+        """Raise unless the actor may change a branch, and make it from another if need be."""
+        if self.policy is None:
+            return
+        try:
+            self.standing(branch, Action.CHANGE)
+        except BranchNotFoundError:
+            self.allow(Action.BRANCH_CREATE, branch)
+            self.pin(base)
+
+    def run(self, run_id: str, action: Action = Action.READ) -> RunRecord:
+        """Give a run to whose target the actor may do this."""
+        if self.policy is None:
+            return runs.get_run(self.repository, run_id)
+        try:
+            record = runs.get_run(self.repository, run_id)
+        except RunNotFoundError as missing:
+            raise self._unseen(missing) from None
+        if not self._sees(record, action):
+            raise self._unseen(RunNotFoundError(f"no run '{run_id}'"))
+        self.allow(action, record.target_branch)
+        return record
+
+    def branches(self) -> list[str]:
+        """Give the names of the branches that the actor may read, `main` first."""
+        found = [
+            each for each in branches.list_branches(self.repository) if self.may(Action.READ, each)
+        ]
+        if not found:
+            raise DeniedError(self.actor, Action.READ)
+        return found
+
+    def tags(self) -> dict[str, str]:
+        """Give the commit of every tag that is in a branch which the actor may read."""
+        found = tags.list_tags(self.repository)
+        if self.policy is None:
+            return found
+        self.branches()
+        seen = self._containers(set(found.values()), Action.READ)
+        return {name: commit for name, commit in found.items() if commit in seen}
+
+    def runs(self) -> list[RunRecord]:
+        """Give the runs of the branches that the actor may read, newest first."""
+        if self.policy is not None:
+            self.branches()
+        return [each for each in runs.list_runs(self.repository) if self._sees(each, Action.READ)]
+
+    def may(self, action: Action, branch: str) -> bool:
+        """Tell whether the actor may do this to a branch of a user."""
+        return self.policy is None or self.policy.decide(self._request(action, branch)).allowed
+
+    def _sees(self, record: RunRecord, action: Action) -> bool:
+        """Tell whether the actor may know of a run: to read its target, or to do this to it."""
+        return any(self.may(each, record.target_branch) for each in (Action.READ, action))
+
+    def _request(self, action: Action, branch: str | None) -> Request:
+        if action.takes_target:
+            return Request(self.actor, action, target_branch=branch)
+        return Request(self.actor, action, branch=branch)
+
+    def _judged(self, branch: str, action: Action) -> str:
+        """Give the branch as which one is judged: that of a run as the target of the run."""
+        name = normalized(branch)
+        if not is_system(name):
+            return name
+        is_run = name.startswith(runs.PREFIX)
+        record = runs.find_run(self.repository, name.removeprefix(runs.PREFIX)) if is_run else None
+        if record is None or not self._sees(record, action):
+            raise self._unseen(BranchNotFoundError(f"no branch '{name}'"))
+        return record.target_branch
+
+    def _tagged(self, name: str) -> str | None:
+        """Give the commit of a tag, unless a branch has its name."""
+        ledger = self.repository.manifest.newest()
+        head_name = self.repository.head_name(name, ledger)
+        if not head_name.startswith(TAG):
+            return None
+        head = self.repository.manifest.twin(head_name, ledger)
+        return head.commit if head is not None and head.name == head_name else None
+
+    def _container(self, commit_id: str, action: Action) -> str | None:
+        """Give a branch that contains a commit and to which the actor may do this."""
+        found = self._containers({commit_id}, action).get(commit_id)
+        return None if found is None else found.name
+
+    def _containers(self, commit_ids: Collection[str], action: Action) -> dict[str, Head]:
+        ledger = self.repository.manifest.newest()
+        heads = chain(self._heads(action, ledger), self._run_heads(action, ledger))
+        return history.containing(self.repository, ledger, commit_ids, heads)
+
+    def _heads(self, action: Action, ledger: Table) -> Iterator[Head]:
+        """Give where the branches stand to which the actor may do this."""
+        for head in self.repository.manifest.heads(ledger).values():
+            if not is_system(head.name) and self.may(action, head.name):
+                yield head
+
+    def _run_heads(self, action: Action, ledger: Table) -> Iterator[Head]:
+        """Give where the branches of runs stand, if the actor may do this to their targets."""
+        for head in self.repository.manifest.heads(ledger).values():
+            if head.name.startswith(runs.PREFIX):
+                record = runs.find_run(self.repository, head.name.removeprefix(runs.PREFIX))
+                if record is not None and self.may(action, record.target_branch):
+                    yield head
+
+    def _unseen(self, missing: NotFoundError) -> DeniedError | NotFoundError:
+        """Give the error for what is not there or not to be seen; the two cannot be told apart."""
+        known = branches.list_branches(self.repository)
+        if not any(self.may(Action.READ, each) for each in known):
+            return DeniedError(self.actor, Action.READ)
+        return type(missing)(missing.message)
+
+
+def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
+    """Give where derived state is kept for other processes: beside a graph on a local disk."""
+    if not repository.store.is_local:
+        return None
+    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)

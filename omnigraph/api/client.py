@@ -1,0 +1,231 @@
+"""Client: plain requests to a server, with the errors that a graph at hand would raise."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeAlias
+from urllib.parse import quote, urlsplit
+from weakref import finalize
+
+from omnigraph.api.refused import error_of
+from omnigraph.errors import (
+    InputError,
+    Json,
+    OutcomeUnknownError,
+    RemoteError,
+    UnreachableError,
+)
+from omnigraph.span import Source
+
+if TYPE_CHECKING:
+    import httpx
+
+ARROW = "application/vnd.apache.arrow.stream"
+LINES = "application/x-ndjson"
+# A field of a query string; a list is one that is repeated, and None is left out.
+Field: TypeAlias = str | int | Sequence[str] | None
+_KEY = "idempotency-key"
+_SECONDS_TO_CONNECT = 10.0
+
+
+class Client:
+    """A server and the token for it. Threads can share it; closing it ends its connections.
+
+    Paths begin with `/`; `segment` makes part of one of any name. A request that cannot change
+    anything raises UnreachableError or RemoteError when there is no answer. One that can raises
+    OutcomeUnknownError once it was sent, because nobody here can tell then whether it was done.
+    When a connection breaks, what changes nothing or has a key is sent once more.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, seconds: float | None = None) -> None:
+        self.url = _checked(url)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise InputError("the token holds characters that no token has")
+        self._token = token
+        self._seconds = seconds
+        self._connections = self._connected()
+        self._closing = finalize(self, self._connections.close)
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections; what is asked for later is refused."""
+        self._closing()
+
+    def get(self, path: str, **query: Field) -> Json:
+        """Give the document at a path."""
+        return _json(self._send("GET", path, query=query))
+
+    def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
+        """Give the answer to a POST that changes nothing; errors quote the source."""
+        return _json(self._send("POST", path, body=body, source=source))
+
+    def ask_arrow(self, path: str, body: Json, *, source: Source | None = None) -> bytes:
+        """Give the answer to a POST that changes nothing, as an Arrow stream."""
+        headers = {"accept": ARROW}
+        answer = self._send("POST", path, body=body, headers=headers, source=source)
+        if not answer.headers.get("content-type", "").startswith(ARROW):
+            raise _not_ours(answer)
+        return answer.content
+
+    def post(
+        self, path: str, body: Json, *, key: str | None = None, source: Source | None = None
+    ) -> Json:
+        """Send a change; the same key again gives the first answer, and nothing is done again."""
+        return _json(
+            self._send("POST", path, body=body, headers=_keyed(key), source=source, writes=True)
+        )
+
+    def delete(self, path: str, *, key: str | None = None) -> Json:
+        """Remove what a path names."""
+        return _json(self._send("DELETE", path, headers=_keyed(key), writes=True))
+
+    def upload(
+        self,
+        path: str,
+        lines: bytes | Iterable[bytes],
+        *,
+        key: str | None = None,
+        **query: Field,
+    ) -> Json:
+        """Send JSON lines, which may be a stream; what goes with them is in the query."""
+        headers = {"content-type": LINES, **_keyed(key)}
+        return _json(
+            self._send("POST", path, query=query, content=lines, headers=headers, writes=True)
+        )
+
+    def download(self, path: str, body: Json) -> Iterator[bytes]:
+        """Give the answer to a POST that changes nothing, in pieces as they arrive."""
+        with self._asked(writes=False) as client:
+            request = client.build_request("POST", self._at(path), json=body)
+            answer = client.send(request, stream=True)
+            try:
+                if not answer.is_success:
+                    answer.read()
+                    raise error_of(answer.status_code, answer.content, None)
+                yield from answer.iter_bytes()
+            finally:
+                answer.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Field] | None = None,
+        body: Json = None,
+        content: bytes | Iterable[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+        source: Source | None = None,
+        writes: bool = False,
+    ) -> "httpx.Response":
+        import httpx
+
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        is_repeatable = content is None and (not writes or _KEY in (headers or {}))
+        with self._asked(writes=writes) as client:
+            request = partial(
+                client.request,
+                method,
+                self._at(path),
+                params=given,
+                json=body,
+                content=content,
+                headers=headers,
+            )
+            try:
+                answer = request()
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+                # Servers close connections that were idle, perhaps just when one is used again.
+                if not is_repeatable:
+                    raise
+                answer = request()
+        if answer.is_success:
+            return answer
+        raise error_of(answer.status_code, answer.content, source)
+
+    @contextmanager
+    def _asked(self, *, writes: bool) -> "Iterator[httpx.Client]":
+        """Give the connections, and say of what goes wrong with them what it means."""
+        import httpx
+
+        if not self._closing.alive:
+            raise InputError(f"the connection to {self.url} was closed", hint="connect again")
+        try:
+            yield self._connections
+        except UnicodeEncodeError:
+            raise InputError("what was given holds what is no character") from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
+            hint = "is it running, and is the address right?"
+            raise UnreachableError(
+                f"no server answers at {self.url}: {failed}", hint=hint
+            ) from None
+        except (httpx.TransportError, httpx.StreamError) as failed:
+            reason = f"{type(failed).__name__} {failed}".strip()
+            if writes:
+                hint = "look at the branch before repeating it; with an operation id it is safe"
+                message = f"{self.url} did not answer, and it may have been done: {reason}"
+                raise OutcomeUnknownError(message, hint=hint) from None
+            raise RemoteError(f"{self.url} did not answer: {reason}") from None
+
+    def _at(self, path: str) -> str:
+        return self.url + path
+
+    def _connected(self) -> "httpx.Client":
+        import httpx
+
+        headers = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
+        timeout = httpx.Timeout(self._seconds, connect=_SECONDS_TO_CONNECT)
+        return httpx.Client(headers=headers, timeout=timeout)
+
+
+def segment(name: str) -> str:
+    """Give a name as one segment of a path, whatever characters it has."""
+    return quote(name, safe="")
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    hint = "it looks like http://127.0.0.1:8080 or https://graph.example.org"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"'{url}' is no address of a server", hint=hint)
+    if parts.username is not None or parts.password is not None:
+        raise InputError("the address of a server holds no password", hint="give a token")
+    if parts.query or parts.fragment:
+        raise InputError(f"the address '{url}' goes on behind its path", hint=hint)
+    return url.rstrip("/")
+
+
+def _keyed(key: str | None) -> dict[str, str]:
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        hint = "a server takes visible ASCII characters alone"
+        raise InputError(f"'{key}' cannot be an operation id there", hint=hint)
+    return {} if key is None else {_KEY: key}
+
+
+def _json(answer: "httpx.Response") -> Json:
+    try:
+        found: Json = json.loads(answer.content)
+    except ValueError:
+        raise _not_ours(answer) from None
+    return found
+
+
+def _not_ours(answer: "httpx.Response") -> RemoteError:
+    kind = answer.headers.get("content-type", "nothing")
+    hint = "is that an omnigraph-server?"
+    return RemoteError(f"{answer.url} answered with {kind}, which was not asked for", hint=hint)

@@ -1,0 +1,114 @@
+"""Profile: how a read is run, before and after it was, for people and for programs."""
+
+import json
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.data.result import Result
+from omnigraph.errors import Json
+from omnigraph.query.explain import explain_json, explain_text, operator_text
+from omnigraph.query.plan import ReadPlan
+from omnigraph.read.answer import Answer
+from omnigraph.read.road import Choice, Road
+
+_METADATA = b"omnigraph.api.profile"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """The plan of a read and the road that it would take now; printing it shows both."""
+
+    plan: ReadPlan
+    choice: Choice
+
+    def __str__(self) -> str:
+        return f"{explain_text(self.plan)}  {'Road':10}  {self.choice}\n"
+
+    __repr__ = __str__
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the plan and the road as JSON."""
+        road: dict[str, Json] = {
+            "road": str(self.choice.road),
+            "lookups": self.choice.lookups,
+            "rows_to_read": self.choice.unread,
+        }
+        return {"plan": explain_json(self.plan), "road": road}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one or several operators took together, and how many rows there were after them."""
+
+    operators: tuple[str, ...]
+    rows: int
+    milliseconds: float
+    bytes_read: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile:
+    """A result, the road that led to it, and what each operator took; printing shows the costs."""
+
+    result: Result
+    road: Road
+    costs: tuple[Cost, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{'rows':>12}  {'ms':>10}  {'bytes read':>14}  operator"]
+        for cost in self.costs:
+            numbers = f"{cost.rows:>12,}  {cost.milliseconds:>10.3f}  {cost.bytes_read:>14,}"
+            lines += [f"{numbers}  {cost.operators[0]}"]
+            lines += [f"{'':>40}  {each}" for each in cost.operators[1:]]
+        total = sum(cost.milliseconds for cost in self.costs)
+        lines.append(f"{len(self.result):>12,}  {total:>10.3f}  {'':>14}  by {self.road}")
+        return "\n".join(lines) + "\n"
+
+    __repr__ = __str__
+
+    def to_ipc(self) -> bytes:
+        """Give the rows as an Arrow stream that has the road and the costs with it."""
+        told = json.dumps({"query_name": self.result.query_name, **self.to_json()})
+        table = self.result.table
+        metadata = {**(table.schema.metadata or {}), _METADATA: told.encode()}
+        return Result(self.result.query_name, table.replace_schema_metadata(metadata)).to_ipc()
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the road and the costs as JSON."""
+        costs: list[Json] = [
+            {
+                "operators": list(cost.operators),
+                "rows": cost.rows,
+                "ms": round(cost.milliseconds, 3),
+                "bytes_read": cost.bytes_read,
+            }
+            for cost in self.costs
+        ]
+        return {"road": str(self.road), "row_count": len(self.result), "operators": costs}
+
+
+def profile_from(table: pa.Table) -> Profile:
+    """Give the profile that `Profile.to_ipc` wrote."""
+    metadata = dict(table.schema.metadata)
+    told = json.loads(metadata.pop(_METADATA))
+    costs = tuple(
+        Cost(tuple(each["operators"]), each["rows"], each["ms"], each["bytes_read"])
+        for each in told["operators"]
+    )
+    rows = table.replace_schema_metadata(metadata or None)
+    return Profile(Result(told["query_name"], rows), Road(told["road"]), costs)
+
+
+def profile_of(plan: ReadPlan, answer: Answer) -> Profile:
+    """Give the profile of an answer to a plan."""
+    costs = tuple(
+        Cost(
+            tuple(operator_text(operator) for operator in each.operators),
+            each.rows,
+            each.seconds * 1000,
+            each.bytes,
+        )
+        for each in answer.measured
+    )
+    return Profile(Result(plan.name, answer.table), answer.road, costs)

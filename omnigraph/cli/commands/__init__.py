@@ -1,0 +1,22 @@
+"""Commands: one module for each family of commands.
+
+graph        the commands `init` and `snapshot`, and the families `branch` and `commit`
+data         rows from files into a branch
+read         runs a query and shows its rows, or how they come about
+change       runs a mutation and shows its receipt
+query        the commands `query lint`, `query check` and `query explain`
+schema       what a graph's types are, and become
+merge        how branches differ, and how they join
+history      the commands `changes` and `blame`, and the families `tag` and `run`
+maintenance  how a graph is kept in good order
+export       the rows of a branch or commit, as lines or as files
+report       a page of HTML about a graph that opens without a network
+blob         writes the content of one Blob property
+embed        vectors for the records of a file, without a graph
+policy       whether a policy is right, whether it decides as expected, and why
+shell        queries and changes of one graph, typed one after the other
+example      a bundled example as a folder of one's own, to run and to change
+explain      what an error code means, as the documentation says it
+completion   the script that makes a shell complete `omnigraph`
+doctor       whether Python, Java, Spark and the store are fit for use
+"""

@@ -1,0 +1,108 @@
+"""The command `embed`: vectors for the records of a file, without a graph."""
+
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from omnigraph.cli.address import given_config
+from omnigraph.cli.output import counted, show_json
+from omnigraph.cli.session import config_option, json_option
+from omnigraph.cli.spark import spark_options, spark_settings
+from omnigraph.errors import InputError
+
+if TYPE_CHECKING:
+    from omnigraph.spark.progress import Progress
+    from omnigraph.write.embed.embed import Embedded, EmbedHow
+    from omnigraph.write.embed.row_filter import Select
+
+_ENGINES = ("auto", "spark", "inline")
+_FILES = ("input", "output", "spec")
+
+
+def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "list[Select]":
+    from omnigraph.write.embed.row_filter import Select
+
+    try:
+        return [Select.parsed(text) for text in texts]
+    except InputError as bad:
+        raise click.BadParameter(f"{bad.message}; {bad.hint}") from None
+
+
+@click.command()
+@click.option("--seed", metavar="FILE", help="A YAML file with input, output and spec.")
+@click.option("--input", metavar="FILE", help="JSON lines (also .gz), or - for standard input.")
+@click.option("--output", metavar="FILE", help="The file to write (also .gz).")
+@click.option("--spec", metavar="FILE", help="A JSON file: dimension, types and model.")
+@click.option("--reembed-all", is_flag=True, help="Make the vectors anew that are there.")
+@click.option("--clean", is_flag=True, help="Remove the vectors instead.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only rows of this type.")
+@click.option(
+    "--select",
+    multiple=True,
+    callback=_selects,
+    metavar="TYPE:FIELD=VALUE",
+    help="Only rows whose field has this value.",
+)
+@click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
+@spark_options
+@config_option
+@json_option
+def embed(seed: str | None, as_json: bool, **how: Any) -> None:  # noqa: ANN401
+    """Make vectors for the records of a file.
+
+    Rows without a vector get one, and no other byte of the file changes. Give --seed, or --input,
+    --output and --spec. The output appears whole or not at all.
+    """
+    _check_usage(seed, how)
+    from omnigraph.cli.progress import shown_progress
+    from omnigraph.write.embed.embed import embed_file
+    from omnigraph.write.embed.seed import read_seed
+
+    with shown_progress() as progress:
+        if seed is None:
+            embedded = embed_file(
+                _input(how["input"]), how["output"], how["spec"], **_how(progress, how)
+            )
+        else:
+            read = read_seed(seed)
+            embedded = embed_file(read.input, read.output, read.spec, **_how(progress, how))
+    if as_json:
+        show_json(embedded.to_json())
+    else:
+        click.echo(_told(embedded))
+
+
+def _check_usage(seed: str | None, how: dict[str, Any]) -> None:
+    given = [name for name in _FILES if how[name] is not None]
+    if seed is not None and given:
+        raise click.UsageError(f"--seed and --{given[0]} exclude each other")
+    missing = [f"--{name}" for name in _FILES if name not in given]
+    if seed is None and missing:
+        raise click.UsageError(f"give --seed, or also {' and '.join(missing)}")
+    if how["reembed_all"] and how["clean"]:
+        raise click.UsageError("--reembed-all and --clean exclude each other")
+
+
+def _input(name: str) -> str | BinaryIO:
+    return sys.stdin.buffer if name == "-" else name
+
+
+def _how(progress: "Progress", how: dict[str, Any]) -> "EmbedHow":
+    wanted = [mode for mode in ("reembed_all", "clean") if how[mode]]
+    return {
+        "mode": wanted[0] if wanted else "fill_missing",
+        "types": how["types"],
+        "select": how["select"],
+        "engine": how["engine"],
+        "spark": spark_settings(given_config(), how),
+        "progress": progress,
+    }
+
+
+def _told(embedded: "Embedded") -> str:
+    rows = f"of {counted(embedded.selected_rows, 'selected row')} into {embedded.output}"
+    if embedded.mode == "clean":
+        return f"cleaned {embedded.cleaned_rows} {rows} ({embedded.engine})"
+    model = "" if embedded.model is None else f"{embedded.model}, "
+    return f"embedded {embedded.embedded_rows} {rows} ({model}{embedded.engine})"

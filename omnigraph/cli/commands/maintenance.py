@@ -1,0 +1,159 @@
+"""The commands `optimize`, `coverage`, `cleanup` and `fsck`: how a graph is kept in good order."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli.output import Document, counted
+from omnigraph.cli.session import Session, branch_option, graph_options, target_options
+from omnigraph.cli.spark import spark_options, spark_settings
+from omnigraph.cli.terms import CleanupTerms
+
+if TYPE_CHECKING:
+    from omnigraph.maintain.optimize import OptimizeHow
+
+_ENGINES = ("auto", "spark", "inline")
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@click.command()
+@branch_option
+@click.option("--indexes-only", is_flag=True, help="Complete the indexes and join no fragments.")
+@click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
+@spark_options
+@graph_options
+def optimize(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN401
+    """Write a branch anew in few large files, all indexed.
+
+    No content changes, and writers are not held up. Tables are worked on side by side, as many
+    as OMNIGRAPH_MAINTENANCE_CONCURRENCY says (8).
+    """
+    from omnigraph.cli.progress import shown_progress
+
+    with shown_progress() as progress:
+        terms: OptimizeHow = {
+            "indexes_only": how["indexes_only"],
+            "engine": how["engine"],
+            "spark": spark_settings(session.config, how),
+            "progress": progress,
+        }
+        done = session.backend().optimize(session.branch(branch), terms)
+    session.show(done, *_told_optimize(done))
+
+
+@click.command()
+@target_options
+@graph_options
+def coverage(session: Session, branch: str | None, snapshot: str | None) -> None:
+    """Show for each index how many rows are in it, how many are not yet, and why.
+
+    Every search finds the rows that are not in an index, too.
+    """
+    found = session.backend().coverage(session.to_read(branch, snapshot))
+    session.show(found, *map(_told_coverage, found["indexes"]))
+
+
+@click.command()
+@click.option("--keep", type=click.IntRange(min=1), help="Keep so many commits of each branch.")
+@click.option(
+    "--older-than", metavar="AGE", help="Keep what a branch stood at within this time, as 7d."
+)
+@click.option("--grace", metavar="AGE", default="24h", show_default=True, help="Always keep this.")
+@click.option("--confirm", is_flag=True, help="Really remove it.")
+@graph_options
+def cleanup(
+    session: Session, keep: int | None, older_than: str | None, grace: str, confirm: bool
+) -> None:
+    """Remove the rows that only old commits have, and what crashed writers left.
+
+    At least one of --keep and --older-than says what stays; what either of them keeps stays.
+    Branches, tags and runs always keep what they stand at. Without --confirm it only shows what
+    it would remove. AGE is a number and s, m, h, d or w.
+    """
+    if keep is None and older_than is None:
+        raise click.UsageError("say what to keep, with --keep or --older-than")
+    terms = CleanupTerms(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
+    done = session.backend().cleanup(terms)
+    session.show(done, *_told_cleanup(done))
+
+
+@click.command()
+@graph_options
+def fsck(session: Session) -> None:
+    """Check everything that a graph is made of; exits with 1 when something is damaged.
+
+    Nothing is changed.
+    """
+    found = _checkup(session)
+    session.show(found, *_told_checkup(found))
+    if not found["sound"]:
+        click.get_current_context().exit(1)
+
+
+def _checkup(session: Session) -> Document:
+    """Check the files themselves, because a damaged graph may not open; an actor is asked first."""
+    if session.address.is_remote or session.actor is not None:
+        return session.backend().fsck()
+    from omnigraph.maintain.fsck import fsck as check
+    from omnigraph.storage.store import store_at
+
+    return check(store_at(session.local_uri)).to_json(session.local_uri)
+
+
+def _told_optimize(done: Document) -> list[str]:
+    lines = [line for table in done["tables"] for line in _told_table(table)]
+    if done["commit"] is None:
+        return [*lines, "nothing had to be done"]
+    return [*lines, f"commit {done['commit']}"]
+
+
+def _told_table(table: Document) -> list[str]:
+    lines = []
+    if table["yielded"]:
+        lines.append(f"{table['table_key']}: left as it is, others were writing to it")
+    elif table["committed"]:
+        removed, added = table["fragments_removed"], table["fragments_added"]
+        joined = (
+            f"{counted(removed, 'fragment')} became {added}" if removed else "indexes completed"
+        )
+        lines.append(f"{table['table_key']}: {joined}")
+    measured = ((each["column"], each["recall"]) for each in table["indexes"] if "recall" in each)
+    lines += [f"  {name}: finds {found:.1%} of the nearest vectors" for name, found in measured]
+    return lines
+
+
+def _told_coverage(each: Document) -> str:
+    name = f"{each['table_key']}.{each['column']} {each['kind']}"
+    pending = each["rows_pending"]
+    waiting = f", {pending:,} pending: {each['reason']}" if pending else ""
+    return f"{name}: {each['rows_indexed']:,} indexed{waiting}"
+
+
+def _told_cleanup(done: Document) -> list[str]:
+    every = [*done["tables"], *done["others"]]
+    lines = [
+        f"{each['table_key']}: {counted(each['old_versions_removed'], 'version')}, "
+        f"{_size(each['bytes_removed'])}"
+        for each in every
+    ]
+    is_done = done["confirmed"]
+    versions = counted(sum(each["old_versions_removed"] for each in every), "version")
+    size = _size(sum(each["bytes_removed"] for each in every))
+    lines.append(f"{'removed' if is_done else 'would remove'} {versions}, {size}")
+    return lines if is_done else [*lines, "nothing was removed; --confirm does it"]
+
+
+def _told_checkup(found: Document) -> list[str]:
+    findings = found["findings"]
+    lines = [f"{each['kind']}: {each['where']}: {each['message']}" for each in findings]
+    versions = counted(found["table_versions"], "table version")
+    looked = f"{counted(found['commits'], 'commit')}, {versions}"
+    verdict = "sound" if found["sound"] else counted(len(findings), "finding")
+    return [*lines, f"{verdict}; looked at {looked} and {counted(found['files'], 'file')}"]
+
+
+def _size(size: int) -> str:
+    amount, unit = float(size), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.0f} {_UNITS[unit]}" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"

@@ -1,0 +1,203 @@
+"""The commands `diff`, `branch merge` and `revert`: how branches differ, and how they join."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli import completing
+from omnigraph.cli.output import Document, counted, shortened
+from omnigraph.cli.session import (
+    Session,
+    branch_option,
+    graph_options,
+    read_text,
+    types_option,
+)
+from omnigraph.cli.spark import engine_option, spark_options, spark_settings
+from omnigraph.cli.terms import DiffTerms, MergeTerms
+from omnigraph.errors import InputError, UnreadableError
+
+if TYPE_CHECKING:
+    from omnigraph.write.load.options import BulkHow
+
+_OPS = ("insert", "update", "delete")
+_KINDS = ("node", "edge")
+_MARKS = {"insert": "+", "update": "~", "delete": "-"}
+_TAKES = (None, "ours", "theirs")
+_ROW = {"type_name", "row_id"}
+_MESSAGE = click.option("--message", metavar="TEXT", help="The message of the commit.")
+_OURS = click.option("--ours", is_flag=True, help="Take our version where both changed the same.")
+_THEIRS = click.option("--theirs", is_flag=True, help="Take their version there.")
+_CHOICES = click.option(
+    "--resolutions", metavar="FILE", help="A file of conflicts, with `take` set to a side."
+)
+
+
+@click.command()
+@click.argument("old", metavar="FROM", shell_complete=completing.places)
+@click.argument("new", metavar="TO", shell_complete=completing.places)
+@types_option
+@click.option("--op", "ops", multiple=True, type=click.Choice(_OPS), help="Only this; repeatable.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind.")
+@click.option("--stat", is_flag=True, help="Only how many rows of each type differ.")
+@graph_options
+def diff(session: Session, old: str, new: str, stat: bool, **which: tuple[str, ...]) -> None:
+    """Show what changed from one branch, commit or tag to another.
+
+    A line is `+` for what came, `-` for what went, and `~` for what has other values. What the
+    schemas differ in comes first.
+    """
+    found = session.backend().diff(old, new, DiffTerms(**which))
+    if session.as_json:
+        about, changes = found.about, [] if stat else list(found.changes)
+        session.show({**about, "changes": changes})
+        return
+    for step in found.about["schema_steps"]:
+        click.echo(f"schema: {step['text']}")
+    if stat:
+        _show_stats(found.about["stats"])
+        return
+    for change in found.changes:
+        click.echo(_told(change))
+
+
+@click.command()
+@click.argument("source", shell_complete=completing.branches)
+@click.option(
+    "--into",
+    metavar="NAME",
+    shell_complete=completing.branches,
+    help="The branch to merge into.  [default: cli.branch, or main]",
+)
+@click.option("--preview", "only_preview", is_flag=True, help="Show what would happen; no write.")
+@click.option("--strict", is_flag=True, help="Let any row that both sides changed be a conflict.")
+@_OURS
+@_THEIRS
+@_CHOICES
+@click.option(
+    "--write-resolutions", metavar="FILE", help="Write the conflicts of a preview to choose from."
+)
+@_MESSAGE
+@engine_option
+@spark_options
+@graph_options
+def merge(
+    session: Session,
+    source: str,
+    into: str | None,
+    write_resolutions: str | None,
+    **how: Any,  # noqa: ANN401
+) -> None:
+    """Merge the branch SOURCE into another.
+
+    Different properties of one row are merged. All conflicts are reported together, and then
+    nothing is changed.
+    """
+    from omnigraph.cli.progress import shown_progress
+
+    terms = _terms(how)
+    if write_resolutions is not None and not terms.only_preview:
+        raise click.UsageError("--write-resolutions goes with --preview")
+    with shown_progress() as progress:
+        settings = spark_settings(session.config, how)
+        bulk: BulkHow = {"engine": how["engine"], "spark": settings, "progress": progress}
+        found = session.backend().merge(source, session.branch(into), replace(terms, bulk=bulk))
+    if write_resolutions is not None:
+        _write_choices(write_resolutions, found)
+    if session.as_json:
+        session.show(found)
+    else:
+        _show_merge(found, terms.only_preview)
+
+
+@click.command()
+@click.argument("commit_id")
+@branch_option
+@_OURS
+@_THEIRS
+@_CHOICES
+@_MESSAGE
+@graph_options
+def revert(session: Session, commit_id: str, branch: str | None, **how: Any) -> None:  # noqa: ANN401
+    """Undo what the commit COMMIT_ID did, as a new commit."""
+    done = session.backend().revert(commit_id, session.branch(branch), _terms(how))
+    told = f"reverted {commit_id} by commit {done['commit']}"
+    nothing = f"nothing of {commit_id} is left to revert"
+    session.show(done, nothing if done["commit"] is None else told)
+
+
+def _terms(how: Mapping[str, Any]) -> MergeTerms:
+    if how["ours"] and how["theirs"]:
+        raise click.UsageError("--ours and --theirs exclude each other")
+    return MergeTerms(
+        only_preview=how.get("only_preview", False),
+        strict=how.get("strict", False),
+        message=how["message"],
+        side="ours" if how["ours"] else "theirs" if how["theirs"] else None,
+        choices=() if how["resolutions"] is None else _choices(how["resolutions"]),
+    )
+
+
+def _choices(path: str) -> list[Document]:
+    """Give the conflicts of a file that a preview wrote."""
+    try:
+        given: list[Document] = json.loads(read_text(path))["merge_conflicts"]
+        if all(each.get("take") in _TAKES and each.keys() >= _ROW for each in given):
+            return given
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    hint = "write one with --preview --write-resolutions"
+    raise InputError(f"'{path}' is no file of resolutions", hint=hint)
+
+
+def _write_choices(path: str, found: Document) -> None:
+    choices = [{**each, "take": None} for each in found["merge_conflicts"]]
+    text = json.dumps({"merge_conflicts": choices}, indent=2, ensure_ascii=False)
+    try:
+        Path(path).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as failed:
+        raise UnreadableError(f"cannot write '{path}': {failed.strerror}") from None
+
+
+def _show_merge(found: Document, only_preview: bool) -> None:
+    outcome = found["outcome"].replace("_", " ")
+    would = "would be " if only_preview else ""
+    click.echo(f"{found['source']} into {found['target']}: {would}{outcome}")
+    for name, counts in found["stats"].items():
+        click.echo(f"  {name}: {_counts(counts)}")
+    for conflict in found["merge_conflicts"]:
+        named = "" if conflict["property"] is None else f" ({conflict['property']})"
+        click.echo(f"  conflict {conflict['kind']}: {conflict['message']}{named}")
+    if found["commit"] is not None:
+        click.echo(f"commit {found['commit']}")
+
+
+def _show_stats(stats: Mapping[str, Mapping[str, int]]) -> None:
+    for name, counts in stats.items():
+        click.echo(f"{name}: {_counts(counts)}")
+    click.echo(counted(sum(sum(counts.values()) for counts in stats.values()), "row"))
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(counted(count, op) for op, count in counts.items() if count)
+
+
+def _told(change: Document) -> str:
+    """Give a change as a line for people."""
+    what = f"{change['type_name']} {change['id']}"
+    if "endpoints" in change:
+        ends = change["endpoints"]
+        what = f"{ends['src']} -{change['type_name']}-> {ends['dst']}"
+    details = [_detail(change, name) for name in change.get("changed", [])]
+    return f"{_MARKS[change['op']]} {what}{'  ' if details else ''}{', '.join(details)}"
+
+
+def _detail(change: Document, name: str) -> str:
+    before, after = change["before"], change["after"]
+    if name not in after:  # too large to be shown
+        return name
+    return f"{name} {shortened(before.get(name))} → {shortened(after[name])}"

@@ -1,0 +1,96 @@
+"""The command `report`: a page of HTML about a graph that opens without a network."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli import completing
+from omnigraph.cli.queries import given_params
+from omnigraph.cli.session import Session, graph_options, read_queries, target_options
+from omnigraph.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from omnigraph.api.remote.view import RemoteView
+    from omnigraph.api.view import View
+    from omnigraph.data.result import Result
+
+
+@click.command()
+@target_options
+@click.option(
+    "--out", required=True, metavar="FILE", shell_complete=completing.files, help="The page."
+)
+@click.option(
+    "--diff",
+    "compared",
+    nargs=2,
+    multiple=True,
+    metavar="FROM TO",
+    help="Also show what differs between two branches, tags or commits.",
+)
+@click.option(
+    "--query",
+    "query_path",
+    metavar="FILE",
+    shell_complete=completing.files,
+    help="A .gq file; also show what its queries give.",
+)
+@click.option("--name", "names", multiple=True, help="A query of the file.  [default: all]")
+@click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
+@graph_options
+def report(
+    session: Session,
+    branch: str | None,
+    snapshot: str | None,
+    out: str,
+    compared: tuple[tuple[str, str], ...],
+    query_path: str | None,
+    names: tuple[str, ...],
+    params: str | None,
+) -> None:
+    """Write a page about a graph: its schema, its history, changes and results.
+
+    The page is one file that needs nothing else. Each query gets those of the parameters that it
+    declares; one that changes the graph is left out.
+    """
+    graph = session.handle()
+    view = graph.at(session.to_read(branch, snapshot).name)
+    answered = {} if query_path is None else _answers(view, query_path, names, given_params(params))
+    page = graph.report(
+        view.place,
+        compared={f"From {old} to {new}": graph.diff(old, new) for old, new in compared},
+        answered=answered,
+    )
+    _write(Path(out), page)
+    session.show({"uri": graph.uri, "output": out, "bytes": len(page.encode())}, f"wrote {out}")
+
+
+def _answers(
+    view: "View | RemoteView", path: str, names: tuple[str, ...], given: dict[str, object]
+) -> "dict[str, Result]":
+    """Run the queries that are named, or all reads of a file, and give each under its name."""
+    from omnigraph.query.compile import compile_queries, compile_query
+    from omnigraph.query.plan import ReadPlan
+
+    source = read_queries(path)
+    plans = (
+        [compile_query(source, view.catalog, name) for name in names]
+        if names
+        else compile_queries(source, view.catalog).values()
+    )
+    found: dict[str, Result] = {}
+    for plan in plans:
+        if isinstance(plan, ReadPlan) or names:
+            own = {param.name for param in plan.params}
+            wanted = {name: value for name, value in given.items() if name in own}
+            found[plan.name] = view.query(source, plan.name, **wanted)
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnreadableError(f"cannot write '{path}': {reason}") from None

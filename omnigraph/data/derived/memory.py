@@ -1,0 +1,72 @@
+"""Memory: derived state that is costly to make, kept by use within a number of bytes."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Protocol, TypeVar
+
+
+class Sized(Protocol):
+    """Something that knows how many bytes it holds."""
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+
+
+Kept = TypeVar("Kept", bound=Sized)
+
+
+class Cache:
+    """Keeps what was used last; a key stands for content that never changes.
+
+    Keys can be of a family, such as all versions of one thing, of which the newest can be found.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._held = 0
+        self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
+        self._newest: dict[Hashable, Hashable] = {}
+        self._lock = threading.Lock()
+
+    def get(
+        self, key: Hashable, make: Callable[[], Kept], *, family: Hashable | None = None
+    ) -> Kept:
+        """Give what is kept under a key, or make it; two threads may both make it."""
+        found = self.peek(key)
+        if found is None:
+            found = make()
+            self._keep(key, found, family)
+        return found  # type: ignore[return-value]  # a key stands for one kind of thing
+
+    def peek(self, key: Hashable) -> Sized | None:
+        """Give what is kept under a key, if anything is."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def newest(self, family: Hashable) -> Sized | None:
+        """Give what was made last of a family, if it is still kept."""
+        with self._lock:
+            key = self._newest.get(family)
+            return None if key is None else self._kept.get(key)
+
+    def clear(self) -> None:
+        """Keep nothing of what was kept."""
+        with self._lock:
+            self._kept.clear()
+            self._newest.clear()
+            self._held = 0
+
+    def _keep(self, key: Hashable, made: Sized, family: Hashable | None) -> None:
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._held += made.nbytes - (0 if before is None else before.nbytes)
+            self._kept[key] = made
+            if family is not None:
+                self._newest[family] = key
+            while self._held > self._most and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._held -= dropped.nbytes

@@ -1,0 +1,40 @@
+"""Lookup: the rows of a table that have certain values in one column."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.values.comparison import unsigned
+from omnigraph.storage.indexes import LOOKED_UP
+from omnigraph.storage.reading import batches_where
+from omnigraph.storage.table import Table
+
+# So many values are looked up at a time; a table is read whole when that reads less.
+_AT_A_TIME = 2_000
+_LEAST_OF = 10
+
+
+def rows_with(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+    """Give some columns of the rows whose value in a column is one of the values."""
+    wanted = pc.unique(values)
+    schema = pa.schema([table.schema.field(name) for name in columns])
+    if not len(wanted):
+        return schema.empty_table()
+    many = len(wanted) > _AT_A_TIME and len(wanted) * _LEAST_OF > table.count()
+    if many or not table.takes_conditions or wanted.type not in LOOKED_UP:
+        return _read_whole(table, column, wanted, schema)
+    batches: list[pa.RecordBatch] = []
+    for first in range(0, len(wanted), _AT_A_TIME):
+        some = wanted.slice(first, _AT_A_TIME)
+        batches += batches_where(table, columns, pc.field(column).isin(some))
+    return pa.Table.from_batches(batches, schema)
+
+
+def _read_whole(table: Table, column: str, wanted: pa.Array, schema: pa.Schema) -> pa.Table:
+    names = list(dict.fromkeys([*schema.names, column]))
+    batches = (
+        batch.filter(pc.is_in(unsigned(batch[column]), value_set=unsigned(wanted)))
+        for batch in batches_where(table, names, None)
+    )
+    return pa.Table.from_batches([each.select(schema.names) for each in batches], schema)

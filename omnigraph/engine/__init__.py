@@ -1,1 +1,0 @@
-"""What happens to the data of one snapshot."""

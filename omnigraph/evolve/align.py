@@ -1,0 +1,108 @@
+"""Align: the sides of a merge under one schema, which has what both sides did to theirs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from omnigraph.errors import Violation
+from omnigraph.evolve.constraints import broken_rules, without_edges
+from omnigraph.evolve.lens import lens
+from omnigraph.evolve.migrate import migrated
+from omnigraph.schema.catalog import Catalog, EdgeType
+from omnigraph.schema.codec import encode_catalog
+from omnigraph.schema.combine import combined
+from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.printer import print_schema
+from omnigraph.schema.steps import AddConstraint
+from omnigraph.versioning.commit import TableState
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The bases and the two sides of a merge, and where our branch stands.
+
+    When they are aligned, all have the same schema. Then `schema` is its digest if it is not ours
+    yet, and `tables` are ours as it makes them. `violations` are rows of ours that break a rule of
+    theirs.
+    """
+
+    bases: tuple[Snapshot, ...]
+    ours: Snapshot
+    theirs: Snapshot
+    standing: Snapshot
+    schema: str | None = None
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    violations: tuple[Violation, ...] = ()
+
+
+def aligned(repository: Repository, sides: Sides) -> Sides:
+    """Bring the sides of a merge to one schema; raises SchemaConflictError when there is none.
+
+    Tables that it makes others are written as versions that nobody sees.
+    """
+    bases, ours, theirs = sides.bases, sides.ours, sides.theirs
+    if all(each.commit.schema == ours.commit.schema for each in (*bases, theirs)):
+        return sides
+    repository.check_writable()
+    catalog = _common(bases[0], ours, theirs)
+    schema = _digest(repository, catalog, ours, theirs)
+    branch = ours.commit.branch
+    own = migrated(repository, ours, catalog, branch)
+    return Sides(
+        tuple(_moved(each, catalog, migrated(repository, each, catalog, branch)) for each in bases),
+        _moved(ours, catalog, own),
+        _moved(theirs, catalog, migrated(repository, theirs, catalog, branch)),
+        sides.standing,
+        None if schema == ours.commit.schema else schema,
+        own,
+        (*_broken(ours, catalog), *_without_edges(sides, catalog)),
+    )
+
+
+def _common(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Catalog:
+    """Give the schema of the side that changed it, or what both sides made of it."""
+    if theirs.commit.schema in (base.commit.schema, ours.commit.schema):
+        return ours.catalog
+    if ours.commit.schema == base.commit.schema:
+        return theirs.catalog
+    return combined(base.catalog, ours.catalog, theirs.catalog)
+
+
+def _digest(repository: Repository, catalog: Catalog, ours: Snapshot, theirs: Snapshot) -> str:
+    """Give the digest of a schema, with the text of the side that has this very one."""
+    for side in (ours, theirs):
+        if encode_catalog(side.catalog) == encode_catalog(catalog):
+            return side.commit.schema
+    return repository.accept_schema(catalog, print_schema(catalog))
+
+
+def _moved(snapshot: Snapshot, catalog: Catalog, tables: Mapping[str, TableState]) -> Snapshot:
+    commit = replace(snapshot.commit, tables={**snapshot.commit.tables, **tables})
+    return replace(snapshot, commit=commit, catalog=catalog)
+
+
+def _without_edges(sides: Sides, catalog: Catalog) -> Iterator[Violation]:
+    """Give the nodes that only we have and that lack edges of which they want each to have some."""
+    for key, edge in catalog.by_identity.items():
+        is_new = isinstance(edge, EdgeType) and key not in sides.ours.commit.tables
+        if not isinstance(edge, EdgeType) or not is_new or edge.cardinality.minimum < 1:
+            continue
+        source = catalog.nodes[edge.source]
+        known = {
+            row_id
+            for side in (*sides.bases, sides.theirs)
+            for batch in lens(side, source).batches([])
+            for row_id in batch["id"].to_pylist()
+        }
+        for violation in without_edges(lens(sides.ours, source), edge):
+            if violation.id not in known:
+                yield violation
+
+
+def _broken(ours: Snapshot, catalog: Catalog) -> Iterator[Violation]:
+    """Give the rows of ours that break a rule which only they have."""
+    for step in plan_schema_migration(ours.catalog, catalog).steps:
+        stored = catalog.stored(step.type_name) if isinstance(step, AddConstraint) else None
+        if isinstance(step, AddConstraint) and stored is not None:
+            yield from broken_rules(lens(ours, stored), step.constraint)

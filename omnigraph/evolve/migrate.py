@@ -1,0 +1,256 @@
+"""Migrate: the schema of a branch becomes another one by one commit, or nothing is changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from omnigraph.errors import (
+    ExpectedVersionMismatchError,
+    HeadMovedError,
+    UnsupportedMigrationError,
+    Violation,
+    ViolationsError,
+)
+from omnigraph.evolve.constraints import broken_rules, without_edges
+from omnigraph.evolve.lens import lens
+from omnigraph.evolve.plan import (
+    PlannedStep,
+    SchemaApplied,
+    SchemaPlan,
+    is_index,
+)
+from omnigraph.evolve.tables import evolved, is_touched
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
+from omnigraph.schema.codec import encode_catalog
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.migration import in_stored_order, plan_schema_migration
+from omnigraph.schema.steps import (
+    AddConstraint,
+    AddProperty,
+    AddType,
+    Indexed,
+    RenameProperty,
+    RenameType,
+    Step,
+    UnsupportedChange,
+)
+from omnigraph.schema.types import VectorType
+from omnigraph.span import Source
+from omnigraph.versioning.attempts import attempts
+from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.names import MAIN, normalized
+from omnigraph.versioning.publish import head_moved, publish
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.schema_lock import schema_lock
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.writes import Adopt, WriteSet, stage
+from omnigraph.write.mutation import Intent, another_change
+
+_MOST_VIOLATIONS = 100
+
+
+def plan_schema(repository: Repository, source: Source, branch: str = MAIN) -> SchemaPlan:
+    """Give what a schema would change on a branch; nothing is written."""
+    return _Migration(repository.snapshot(branch), source).plan(branch)
+
+
+def apply_schema(repository: Repository, source: Source, intent: Intent) -> SchemaApplied:
+    """Give a branch another schema, with everything that follows for its tables, in one commit.
+
+    Raises UnsupportedMigrationError or ViolationsError with everything that is in the way, and
+    then nothing is changed. An operation id that was given before leads to what was done then.
+    """
+    with schema_lock(repository):
+        for _ in attempts():
+            snapshot = repository.snapshot(intent.branch)
+            # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
+            earlier = _earlier(repository, source, intent)
+            if earlier is not None:
+                return earlier
+            if intent.expect is not None and snapshot.commit.id != intent.expect:
+                raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
+            migration = _Migration(snapshot, source)
+            plan = migration.plan(intent.branch)
+            _refuse(plan)
+            if migration.is_done(repository):
+                return SchemaApplied(plan=plan, commit=None)
+            try:
+                return SchemaApplied(plan=plan, commit=migration.published(repository, intent))
+            except (ExpectedVersionMismatchError, HeadMovedError):
+                if intent.expect is not None:
+                    raise
+    raise HeadMovedError(
+        f"'{intent.branch}' moved again and again meanwhile", hint="apply it again"
+    )
+
+
+def migrated(
+    repository: Repository, snapshot: Snapshot, catalog: Catalog, branch: str
+) -> dict[str, TableState]:
+    """Give the tables that another schema makes of those of a snapshot, where it makes others.
+
+    They are versions that nobody sees yet.
+    """
+    states: dict[str, TableState] = {}
+    for key, stored in catalog.by_identity.items():
+        before = snapshot.catalog.by_identity.get(key)
+        if before is None:
+            states[key] = repository.create_table(stored, branch)
+        elif is_touched(before, stored):
+            table = evolved(snapshot.table(key), before, stored)
+            repository.tables.sync_table(table)
+            states[key] = TableState(table.path, table.version, table.count(), branch)
+    return states
+
+
+def _earlier(repository: Repository, source: Source, intent: Intent) -> SchemaApplied | None:
+    """Give what an operation did that was carried out before; raises when it was another one."""
+    if intent.operation_id is None:
+        return None
+    manifest = repository.manifest
+    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
+    if commit is None:
+        return None
+    is_same = commit.kind is CommitKind.SCHEMA and commit.branch == normalized(intent.branch)
+    if not is_same or repository.schema_source(commit.schema) != source.text:
+        raise another_change(intent.operation_id, commit)
+    before = repository.snapshot_of(commit.parents[0])
+    return SchemaApplied(plan=_Migration(before, source).plan(intent.branch), commit=commit)
+
+
+def _refuse(plan: SchemaPlan) -> None:
+    if plan.unsupported:
+        raise UnsupportedMigrationError(plan.unsupported)
+    if plan.violations:
+        raise ViolationsError(plan.violations, total=plan.violation_count)
+
+
+@dataclass(frozen=True)
+class _Migration:
+    """A schema that one snapshot is to get."""
+
+    snapshot: Snapshot
+    source: Source
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The schema that is wanted; what the snapshot has of it keeps its identity and place."""
+        accepted = self.snapshot.catalog
+        return in_stored_order(accepted, compile_schema(self.source, accepted=accepted))
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        return plan_schema_migration(self.snapshot.catalog, self.catalog).steps
+
+    def plan(self, branch: str) -> SchemaPlan:
+        """Give the steps with what they cost, and the rows that are in the way."""
+        broken = self._violations()
+        shown = tuple(islice(broken, _MOST_VIOLATIONS))
+        return SchemaPlan(
+            branch=branch,
+            head=self.snapshot.commit.id,
+            schema_source=self.source.text,
+            steps=tuple(map(self._planned, self.steps)),
+            violations=shown,
+            violation_count=len(shown) + sum(1 for _ in broken),
+        )
+
+    def is_done(self, repository: Repository) -> bool:
+        """Tell whether the snapshot has this very schema, down to its text."""
+        same_text = repository.schema_source(self.snapshot.commit.schema) == self.source.text
+        return same_text and encode_catalog(self.catalog) == encode_catalog(self.snapshot.catalog)
+
+    def published(self, repository: Repository, intent: Intent) -> Commit:
+        """Publish the schema and its tables, if nobody changed what was looked at."""
+        states = migrated(repository, self.snapshot, self.catalog, intent.branch)
+        looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
+        write_set = WriteSet(
+            base=self.snapshot,
+            writes={key: (Adopt(state),) for key, state in states.items()},
+            validated=looked_at - frozenset(states),
+            kind=CommitKind.SCHEMA,
+            actor=intent.actor,
+            message=intent.message or _message(self.steps),
+            operation_id=intent.operation_id,
+            expected_head=intent.expect,
+            schema=repository.accept_schema(self.catalog, self.source.text),
+        )
+        return publish(repository, intent.branch, stage(write_set, intent.branch))
+
+    def _rules(self) -> Iterator[tuple[StoredType, AddConstraint]]:
+        """Give the rules that are new for types that are there."""
+        for step in self.steps:
+            if isinstance(step, AddConstraint) and step.type_kind != "interface":
+                stored = self.catalog.stored(step.type_name)
+                assert stored is not None
+                yield stored, step
+
+    def _violations(self) -> Iterator[Violation]:
+        """Give the rows that break new rules; of a void plan none are looked at."""
+        if any(isinstance(step, UnsupportedChange) for step in self.steps):
+            return
+        for stored, step in self._rules():
+            yield from broken_rules(lens(self.snapshot, stored), step.constraint)
+        for edge in self._new_edges():
+            source = self.catalog.nodes[edge.source]
+            yield from without_edges(lens(self.snapshot, source), edge)
+
+    def _new_edges(self) -> Iterator[EdgeType]:
+        """Give the new types of edges of which nodes that are there have to have some."""
+        for step in self.steps:
+            if isinstance(step, AddType) and self._count_sources(step):
+                yield self.catalog.edges[step.name]
+
+    def _planned(self, step: Step) -> PlannedStep:
+        match step:
+            case AddProperty():
+                is_filled = not step.property_type.endswith("?")
+                written = self._count(step.type_name) if is_filled else 0
+                return PlannedStep(step=step, rows_written=written)
+            case AddConstraint():
+                checked = self._count(step.type_name) if self._is_seen(step) else 0
+                return PlannedStep(step=step, rows_checked=checked, breaking=not is_index(step))
+            case AddType():
+                checked = self._count_sources(step)
+                return PlannedStep(step=step, rows_checked=checked, breaking=checked > 0)
+            case RenameType() | RenameProperty():
+                return PlannedStep(step=step, breaking=True)
+            case _:
+                return PlannedStep(step=step)
+
+    def _is_seen(self, step: AddConstraint) -> bool:
+        """Tell whether rows are read; an index of vectors is left to optimize."""
+        stored, rule = self.catalog.stored(step.type_name), step.constraint
+        if stored is None or not isinstance(rule, Indexed):
+            return True
+        return not all(isinstance(stored.column(name), VectorType) for name in rule.properties)
+
+    def _count(self, type_name: str) -> int:
+        """Give how many rows there are of a type; an interface has none of its own."""
+        stored = self.catalog.stored(type_name)
+        if stored is None or stored.identity not in self.snapshot.commit.tables:
+            return 0
+        return self.snapshot.state(stored.identity).row_count
+
+    def _count_sources(self, step: AddType) -> int:
+        """Give how many nodes have to have edges of a new type."""
+        edge = self.catalog.edges.get(step.name)
+        if edge is None or edge.cardinality.minimum < 1:
+            return 0
+        return self._count(edge.source)
+
+    def _sources(self) -> frozenset[str]:
+        """Give the tables that are there whose nodes have to have edges of a new type."""
+        found = (
+            self.catalog.nodes[edge.source].identity
+            for edge in self.catalog.edges.values()
+            if edge.identity not in self.snapshot.commit.tables and edge.cardinality.minimum > 0
+        )
+        return frozenset(found) & frozenset(self.snapshot.commit.tables)
+
+
+def _message(steps: tuple[Step, ...]) -> str:
+    """Give the message of a commit that has none of its own."""
+    first = "; ".join(str(step) for step in steps[:3]) or "update the text of the schema"
+    return first if len(steps) <= 3 else f"{first}; and {len(steps) - 3} more"

@@ -1,0 +1,143 @@
+"""Plan: what a schema would change on a branch, for people and for programs."""
+
+import json
+from dataclasses import dataclass, field
+
+from omnigraph.errors import InputError, Json, Violation
+from omnigraph.schema.steps import AddConstraint, Indexed, Step, UnsupportedChange, step_json
+from omnigraph.versioning.commit import Commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """A step with what it costs: the rows that are written, and those that are checked.
+
+    A breaking step may stop queries or loads that worked before.
+    """
+
+    step: Step
+    rows_written: int = 0
+    rows_checked: int = 0
+    breaking: bool = False
+
+    @property
+    def effect(self) -> str:
+        """What the step does to the rows, in words."""
+        if isinstance(self.step, UnsupportedChange):
+            return "not supported"
+        written, checked = _rows(self.rows_written), _rows(self.rows_checked)
+        parts = [f"writes one column of {written}"] if self.rows_written else []
+        verb = "indexes" if is_index(self.step) else "checks"
+        parts += [f"{verb} {checked}"] if self.rows_checked else []
+        return " and ".join(parts) or "no row is read or written"
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the step in the stable machine form."""
+        return {
+            **step_json(self.step),
+            "text": str(self.step),
+            "effect": self.effect,
+            "rows_written": self.rows_written,
+            "rows_checked": self.rows_checked,
+            "breaking": self.breaking,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaPlan:
+    """What a schema would change on a branch, as planned on the commit at which it stands.
+
+    `violations` are the first rows that do not pass a new rule; with any, or with an unsupported
+    step, the plan cannot be applied.
+    """
+
+    branch: str
+    head: str
+    schema_source: str = field(repr=False)
+    steps: tuple[PlannedStep, ...]
+    violations: tuple[Violation, ...] = ()
+    violation_count: int = 0
+
+    @property
+    def supported(self) -> bool:
+        return not self.unsupported
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """What cannot be done, and why."""
+        steps = (each.step for each in self.steps)
+        return tuple(str(step) for step in steps if isinstance(step, UnsupportedChange))
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the plan in the stable machine form, from which it can be read back."""
+        return {
+            "branch": self.branch,
+            "head": self.head,
+            "supported": self.supported,
+            "step_count": len(self.steps),
+            "steps": [each.to_json() for each in self.steps],
+            "violation_count": self.violation_count,
+            "violations": [each.to_json() for each in self.violations],
+            "schema_source": self.schema_source,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A plan that was kept: it is applied only where the branch still stands at its commit."""
+
+    branch: str
+    head: str
+    schema_source: str
+
+    @staticmethod
+    def read(text: str) -> "SavedPlan":
+        """Give the plan of a text that was made by `SchemaPlan.to_json`."""
+        try:
+            stored = json.loads(text)
+            fields = {name: stored[name] for name in ("branch", "head", "schema_source")}
+        except (ValueError, TypeError, KeyError):
+            fields = {}
+        if not fields or not all(isinstance(each, str) for each in fields.values()):
+            hint = "save one with omnigraph schema plan --out"
+            raise InputError("this is not a saved schema plan", hint=hint)
+        return SavedPlan(**fields)
+
+    def head_for(self, branch: str) -> str:
+        """Give the commit at which a branch has to stand; the plan is for no other branch."""
+        if branch != self.branch:
+            raise InputError(f"the plan was made for '{self.branch}', not for '{branch}'")
+        return self.head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaApplied:
+    """What applying a schema did; without a commit the branch had it already."""
+
+    plan: SchemaPlan
+    commit: Commit | None
+
+    @property
+    def applied(self) -> bool:
+        return self.commit is not None
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the result in the stable machine form."""
+        return {
+            "branch": self.plan.branch,
+            "supported": True,
+            "applied": self.applied,
+            "step_count": len(self.plan.steps),
+            "manifest_version": None if self.commit is None else self.commit.version,
+            "commit": None if self.commit is None else self.commit.id,
+            "steps": [each.to_json() for each in self.plan.steps],
+        }
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def is_index(step: Step) -> bool:
+    """Tell whether a step makes rows easier to find, and asks nothing of them."""
+    return isinstance(step, AddConstraint) and isinstance(step.constraint, Indexed)

@@ -1,0 +1,40 @@
+"""Tables: a table with the columns and indexes of another version of its type."""
+
+from itertools import groupby
+
+from omnigraph.evolve.lens import filling
+from omnigraph.schema.arrow import arrow_schema
+from omnigraph.schema.catalog import StoredType
+from omnigraph.storage.evolve import filled, renamed, widened
+from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.table import Table
+
+
+def is_touched(before: StoredType, after: StoredType) -> bool:
+    """Tell whether the table of a type has to become another one."""
+    same_columns = arrow_schema(before).equals(arrow_schema(after))
+    return not same_columns or indexes_of(before) != indexes_of(after)
+
+
+def evolved(table: Table, before: StoredType, after: StoredType) -> Table:
+    """Give the table with the columns that its type has afterwards, and all its indexes.
+
+    Rows are written only for a property that is required; they get its default.
+    """
+    known = {item.identity: item.name for item in before.properties.values()}
+    names = {
+        known[item.identity]: item.name
+        for item in after.properties.values()
+        if known.get(item.identity, item.name) != item.name
+    }
+    if names:
+        table = renamed(table, names)
+    schema = arrow_schema(after)
+    added = [item for item in after.properties.values() if item.identity not in known]
+    for is_filled, items in groupby(added, lambda item: not item.nullable):
+        if not is_filled:
+            table = widened(table, [schema.field(item.name) for item in items])
+            continue
+        for item in items:
+            table = filled(table, schema.field(item.name), filling(item))
+    return table.with_indexes(indexes_of(after))

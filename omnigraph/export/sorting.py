@@ -1,0 +1,119 @@
+"""Sorting: any number of rows sorted by id, a bounded part of them in memory."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from tempfile import NamedTemporaryFile
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import StorageError
+
+MOST_HELD = 64 << 20
+_BATCH_ROWS = 65_536
+# A range of rows may hold this part more than it should, for every run that it is cut out of.
+_RUN_BATCH_PART = 1 / 64
+
+
+def sorted_by_id(
+    batches: Iterable[pa.RecordBatch], most_held: int = MOST_HELD
+) -> Iterator[pa.RecordBatch]:
+    """Give all rows in the order of the bytes of their ids.
+
+    Rows that are more than `most_held` bytes wait on disk, in sorted runs.
+    """
+    runs: list[_Run] = []
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= most_held:
+            runs.append(_Run(_sorted(pa.Table.from_batches(held)), most_held))
+            held, size = [], 0
+    last = _sorted(pa.Table.from_batches(held)) if held else None
+    if not runs:
+        yield from () if last is None else _batches(last)
+        return
+    if last is not None:
+        runs.append(_Run(last, most_held))
+    yield from _merged(runs, most_held)
+
+
+class _Run:
+    """Sorted rows in a file without a name, which is gone when the run is.
+
+    Batches are read when they are needed; of each only the first id is kept.
+    """
+
+    def __init__(self, rows: pa.Table, most_held: int) -> None:
+        self.bytes_of_row: int = max(1, rows.nbytes // rows.num_rows)
+        self.step: int = max(
+            1, min(_BATCH_ROWS, int(most_held * _RUN_BATCH_PART) // self.bytes_of_row)
+        )
+        every = pa.array(range(0, rows.num_rows, self.step), pa.int64())
+        self.firsts: list[str] = rows["id"].take(every).to_pylist()
+        self._rows: int = rows.num_rows
+        try:
+            with NamedTemporaryFile(prefix="omnigraph-", suffix=".arrow") as file:
+                with pa.ipc.new_file(file, rows.schema) as writer:
+                    writer.write_table(rows.combine_chunks(), max_chunksize=self.step)
+                file.flush()
+                self._reader = pa.ipc.open_file(pa.OSFile(file.name))
+        except OSError as failed:
+            reason = failed.strerror or str(failed)
+            hint = "rows are sorted in the folder for temporary files; TMPDIR names another one"
+            raise StorageError(f"cannot sort rows: {reason}", hint=hint) from failed
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def place_of(self, wanted: str) -> int:
+        """Give how many rows come before an id."""
+        after = bisect_left(self.firsts, wanted)
+        if not after:
+            return 0
+        ids = self._reader.get_batch(after - 1)["id"]
+        within: int = bisect_left(range(len(ids)), wanted, key=lambda at: ids[at].as_py())
+        return (after - 1) * self.step + within
+
+    def rows(self, start: int, end: int) -> pa.Table:
+        """Give the rows from one place up to another."""
+        first, last = start // self.step, -(-end // self.step)
+        batches = [self._reader.get_batch(each) for each in range(first, last)]
+        found = pa.Table.from_batches(batches, schema=self._reader.schema)
+        return found.slice(start - first * self.step, end - start)
+
+
+def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from rows.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    return rows.take(pc.sort_indices(rows["id"]))
+
+
+def _merged(runs: Sequence[_Run], most_held: int) -> Iterator[pa.RecordBatch]:
+    """Give the rows of all runs, range by range: each is cut out of every run and sorted."""
+    starts = [0] * len(runs)
+    for cut in [*_cuts(runs, most_held // 2), None]:
+        ends = [len(run) if cut is None else run.place_of(cut) for run in runs]
+        parts = [run.rows(start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
+        yield from _batches(_sorted(pa.concat_tables(parts)))
+        starts = ends
+
+
+def _cuts(runs: Sequence[_Run], most_bytes: int) -> list[str]:
+    """Give the ids at which ranges of about so many bytes begin.
+
+    The first id of a batch stands for the batch, and of each run a range holds less than a batch
+    more than its first ids stand for.
+    """
+    samples = sorted((first, run.step * run.bytes_of_row) for run in runs for first in run.firsts)
+    cuts, held = [], 0
+    for first, size in samples:
+        if held and held + size > most_bytes:
+            cuts.append(first)
+            held = 0
+        held += size
+    return cuts

@@ -1,0 +1,15 @@
+"""Bytes: what a file holds, or an error that says why it cannot be read."""
+
+import os
+from pathlib import Path
+
+from omnigraph.errors import UnreadableError
+
+
+def file_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Give what a file holds, or raise UnreadableError with the reason."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnreadableError(f"cannot read '{os.fspath(path)}': {reason}") from None

@@ -1,0 +1,317 @@
+"""Fsck: looks at everything that a graph is made of and names all damage; it changes nothing."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
+from omnigraph.merge.runs import PREFIX, RunStatus
+from omnigraph.schema.arrow import arrow_schema
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
+from omnigraph.schema.codec import decode_catalog
+from omnigraph.storage import layout
+from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
+from omnigraph.storage.objects import Stored
+from omnigraph.storage.reading import batches_where
+from omnigraph.storage.store import Store
+from omnigraph.storage.table import Table, Tables
+from omnigraph.versioning.audit import Audit, Damage, Finding, audit
+from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.format import check_format
+from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.names import MAIN
+
+_MISSING = {
+    PartKind.DATA: Damage.DATA_MISSING,
+    PartKind.DELETIONS: Damage.DELETIONS_MISSING,
+    PartKind.INDEX: Damage.INDEX_MISSING,
+}
+_SIZE = {
+    PartKind.DATA: Damage.DATA_SIZE,
+    PartKind.DELETIONS: Damage.DELETIONS_MISSING,
+    PartKind.INDEX: Damage.INDEX_SIZE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """What was looked at, and the damage that was found."""
+
+    rows: int
+    commits: int
+    versions: int
+    files: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.findings
+
+    def to_json(self, uri: str) -> dict[str, Json]:
+        """Give the result in the stable machine form."""
+        return {
+            "uri": uri,
+            "sound": self.is_sound,
+            "ledger_rows": self.rows,
+            "commits": self.commits,
+            "table_versions": self.versions,
+            "files": self.files,
+            "findings": [each.to_json() for each in self.findings],
+        }
+
+
+def fsck(store: Store) -> Checkup:
+    """Check every row of the ledger, every version with its files and indexes, and every run.
+
+    The rows of the newest versions, those at which branches and tags stand, are all read.
+    """
+    tables = Tables(store, durable=False)
+    manifest = Manifest(tables)
+    listing = store.objects.listing()
+    try:
+        ledger = manifest.newest()
+        check_format(ledger)
+        found = audit(manifest, ledger)
+    except GraphNotFoundError:
+        if not any(each.path.startswith(f"{layout.MANIFEST}/") for each in listing):
+            raise
+        return _no_ledger(listing, "none of its versions is there")
+    except StorageError as failed:
+        return _no_ledger(listing, failed.message)
+    checking = _Checking(store, tables, found, listing)
+    checking.check_ledger(ledger)
+    checking.check_schemas()
+    checking.check_versions()
+    checking.check_heads()
+    checking.check_runs()
+    return Checkup(
+        rows=found.rows,
+        commits=len(found.commits),
+        versions=len(checking.opened),
+        files=len(listing),
+        findings=tuple(dict.fromkeys(found.findings)),
+    )
+
+
+def _no_ledger(listing: list[Stored], message: str) -> Checkup:
+    finding = Finding(Damage.LEDGER_UNREADABLE, layout.MANIFEST, message)
+    return Checkup(rows=0, commits=0, versions=0, files=len(listing), findings=(finding,))
+
+
+@dataclass(slots=True)
+class _Checking:
+    """A check on its way."""
+
+    store: Store
+    tables: Tables
+    found: Audit
+    listing: list[Stored]
+    opened: dict[tuple[str, int], Table | None] = field(default_factory=dict)
+    catalogs: dict[str, Catalog] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sizes = sizes_of(self.listing)
+
+    @property
+    def published(self) -> list[Commit]:
+        return [self.found.commits[each] for each in sorted(self.found.published)]
+
+    def check_ledger(self, ledger: Table) -> None:
+        """Check the files of the ledger, and that its indexes find what it holds."""
+        self._check_parts(layout.MANIFEST, ledger)
+        self._check_lookups(layout.MANIFEST, ledger)
+
+    def check_schemas(self) -> None:
+        """Check the schema of every commit, and the copy beside the tables."""
+        for digest in sorted({commit.schema for commit in self.published}):
+            self._check_schema(digest)
+        head = self.found.heads.get(MAIN)
+        commit = None if head is None else self.found.commits.get(head.commit)
+        if commit is None or commit.schema not in self.catalogs:
+            return
+        stored = json.loads(self._object(layout.schema_path(commit.schema)) or b"{}")
+        for path, name in ((layout.SCHEMA_SOURCE, "source"), (layout.SCHEMA_IR, "ir")):
+            if self._object(path) != stored[name].encode():
+                message = f"it is missing, or not the schema of {MAIN}"
+                self.found.note(Damage.SCHEMA_FILE_DIFFERS, path, message)
+
+    def check_versions(self) -> None:
+        """Check every version that a published commit has and no cleanup removed."""
+        for commit in self.published:
+            catalog = self.catalogs.get(commit.schema)
+            types = {} if catalog is None else catalog.by_identity
+            for key, state in commit.tables.items():
+                if catalog is not None and key not in types:
+                    self.found.note(
+                        Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it"
+                    )
+                if not self._is_removed(commit, key, state):
+                    self._check_version(commit, key, state, types.get(key))
+            for key in types.keys() - commit.tables.keys():
+                self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
+
+    def check_heads(self) -> None:
+        """Read all rows at which branches and tags stand."""
+        done: set[tuple[str, int]] = set()
+        for head in self.found.heads.values():
+            commit = self.found.commits.get(head.commit)
+            catalog = None if commit is None else self.catalogs.get(commit.schema)
+            if commit is None:
+                continue
+            if any(self._is_removed(commit, *each) for each in commit.tables.items()):
+                message = "a cleanup removed tables of its commit"
+                self.found.note(Damage.HEAD_CLEANED, head.name, message)
+            if catalog is not None:
+                self._check_rows(commit, catalog, done)
+
+    def check_runs(self) -> None:
+        """Check that every run can be read, and that the branch of one that is live is there."""
+        names = (each.path for each in self.listing if each.path.startswith(f"{layout.RUNS}/"))
+        for path in names:
+            try:
+                record = json.loads(self._object(path) or b"")
+                status = RunStatus(record["status"] if isinstance(record, dict) else record)
+            except (ValueError, KeyError, TypeError):
+                self.found.note(Damage.RUN_UNREADABLE, path, "it cannot be read")
+                continue
+            ended = path.replace("begun.json", "ended.json") in self.sizes
+            if status is RunStatus.RUNNING and not ended:
+                run = record["run_branch"]
+                if run.startswith(PREFIX) and run.casefold() not in self.found.heads:
+                    self.found.note(Damage.RUN_BRANCH_MISSING, path, f"no branch '{run}'")
+
+    def _check_schema(self, digest: str) -> None:
+        path = layout.schema_path(digest)
+        data = self._object(path)
+        if data is None:
+            self.found.note(Damage.SCHEMA_MISSING, path, "commits name it")
+            return
+        try:
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise ValueError("its content is not what its name says")
+            self.catalogs[digest] = decode_catalog(json.loads(data)["ir"])
+        except (ValueError, KeyError, OmniGraphError) as failed:
+            self.found.note(Damage.SCHEMA_DAMAGED, path, str(failed))
+
+    def _is_removed(self, commit: Commit, key: str, state: TableState) -> bool:
+        """Tell whether a cleanup removed a version; one that was cut off left what heads have."""
+        if (key, state.version) not in self.found.buried:
+            return False
+        heads = self.found.heads.values()
+        return _manifest(state) not in self.sizes or all(each.commit != commit.id for each in heads)
+
+    def _check_version(
+        self, commit: Commit, key: str, state: TableState, stored: StoredType | None
+    ) -> None:
+        place = (state.path, state.version)
+        where = f"{key}@{state.version}"
+        if place not in self.opened:
+            self.opened[place] = self._open(where, state)
+            if (table := self.opened[place]) is not None:
+                self._check_parts(where, table)
+        table = self.opened[place]
+        if table is None:
+            return
+        try:
+            rows = table.count()
+        except StorageError as failed:
+            self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
+            return
+        if rows != state.row_count:
+            message = f"commit {commit.id} says {state.row_count} rows, and there are {rows}"
+            self.found.note(Damage.ROW_COUNT, where, message)
+        if stored is not None and not _fits(table.schema, arrow_schema(stored)):
+            message = f"its columns are not those of {stored.name} at commit {commit.id}"
+            self.found.note(Damage.TABLE_SCHEMA, where, message)
+
+    def _open(self, where: str, state: TableState) -> Table | None:
+        try:
+            return self.tables.open(state.path, state.version)
+        except StorageError as failed:
+            is_there = _manifest(state) in self.sizes
+            kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
+            self.found.note(kind, where, failed.message)
+            return None
+
+    def _check_parts(self, where: str, table: Table) -> None:
+        try:
+            for part, size in broken_parts(table, self.sizes):
+                kind = (_MISSING if size is None else _SIZE)[part.kind]
+                what = "is missing" if size is None else f"has {size} bytes and not {part.size}"
+                self.found.note(kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it")
+        except StorageError as failed:
+            self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
+
+    def _check_lookups(self, where: str, table: Table) -> None:
+        try:
+            for column in wrong_lookups(table):
+                message = f"the index of {column} does not find all rows"
+                self.found.note(Damage.INDEX_WRONG, where, message)
+        except StorageError as failed:
+            self.found.note(Damage.INDEX_WRONG, where, failed.message)
+
+    def _check_rows(self, commit: Commit, catalog: Catalog, done: set[tuple[str, int]]) -> None:
+        ids: dict[str, pa.Array] = {}
+        for key, stored in catalog.by_identity.items():
+            state = commit.tables.get(key)
+            table = None if state is None else self.opened.get((state.path, state.version))
+            if state is None or table is None:
+                continue
+            where = f"{key}@{state.version}"
+            fresh = (state.path, state.version) not in done
+            done.add((state.path, state.version))
+            try:
+                names = _read(table) if fresh else table.scan(["id"])["id"]
+            except StorageError as failed:
+                self.found.note(Damage.ROWS_UNREADABLE, where, failed.message)
+                continue
+            ids[stored.name] = names
+            if fresh:
+                self._check_ids(where, names)
+                self._check_lookups(where, table)
+            if isinstance(stored, EdgeType):
+                self._check_ends(where, table, stored, ids)
+
+    def _check_ids(self, where: str, ids: pa.ChunkedArray) -> None:
+        counts = pc.value_counts(ids)
+        twice = counts.filter(pc.greater(counts.field("counts"), 1))
+        if len(twice):
+            names = ", ".join(map(str, twice.field("values")[:3].to_pylist()))
+            self.found.note(Damage.ID_TWICE, where, f"{len(twice)} ids are there twice: {names}")
+
+    def _check_ends(
+        self, where: str, table: Table, edge: EdgeType, ids: Mapping[str, pa.Array]
+    ) -> None:
+        for column, target in (("src", edge.source), ("dst", edge.target)):
+            if target not in ids:
+                continue
+            ends = table.scan([column])[column]
+            lost = ends.filter(pc.invert(pc.is_in(ends, value_set=pc.unique(ids[target]))))
+            if len(lost):
+                message = f"{len(lost)} edges end at no {target}, such as {lost[0]}"
+                self.found.note(Damage.END_MISSING, where, message)
+
+    def _object(self, path: str) -> bytes | None:
+        return self.store.objects.read(path)
+
+
+def _read(table: Table) -> pa.ChunkedArray:
+    """Read every column of a table, and give the ids."""
+    ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
+    return pa.chunked_array(ids, pa.utf8())
+
+
+def _manifest(state: TableState) -> str:
+    """Give the path of the file that tells what a version is made of."""
+    return f"{state.path}/_versions/{layout.manifest_name(state.version)}"
+
+
+def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:
+    """Tell whether a table has the columns of a type, of the same types."""
+    columns = {field.name: field.type for field in found}
+    return all(columns.get(field.name) == field.type for field in wanted)

@@ -1,0 +1,284 @@
+"""Optimize: the tables of a branch in few large fragments, all indexed, as one physical commit."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from omnigraph.errors import (
+    ExpectedVersionMismatchError,
+    HeadMovedError,
+    InputError,
+    Json,
+)
+from omnigraph.maintain.coverage import Coverage, table_coverage
+from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.progress import NO_PROGRESS, Progress
+from omnigraph.spark.runner import Runner, ThreadRunner
+from omnigraph.spark.session import SparkSettings
+from omnigraph.storage.compaction import Group, groups, rewritten, with_rewritten
+from omnigraph.storage.indexes import (
+    WHOLE_SEGMENT_ROWS,
+    DueSegment,
+    indexes_of,
+    vector_indexes_of,
+)
+from omnigraph.storage.staging import (
+    Piece,
+    Place,
+    Segment,
+    built_if_possible,
+    fragment_numbers,
+    place_of,
+    whole_indexing,
+    with_segments,
+)
+from omnigraph.storage.steps import reached
+from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.publish import publish
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.writes import Made, WriteSet, stage
+from omnigraph.write.load.options import chosen
+
+CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
+DEFAULT_CONCURRENCY = 8
+# Below it, the threads of this process are done before Spark has begun.
+SPARK_FROM_BYTES = 4 << 30
+# So often a table is tried again that a writer changed meanwhile; then it is left to the next time.
+MOST_ATTEMPTS = 3
+
+
+class OptimizeHow(TypedDict, total=False):
+    """The keywords that `Graph.optimize` takes."""
+
+    indexes_only: bool
+    engine: Engine | str
+    spark: SparkSettings | None
+    concurrency: int | None
+    actor: str | None
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizeOptions:
+    """How an optimize is done; `indexes_only` leaves the fragments as they are."""
+
+    indexes_only: bool
+    engine: Engine
+    spark: SparkSettings
+    concurrency: int
+    actor: str | None
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizedTable:
+    """What was done to one table; not committed when nothing was due, or when others won.
+
+    `yielded` is true for the latter: writers changed the table again and again.
+    """
+
+    table_key: str
+    fragments_removed: int
+    fragments_added: int
+    committed: bool
+    yielded: bool
+    indexes: tuple[Coverage, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Give it in the stable machine form."""
+        return {
+            "table_key": self.table_key,
+            "fragments_removed": self.fragments_removed,
+            "fragments_added": self.fragments_added,
+            "committed": self.committed,
+            "yielded": self.yielded,
+            "indexes": [each.to_json() for each in self.indexes],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimized:
+    """What an optimize did; without a commit nothing was due."""
+
+    branch: str
+    engine: str
+    tables: tuple[OptimizedTable, ...]
+    commit: Commit | None
+
+    def to_json(self, uri: str) -> dict[str, Json]:
+        """Give the result in the stable machine form."""
+        return {
+            "uri": uri,
+            "branch": self.branch,
+            "engine": self.engine,
+            "commit": None if self.commit is None else self.commit.id,
+            "tables": [each.to_json() for each in self.tables],
+        }
+
+
+def optimize_options(how: OptimizeHow) -> OptimizeOptions:
+    """Give the options that keywords mean, and what the environment says about the rest."""
+    given = how.get("concurrency")
+    return OptimizeOptions(
+        indexes_only=how.get("indexes_only", False),
+        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
+        spark=how.get("spark") or default_settings(),
+        concurrency=_concurrency(os.environ) if given is None else given,
+        actor=how.get("actor"),
+        progress=how.get("progress", NO_PROGRESS),
+    )
+
+
+def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> Optimized:
+    """Write small fragments anew as large ones and complete all indexes, as one commit.
+
+    It changes no content. A table that a writer changes meanwhile is tried again a few times,
+    and then left as it is. The ledger is compacted as well.
+    """
+    repository.check_writable()
+    if options.concurrency < 1:
+        raise InputError("at least one table has to be worked on at a time")
+    work = _Work(repository, branch, options)
+    while (done := work.attempt()) is None:
+        pass
+    if not options.indexes_only:
+        repository.manifest.compacted(repository.manifest.newest())
+    return done
+
+
+@dataclass(slots=True)
+class _Work:
+    """An optimize on its way; pieces that were written are used again in the next attempt."""
+
+    repository: Repository
+    branch: str
+    options: OptimizeOptions
+    pieces: dict[tuple[str, object], Sequence[Piece]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+
+    def attempt(self) -> Optimized | None:
+        """Do all of it once; None when a writer came first, and it is to be tried again."""
+        snapshot = self.repository.snapshot(self.branch)
+        keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
+        before = {key: snapshot.table(key) for key in keys}
+        due = {} if self.options.indexes_only else {key: groups(before[key]) for key in keys}
+        runner = self._runner(sum(each.size for found in due.values() for each in found))
+        after = self._indexed(snapshot, self._compacted(before, due, runner), runner)
+        changed = {key: each for key, each in after.items() if each.version != before[key].version}
+        commit = None
+        if changed:
+            try:
+                commit = self._published(snapshot, changed)
+            except ExpectedVersionMismatchError as moved:
+                self.lost[moved.table_key] = self.lost.get(moved.table_key, 0) + 1
+                return None
+            except HeadMovedError:
+                for key in changed:
+                    self.lost[key] = self.lost.get(key, 0) + 1
+                return None
+        return self._result(snapshot, before, after, commit, runner.engine)
+
+    def _yields(self, key: str) -> bool:
+        return self.lost.get(key, 0) >= MOST_ATTEMPTS
+
+    def _runner(self, size: int) -> Runner:
+        engine = self.options.engine
+        is_small = engine is Engine.AUTO and size < SPARK_FROM_BYTES
+        if is_small or engine is Engine.INLINE:
+            return ThreadRunner(self.options.concurrency)
+        return runner_for(Engine.SPARK, self.options.spark, size)
+
+    def _compacted(
+        self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner
+    ) -> dict[str, Table]:
+        """Give the tables with their due groups written anew by tasks."""
+        every = [(key, each) for key, found in due.items() for each in found]
+        fresh = [(key, each) for key, each in every if (key, each.content) not in self.pieces]
+        self.options.progress.begin("compacting", sum(each.size for _, each in fresh))
+        written = runner.map(rewritten, [each for _, each in fresh], self.options.progress)
+        for (key, group), pieces in zip(fresh, written, strict=True):
+            self.pieces[key, group.content] = pieces
+        done = {
+            key: [(each, self.pieces[key, each.content]) for each in due.get(key, ())]
+            for key in tables
+        }
+        return {key: with_rewritten(table, done[key]) for key, table in tables.items()}
+
+    def _indexed(
+        self, snapshot: Snapshot, tables: Mapping[str, Table], runner: Runner
+    ) -> dict[str, Table]:
+        """Give the tables with their indexes complete; the segments are built by tasks."""
+        types = snapshot.catalog.by_identity
+        plans = {
+            key: whole_indexing(
+                table, WHOLE_SEGMENT_ROWS, (*indexes_of(types[key]), *vector_indexes_of(types[key]))
+            )
+            for key, table in tables.items()
+        }
+        due = [
+            (key, (place_of(plan.table), each)) for key, plan in plans.items() for each in plan.due
+        ]
+        self.options.progress.begin("indexing")
+        made = runner.map(_built, [item for _, item in due], self.options.progress)
+        added: dict[str, list[Segment]] = {key: [] for key in plans}
+        for (key, _), segment in zip(due, made, strict=True):
+            added[key] += [] if segment is None else [segment]
+        reached("segments built")
+        return {key: with_segments(plan, added[key]) for key, plan in plans.items()}
+
+    def _published(self, snapshot: Snapshot, changed: Mapping[str, Table]) -> Commit:
+        write_set = WriteSet(
+            base=snapshot,
+            writes={key: (Made(table),) for key, table in changed.items()},
+            kind=CommitKind.PHYSICAL,
+            actor=self.options.actor,
+            message="optimize",
+        )
+        self.options.progress.begin("publishing")
+        return publish(self.repository, self.branch, stage(write_set, self.branch))
+
+    def _result(
+        self,
+        snapshot: Snapshot,
+        before: Mapping[str, Table],
+        after: Mapping[str, Table],
+        commit: Commit | None,
+        engine: str,
+    ) -> Optimized:
+        left = [key for key in snapshot.catalog.by_identity if key not in before]
+        tables = {**before, **after, **{key: snapshot.table(key) for key in left}}
+        found = [
+            _table_result(snapshot, key, before.get(key, table), table)
+            for key, table in tables.items()
+        ]
+        done = tuple(replace(each, yielded=each.table_key in left) for each in found)
+        return Optimized(branch=self.branch, engine=engine, tables=done, commit=commit)
+
+
+def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> OptimizedTable:
+    old, new = fragment_numbers(before), fragment_numbers(after)
+    stored = snapshot.catalog.by_identity[key]
+    return OptimizedTable(
+        table_key=key,
+        fragments_removed=len(old - new),
+        fragments_added=len(new - old),
+        committed=before.version != after.version,
+        yielded=False,
+        indexes=tuple(table_coverage(after, stored, measures=True)),
+    )
+
+
+def _built(item: tuple[Place, DueSegment]) -> Segment | None:
+    return built_if_possible(*item)
+
+
+def _concurrency(environment: Mapping[str, str]) -> int:
+    given = environment.get(CONCURRENCY, "")
+    if not given:
+        return DEFAULT_CONCURRENCY
+    if not given.isdigit() or int(given) < 1:
+        raise InputError(f"{CONCURRENCY} is '{given}'", hint="give a number from 1 on")
+    return int(given)

@@ -1,0 +1,114 @@
+"""Bases: where the sides of a merge crossed before, all their common ancestors have to agree.
+
+A value that one side set back after the sides had merged each other looks untouched from one
+ancestor and changed from another. What a merge would do to a row is done only when it is the same
+from all of them; else it is a conflict.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.data.values.equality import alike, alike_values
+from omnigraph.data.values.lookup import rows_with
+from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Side, conflict_of
+from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.storage.table import Table
+from omnigraph.write.draft import Change
+
+_MESSAGE = "was changed by both sides, which merged each other before"
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """The row is removed."""
+
+
+# What a merge does to one of our rows; None leaves it as it is.
+_Fate: TypeAlias = "pa.Table | _Gone | None"
+
+
+@dataclass(slots=True)
+class Agreement:
+    """What is to happen to one type, as far as the merges from all bases agree."""
+
+    stored: StoredType
+    ours: Table
+    resolutions: Resolutions
+    conflicts: list[Conflict] = field(default_factory=list)
+    differs: bool = False
+
+    def of(self, changes: Sequence[Change | None]) -> Change:
+        """Give the change that all bases lead to; where they differ, what was chosen."""
+        fates = [_fates(change) for change in changes]
+        every = dict.fromkeys(row_id for each in fates for row_id in each)
+        agreed: dict[str, _Fate] = {}
+        for row_id in every:
+            mine = [each.get(row_id) for each in fates]
+            same = all(_same(mine[0], other) for other in mine[1:])
+            agreed[row_id] = mine[0] if same else self._settled(row_id, mine)
+        rows = [fate for fate in agreed.values() if isinstance(fate, pa.Table)]
+        gone = [row_id for row_id, fate in agreed.items() if isinstance(fate, _Gone)]
+        schema = next(change.rows.schema for change in changes if change is not None)
+        joined = pa.concat_tables([schema.empty_table(), *rows])
+        return Change(self.stored, joined, pa.array(gone, pa.utf8()))
+
+    def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
+        """Give what was chosen for a row on which the bases do not agree, or note a conflict."""
+        self.differs = True
+        found = rows_with(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
+        theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
+        if any(isinstance(fate, _Gone) for fate in fates) or theirs is None or not found.num_rows:
+            side = self.resolutions.of(self.stored.name, row_id)
+            if side is None:
+                self._clash(ConflictKind.DELETE_VS_UPDATE, row_id, None, None, None)
+            return next((f for f in fates if f is not None), None) if side is Side.THEIRS else None
+        return self._merged(row_id, found.cast(theirs.schema), theirs)
+
+    def _merged(self, row_id: str, ours: pa.Table, theirs: pa.Table) -> _Fate:
+        columns, takes = [], False
+        for name in theirs.column_names:
+            one, other = ours[name].combine_chunks(), theirs[name].combine_chunks()
+            chosen = one
+            if not alike_values(one, other)[0]:
+                shown = field_name(self.stored, name)
+                side = self.resolutions.of(self.stored.name, row_id, shown)
+                if side is None:
+                    values = one[0].as_py(), other[0].as_py()
+                    self._clash(ConflictKind.DIVERGENT_UPDATE, row_id, shown, *values)
+                elif side is Side.THEIRS:
+                    chosen, takes = other, True
+            columns.append(chosen)
+        return pa.Table.from_arrays(columns, schema=theirs.schema) if takes else None
+
+    def _clash(
+        self, kind: ConflictKind, row_id: str, name: str | None, ours: object, theirs: object
+    ) -> None:
+        why, values = (kind, _MESSAGE), (None, ours, theirs)
+        self.conflicts.append(conflict_of(self.stored, why, row_id, name, values))
+
+
+def _fates(change: Change | None) -> Mapping[str, _Fate]:
+    """Give what a change does to each row that it touches."""
+    if change is None:
+        return {}
+    found: dict[str, _Fate] = {row_id: _Gone() for row_id in change.gone.to_pylist()}
+    for place, row_id in enumerate(change.ids.to_pylist()):
+        found[row_id] = change.rows.slice(place, 1)
+    return found
+
+
+def _same(one: _Fate, other: _Fate) -> bool:
+    if isinstance(one, pa.Table) and isinstance(other, pa.Table):
+        return bool(alike(one, other).all())
+    return type(one) is type(other)
+
+
+def told_once(conflicts: Sequence[Conflict]) -> list[Conflict]:
+    """Give each conflict of a row or property once."""
+    found: dict[object, Conflict] = {}
+    for each in conflicts:
+        found.setdefault((each.type, each.row_id, each.property), each)
+    return list(found.values())

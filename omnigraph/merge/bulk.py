@@ -1,0 +1,226 @@
+"""Bulk: the rows of one type that two sides changed, merged by tasks, a bucket of ids each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+from typing import TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.values.columns import one_array
+from omnigraph.data.values.lookup import rows_with
+from omnigraph.merge.diff import Op, TableDiff, matched
+from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
+from omnigraph.merge.threeway import Side, Terms
+from omnigraph.schema.catalog import StoredType
+from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.deadline import Deadline, deadline_of
+from omnigraph.spark.progress import NO_PROGRESS, Progress
+from omnigraph.spark.runner import Parcel, Runner
+from omnigraph.spark.session import SparkSettings
+from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, extent_between
+from omnigraph.storage.reading import rows_at
+from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
+from omnigraph.storage.table import Table
+from omnigraph.write.draft import Change
+from omnigraph.write.indexing import indexed
+from omnigraph.write.load import keys
+from omnigraph.write.load.options import BulkHow, chosen
+from omnigraph.write.validate import broken_rows, compared_columns
+
+# More than this is not merged in memory at once: the changed rows of one type, on both sides.
+_MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
+_BUCKET = Extent(rows=50_000, bytes=32 << 20)
+_IDS_AT_A_TIME = 100_000
+# Rows are read twice and by address, of which one process does this much while a JVM starts.
+_SPARK_FROM_BYTES = 256 << 20
+_SIDES = (Side.OURS, Side.THEIRS)
+_NOTHING = pa.schema([("id", pa.utf8()), ("address", pa.uint64())]).empty_table()
+
+Found = TypeVar("Found")
+_Rows: TypeAlias = tuple[Addresses, pa.Array]
+
+
+def bulk_of(how: BulkHow) -> "Bulk":
+    """Give who merges large changes; an engine that does not exist is refused."""
+    return Bulk(
+        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
+        spark=how.get("spark") or default_settings(),
+        progress=how.get("progress", NO_PROGRESS),
+        deadline=deadline_of("merge", how.get("seconds"), how.get("cancelled")),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """Merges large changes on Spark or in this process; a whole row is only held by its task.
+
+    On Spark every type that is merged by row is; else those with more changes than `most_held`.
+    A task gets about a `bucket` of them.
+    """
+
+    engine: Engine
+    spark: SparkSettings
+    most_held: Extent = _MOST_HELD
+    bucket: Extent = _BUCKET
+    progress: Progress = NO_PROGRESS
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def takes(self, contest: Contest) -> bool:
+        """Tell whether a type is merged in this way."""
+        if self.engine is Engine.SPARK:
+            return True
+        extent = _extent(contest)
+        return extent.rows > self.most_held.rows or extent.bytes > self.most_held.bytes
+
+    def merged(self, contest: Contest, terms: Terms) -> Merged:
+        """Merge a type, writing nothing; only what rules between rows read comes back."""
+        self.progress.begin("merging", _extent(contest).rows)
+        found = self._run(contest, partial(_looked, _Bucket.of(contest, terms)))
+        return _joined(contest, found)
+
+    def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
+        """Write what `merged` gave; rows that were settled since are as `change` has them."""
+        self.progress.begin("writing", _extent(contest).rows)
+        found = self._run(contest, partial(_wrote, _Bucket.of(contest, terms), settled))
+        pieces = [piece for each in found for piece in each]
+        table, place = contest.ours, place_of(contest.ours)
+        taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
+        if len(taken):
+            rows = rows_with(contest.theirs, "id", taken, table.schema.names)
+            pieces += write_pieces(place, rows.cast(table.schema))
+        kept = table.deleted(change.hidden)
+        made = contest.stored, with_pieces(kept, pieces) if pieces else kept
+        runner = self._runner(_extent(contest))
+        return indexed(runner, [made], self.progress)[contest.stored.name]
+
+    def _run(self, contest: Contest, task: Callable[[Sequence[Parcel]], Found]) -> list[Found]:
+        """Send the ids of all changed rows to buckets, and run a task on each bucket."""
+        items = [
+            _Reading(part, number, side)
+            for number, base in enumerate(contest.bases)
+            for side, table in zip(_SIDES, (contest.ours, contest.theirs), strict=True)
+            if base.key != table.key
+            for part in delta_parts(base, table)
+        ]
+        extent = _extent(contest)
+        runner = self._runner(extent)
+        parts = extent.rows / self.bucket.rows, extent.bytes / self.bucket.bytes
+        buckets = max(runner.slots, *map(ceil, parts))
+        emit = partial(_emitted, buckets=buckets)
+        return runner.map_reduce(emit, items, task, self.progress)
+
+    def _runner(self, extent: Extent) -> Runner:
+        return runner_for(
+            self.engine, self.spark, extent.bytes, _SPARK_FROM_BYTES, deadline=self.deadline
+        )
+
+
+def _extent(contest: Contest) -> Extent:
+    """Give about how much both sides changed since all bases."""
+    pairs = [(base, side) for base in contest.bases for side in (contest.ours, contest.theirs)]
+    return sum((extent_between(*pair) for pair in pairs if pair[0].key != pair[1].key), Extent())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Fragments in which a side may differ from a base."""
+
+    part: DeltaPart
+    base: int
+    side: Side
+
+
+def _emitted(reading: _Reading, buckets: int) -> Iterator[Parcel]:
+    delta = reading.part.delta()
+    for is_new, place, addresses in (
+        (False, reading.part.old, delta.removed),
+        (True, reading.part.new, delta.added),
+    ):
+        tag = _tag(reading.base, reading.side, is_new)
+        for first in range(0, len(addresses), _IDS_AT_A_TIME):
+            some = addresses[first : first + _IDS_AT_A_TIME]
+            ids = one_array(rows_at(place.open(), some, ["id"])["id"])
+            rows = pa.record_batch([ids, pa.array(some)], names=["id", "address"])
+            for bucket, part in keys.bucketed(rows, buckets, by=["id"]):
+                yield Parcel(bucket, tag, keys.packed(part))
+
+
+def _tag(base: int, side: Side, is_new: bool) -> str:
+    return f"{base} {side} {'new' if is_new else 'old'}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """What a task needs to merge the rows of some ids."""
+
+    stored: StoredType
+    bases: tuple[Place, ...]
+    ours: Place
+    theirs: Place
+    terms: Terms
+
+    @staticmethod
+    def of(contest: Contest, terms: Terms) -> "_Bucket":
+        bases = tuple(place_of(each) for each in contest.bases)
+        sides = place_of(contest.ours), place_of(contest.theirs)
+        return _Bucket(contest.stored, bases, *sides, terms)
+
+    def merged(self, parcels: Sequence[Parcel]) -> Merged:
+        bases = tuple(each.open() for each in self.bases)
+        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open())
+        parted = [
+            Parted(
+                self._diff(base, contest.ours, _sent(parcels, number, Side.OURS)),
+                self._diff(base, contest.theirs, _sent(parcels, number, Side.THEIRS)),
+            )
+            for number, base in enumerate(bases)
+        ]
+        return merged_rows(contest, parted, self.terms)
+
+    def _diff(self, old: Table, new: Table, sent: tuple[_Rows, _Rows]) -> TableDiff:
+        return matched(self.stored, old, new, *sent)
+
+
+def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Rows]:
+    """Give addresses and ids of the rows that a side no longer has, and of those that it got."""
+    found = []
+    for is_new in (False, True):
+        tag = _tag(base, side, is_new)
+        parts = [keys.unpacked(each.payload) for each in parcels if each.tag == tag]
+        rows = pa.concat_tables([_NOTHING, *parts]).sort_by("address")
+        found.append((rows["address"].to_numpy(), one_array(rows["id"])))
+    return found[0], found[1]
+
+
+def _looked(bucket: _Bucket, parcels: Sequence[Parcel]) -> Merged:
+    """Merge a bucket, check its rows, and keep of them what rules between rows read."""
+    merged = bucket.merged(parcels)
+    violations = tuple(broken_rows(merged.change))
+    rows = merged.change.rows.select(compared_columns(bucket.stored))
+    change = Change(bucket.stored, rows, merged.change.gone)
+    return replace(merged, change=change, violations=violations)
+
+
+def _wrote(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> list[Piece]:
+    """Merge a bucket again, and write its rows but for those that were settled since."""
+    rows = without(bucket.merged(parcels).change, settled).rows
+    if not rows.num_rows:
+        return []
+    return write_pieces(bucket.ours, rows.cast(bucket.ours.open().schema))
+
+
+def _joined(contest: Contest, found: Sequence[Merged]) -> Merged:
+    names = compared_columns(contest.stored)
+    none = pa.schema([contest.theirs.schema.field(name) for name in names]).empty_table()
+    rows = pa.concat_tables([none, *(each.change.rows for each in found)])
+    gone = pa.concat_arrays([pa.array([], pa.utf8()), *(each.change.gone for each in found)])
+    return Merged(
+        Change(contest.stored, rows, gone),
+        {op: sum(each.counts[op] for each in found) for op in Op},
+        adopts=all(each.adopts for each in found),
+        conflicts=tuple(conflict for each in found for conflict in each.conflicts),
+        violations=tuple(each for part in found for each in part.violations or ()),
+    )

@@ -1,0 +1,190 @@
+"""Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.derived.numbering import Addresses
+from omnigraph.data.values.columns import one_array
+from omnigraph.data.values.equality import Mask, alike, alike_values
+from omnigraph.errors import Json
+from omnigraph.evolve.lens import HeldLens, Lens, lens
+from omnigraph.schema.catalog import StoredType
+from omnigraph.storage.delta import delta_between
+from omnigraph.storage.table import Table
+from omnigraph.versioning.snapshot import Snapshot
+
+_ROWS_AT_A_TIME = 8_192
+# As few differing rows are read whole at once, instead of their ids first.
+_ROWS_HELD = 2_048
+
+
+class Op(StrEnum):
+    """What happened to a row."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
+    """Give how many rows of each type came, went and changed in the stable machine form."""
+    return {
+        name: {str(op): count for op, count in counts.items()} for name, counts in stats.items()
+    }
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """Some changes of one type: whole rows before and after, of the same ids in the same order.
+
+    Of inserted rows there is nothing before, and of deleted ones nothing after.
+    """
+
+    stored: StoredType
+    op: Op
+    before: pa.Table
+    after: pa.Table
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of the rows."""
+        rows = self.before if self.op is Op.DELETE else self.after
+        return one_array(rows["id"])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def changed(self) -> dict[str, Mask]:
+        """Tell for each column of updated rows which of them have another value."""
+        return {
+            name: ~alike_values(one_array(self.before[name]), one_array(self.after[name]))
+            for name in self.after.column_names
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableDiff:
+    """The rows of one type that may differ between two versions of its table, by address.
+
+    Rows that were only moved are among `kept`. `ids` are those of all these rows.
+    """
+
+    stored: StoredType
+    old: Lens
+    new: Lens
+    inserted: Addresses
+    deleted: Addresses
+    kept: tuple[Addresses, Addresses]
+    ids: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.inserted) + len(self.deleted) + len(self.kept[0])
+
+    def counts(self) -> dict[Op, int]:
+        """Give how many rows came, went and changed; only those on both sides are read."""
+        updates = sum(len(rows) for rows in self._updates(_ROWS_AT_A_TIME))
+        return {Op.INSERT: len(self.inserted), Op.UPDATE: updates, Op.DELETE: len(self.deleted)}
+
+    def changes(self, size: int = _ROWS_AT_A_TIME) -> Iterator[RowChanges]:
+        """Give all changes, a bounded number of rows at a time: deleted, updated, inserted."""
+        nothing = self.new.schema.empty_table()
+        for (some,) in _slices([self.deleted], size):
+            yield RowChanges(self.stored, Op.DELETE, self.old.rows(some), nothing)
+        yield from self._updates(size)
+        for (some,) in _slices([self.inserted], size):
+            yield RowChanges(self.stored, Op.INSERT, nothing, self.new.rows(some))
+
+    def _updates(self, size: int) -> Iterator[RowChanges]:
+        for were, are in _slices(self.kept, size):
+            before, after = self.old.rows(were), self.new.rows(are)
+            differ = pa.array(~alike(before, after))
+            if pc.any(differ).as_py():
+                kept = before.filter(differ), after.filter(differ)
+                yield RowChanges(self.stored, Op.UPDATE, *kept)
+
+
+def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
+    """Give the types whose rows may differ between two snapshots, nodes first.
+
+    Where the snapshots have different schemas, rows are seen as those of the new one; types that
+    only the old one has come last.
+    """
+    lost = old.catalog.by_identity.keys() - new.catalog.by_identity.keys()
+    gone = [stored for key, stored in old.catalog.by_identity.items() if key in lost]
+    for stored in (*new.catalog.by_identity.values(), *gone):
+        found = table_diff(old, new, stored)
+        if found is not None and len(found):
+            yield found
+
+
+def table_diff(old: Snapshot, new: Snapshot, stored: StoredType) -> TableDiff | None:
+    """Give the rows of a type that may differ; None when its table is the same."""
+    return _between(lens(old, stored), lens(new, stored))
+
+
+def diff_of(
+    stored: StoredType, old: Table, new: Table, *, only_ids: bool = False
+) -> TableDiff | None:
+    """Give the rows that may differ between two versions; None when they are the same one.
+
+    With `only_ids` it is not expected that the rows themselves will be read.
+    """
+    return _between(Lens(stored, old), Lens(stored, new), 0 if only_ids else _ROWS_HELD)
+
+
+def _between(old: Lens, new: Lens, most_held: int = _ROWS_HELD) -> TableDiff | None:
+    if old.table is None and new.table is None:
+        return None
+    if old.table is None or new.table is None:
+        removed, added = old.addresses(), new.addresses()
+    elif (old.table.path, old.table.version) == (new.table.path, new.table.version):
+        return None
+    else:
+        delta = delta_between(old.table, new.table, sys.maxsize)
+        assert delta is not None
+        removed, added = delta.removed, delta.added
+    if len(removed) + len(added) <= most_held:
+        old, new = _holding(old, removed), _holding(new, added)
+    return _matched(old, new, (removed, old.ids(removed)), (added, new.ids(added)))
+
+
+def _holding(side: Lens, addresses: Addresses) -> Lens:
+    return HeldLens(side.stored, side.table, side.sources, addresses)
+
+
+def matched(
+    stored: StoredType,
+    old: Table,
+    new: Table,
+    gone: tuple[Addresses, pa.Array],
+    come: tuple[Addresses, pa.Array],
+) -> TableDiff:
+    """Tell rows that came or went from those that are on both sides, by their ids."""
+    return _matched(Lens(stored, old), Lens(stored, new), gone, come)
+
+
+def _matched(
+    old: Lens, new: Lens, gone: tuple[Addresses, pa.Array], come: tuple[Addresses, pa.Array]
+) -> TableDiff:
+    (removed, old_ids), (added, new_ids) = gone, come
+    places = pc.index_in(new_ids, value_set=old_ids)
+    known = np.asarray(places.is_valid(), bool)
+    at = places.drop_null().to_numpy(zero_copy_only=False)
+    left = np.ones(len(removed), bool)
+    left[at] = False
+    ids = pa.concat_arrays([new_ids, old_ids.filter(pa.array(left))])
+    kept = removed[at], added[known]
+    return TableDiff(new.stored, old, new, added[~known], removed[left], kept, ids)
+
+
+def _slices(columns: Sequence[Addresses], size: int) -> Iterator[tuple[Addresses, ...]]:
+    for first in range(0, len(columns[0]), size):
+        yield tuple(each[first : first + size] for each in columns)

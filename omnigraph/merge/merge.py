@@ -1,0 +1,454 @@
+"""Merge: what one branch did since two parted is done to the other as well, or nothing is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from hashlib import sha256
+from typing import Protocol
+
+import pyarrow as pa
+
+from omnigraph.data.derived.topology import Topology
+from omnigraph.data.result import json_value
+from omnigraph.errors import (
+    Code,
+    ExpectedVersionMismatchError,
+    HeadMovedError,
+    InputError,
+    Json,
+    MergeConflictsError,
+    Violation,
+)
+from omnigraph.evolve.align import Sides, aligned
+from omnigraph.merge.diff import Op, diff, stats_json
+from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
+from omnigraph.merge.settle import Settling, stored_type
+from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
+from omnigraph.read.dense import Dense
+from omnigraph.spark.deadline import Deadline
+from omnigraph.storage.table import Table
+from omnigraph.versioning import history
+from omnigraph.versioning.attempts import attempts
+from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.publish import publish
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, stage, written
+from omnigraph.versioning.writes import Delete as DeleteRows
+from omnigraph.write.draft import Change
+from omnigraph.write.mutation import another_change
+
+_KINDS = {
+    Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
+    Code.MISSING_ENDPOINT: ConflictKind.ORPHAN_EDGE,
+    Code.CARDINALITY: ConflictKind.CARDINALITY,
+}
+
+
+class Bulk(Protocol):
+    """Merges tables in which more rows changed than are held in memory at once."""
+
+    @property
+    def deadline(self) -> Deadline:
+        """Until when the merge may run."""
+
+    def takes(self, contest: Contest) -> bool:
+        """Tell whether a type is merged in this way."""
+
+    def merged(self, contest: Contest, terms: Terms) -> Merged:
+        """Merge a type, writing nothing; only what rules between rows read comes back."""
+
+    def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
+        """Write what `merged` gave; rows that were settled since are as `change` has them."""
+
+
+class Outcome(StrEnum):
+    """What a merge came to."""
+
+    ALREADY_UP_TO_DATE = "already_up_to_date"
+    FAST_FORWARD = "fast_forward"
+    MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeHow:
+    """Who merges, and whose version is taken where both sides changed the same.
+
+    Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
+    before leads to what was done then.
+    """
+
+    actor: str | None = None
+    message: str | None = None
+    operation_id: str | None = None
+    resolutions: Resolutions = field(default_factory=Resolutions)
+    strict: bool = False
+    bulk: Bulk | None = None
+
+    def check(self) -> None:
+        """Raise when the deadline is over; never called once a merge begins to publish."""
+        if self.bulk is not None:
+            self.bulk.deadline.check()
+
+    @property
+    def terms(self) -> Terms:
+        """On what terms rows are merged."""
+        return Terms(self.resolutions, self.strict)
+
+    def request(self, *asked: str) -> str:
+        """Give what stands for a merge: what is asked for, and on what terms."""
+        return sha256(repr((asked, self.resolutions, self.strict)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Merge:
+    """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
+
+    source: str
+    target: str
+    outcome: Outcome
+    base: Commit
+    ours: Commit
+    theirs: Commit
+    stats: Mapping[str, Mapping[Op, int]]
+    conflicts: tuple[Conflict, ...] = ()
+    commit: Commit | None = None
+
+    def __repr__(self) -> str:
+        commit = None if self.commit is None else self.commit.id
+        sides = f"{self.source!r} into {self.target!r}"
+        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
+
+    def conflicts_json(self) -> list[dict[str, Json]]:
+        """Give the conflicts as JSON, each with who is on its sides."""
+        return [self._conflict(each) for each in self.conflicts]
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the merge in the stable machine form."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "outcome": str(self.outcome),
+            "actor_id": None if self.commit is None else self.commit.actor,
+            "commit": None if self.commit is None else self.commit.id,
+            "base_commit": self.base.id,
+            "stats": stats_json(self.stats),
+            "merge_conflicts": list(self.conflicts_json()),
+        }
+
+    def _conflict(self, conflict: Conflict) -> dict[str, Json]:
+        return {
+            "kind": str(conflict.kind),
+            "table_key": conflict.table_key,
+            "type_name": conflict.type,
+            "row_id": conflict.row_id,
+            "property": conflict.property,
+            "message": conflict.message,
+            "base": json_value(conflict.base),
+            "ours": json_value(conflict.ours),
+            "theirs": json_value(conflict.theirs),
+            "ours_commit": self.ours.id,
+            "ours_actor": self.ours.actor,
+            "theirs_commit": self.theirs.id,
+            "theirs_actor": self.theirs.actor,
+        }
+
+
+def merge(
+    repository: Repository, topology: Topology, source: str, target: str, how: MergeHow
+) -> Merge:
+    """Merge a branch or commit into a branch by one commit with two parents.
+
+    Raises MergeConflictsError with every conflict that no resolution settles, and then nothing is
+    changed. When the target moves meanwhile, the merge is made again on what it moved to.
+    """
+    repository.check_writable()
+    request = how.request("merge", source, target)
+    done = _earlier(repository, how, request)
+    if done is not None:
+        ours, theirs = (repository.snapshot_of(each) for each in done.parents)
+        return _planned(repository, ours, theirs, how).result(source, target, done)
+    for _ in attempts():
+        ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+        planned = _planned(repository, ours, theirs, how)
+        found = planned.result(source, target)
+        if found.outcome is Outcome.ALREADY_UP_TO_DATE:
+            return found
+        merged = planned.theirs.commit.id
+        try:
+            commit = planned.published(
+                repository, target, found, how, request=request, merged=merged
+            )
+        except (ExpectedVersionMismatchError, HeadMovedError):
+            continue
+        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
+        return planned.result(source, target, commit)
+    raise HeadMovedError(
+        f"'{target}' moved again and again while merging into it", hint="merge again"
+    )
+
+
+def preview(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
+    """Give what a merge would do, conflicts included; nothing is written."""
+    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+    return _planned(repository, ours, theirs, how).result(source, target)
+
+
+def revert(
+    repository: Repository, topology: Topology, commit_id: str, target: str, how: MergeHow
+) -> Merge:
+    """Undo what a commit did by a new commit of a branch: merge what was before it, based on it."""
+    repository.check_writable()
+    undone = repository.commit(commit_id)
+    if undone.parent is None:
+        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
+    before = repository.pinned(repository.commit(undone.parent))
+    if before.commit.schema != undone.schema:
+        raise InputError(
+            f"commit {commit_id} changed the schema, which cannot be undone",
+            hint="apply another schema instead",
+        )
+
+    def planned_on(ours: Snapshot) -> _Planned:
+        sides = Sides((repository.pinned(undone),), ours, before, ours)
+        planned = _Planned(aligned(repository, sides))
+        planned.plan(how)
+        return planned
+
+    request = how.request("revert", commit_id, target)
+    done = _earlier(repository, how, request)
+    if done is not None:
+        return planned_on(repository.snapshot_of(done.parents[0])).result(commit_id, target, done)
+    for _ in attempts():
+        planned = planned_on(repository.snapshot(target))
+        found = planned.result(commit_id, target)
+        if not (planned.changes or found.conflicts):
+            return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
+        try:
+            commit = planned.published(repository, target, found, how, request=request, merged=None)
+        except (ExpectedVersionMismatchError, HeadMovedError):
+            continue
+        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
+        return planned.result(commit_id, target, commit)
+    raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
+
+
+def _earlier(repository: Repository, how: MergeHow, request: str) -> Commit | None:
+    """Give the commit that an operation led to before; raises when it was another one."""
+    if how.operation_id is None:
+        return None
+    manifest = repository.manifest
+    done = manifest.operation(how.operation_id, how.actor, manifest.newest())
+    if done is not None and done.request != request:
+        raise another_change(how.operation_id, done)
+    return done
+
+
+def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":
+    bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
+    sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
+    planned = _Planned(sides)
+    if planned.outcome is Outcome.MERGED:
+        planned = _Planned(aligned(repository, sides))
+        planned.plan(how)
+    return planned
+
+
+@dataclass(slots=True)
+class _Planned:
+    """A merge that was thought through: what changes for us, and what clashes."""
+
+    sides: Sides
+    changes: dict[str, Change] = field(default_factory=dict)
+    adopted: set[str] = field(default_factory=set)
+    conflicts: list[Conflict] = field(default_factory=list)
+    looked_at: frozenset[str] = frozenset()
+    counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
+    bulky: dict[str, Contest] = field(default_factory=dict)
+    settled: Mapping[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def base(self) -> Snapshot:
+        """The first of the bases, since which what they did is counted."""
+        return self.sides.bases[0]
+
+    @property
+    def ours(self) -> Snapshot:
+        return self.sides.ours
+
+    @property
+    def theirs(self) -> Snapshot:
+        return self.sides.theirs
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.base.commit.id == self.theirs.commit.id:
+            return Outcome.ALREADY_UP_TO_DATE
+        if self.base.commit.id == self.ours.commit.id:
+            return Outcome.FAST_FORWARD
+        return Outcome.MERGED
+
+    def plan(self, how: MergeHow) -> None:
+        """Find out what their changes mean for us."""
+        known: dict[str, tuple[Violation, ...]] = {}
+        for contest in self._contests():
+            how.check()
+            merged = self._merged(contest, how)
+            name = contest.stored.name
+            self.counts[name] = merged.counts
+            self.conflicts += merged.conflicts
+            if not merged.change.is_empty:
+                self.changes[name] = in_order(merged.change)
+                self.adopted |= {name} if merged.adopts else set()
+            if merged.violations is not None:
+                known[name] = merged.violations
+        how.check()
+        self._settle(how.resolutions, known)
+
+    def _contests(self) -> Iterator[Contest]:
+        """Give the types whose tables are others on their side than at a base."""
+        snapshots = (*self.sides.bases, self.ours, self.theirs)
+        for key, stored in self.theirs.catalog.by_identity.items():
+            if all(key in each.commit.tables for each in snapshots):
+                *bases, ours, theirs = (each.table(key) for each in snapshots)
+                if any(base.key != theirs.key for base in bases):
+                    yield Contest(stored, tuple(bases), ours, theirs)
+
+    def _merged(self, contest: Contest, how: MergeHow) -> Merged:
+        if how.bulk is not None and how.bulk.takes(contest):
+            self.bulky[contest.stored.name] = contest
+            return how.bulk.merged(contest, how.terms)
+        return merged_rows(contest, contest.parted(), how.terms)
+
+    def published(
+        self,
+        repository: Repository,
+        target: str,
+        found: Merge,
+        how: MergeHow,
+        *,
+        request: str,
+        merged: str | None,
+    ) -> Commit:
+        """Publish the merge; raises MergeConflictsError when there are conflicts."""
+        if found.conflicts:
+            raise MergeConflictsError(found.conflicts_json())
+        writes = self._writes(how)
+        # A fast forward is checked against nothing, and another schema against all rows: they are
+        # right only where we still stand.
+        is_unchecked = self.outcome is Outcome.FAST_FORWARD
+        is_whole = is_unchecked or self.sides.schema is not None
+        standing = self.sides.standing
+        seen = frozenset(standing.commit.tables) if is_whole else self.looked_at
+        write_set = WriteSet(
+            base=standing,
+            writes=writes,
+            validated=seen - frozenset(writes),
+            schema=self.theirs.commit.schema if is_unchecked else self.sides.schema,
+            kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
+            merged_parent=merged,
+            actor=how.actor,
+            message=how.message or _message(found, how, reverts=merged is None),
+            operation_id=how.operation_id,
+            request=request if how.operation_id is not None else None,
+        )
+        staged = stage(write_set, target)
+        how.check()
+        return publish(repository, target, staged)
+
+    def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
+        """Give what is known of the merge."""
+        return Merge(
+            source=source,
+            target=target,
+            outcome=self.outcome,
+            base=self.base.commit,
+            ours=self.ours.commit,
+            theirs=self.theirs.commit,
+            stats=self._stats(),
+            conflicts=tuple(sorted(self.conflicts, key=_place)),
+            commit=commit,
+        )
+
+    def _settle(self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]) -> None:
+        """Check the graph that the merge would leave, and settle what a choice settles."""
+        unfit = self.sides.violations
+        settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
+        verdict = settling.run()
+        self.looked_at = verdict.looked_at
+        self.settled = settling.settled
+        self.adopted -= {*settling.settled}
+        self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
+
+    def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
+        """Give the violations, but for those that depend on what is undecided already."""
+        undecided = {(each.type, each.row_id, each.property) for each in self.conflicts}
+        for each in violations:
+            names = (None, *(each.field or "").split(","))
+            rows = {(each.type, row_id, name) for row_id in (each.id, each.other) for name in names}
+            if not rows & undecided:
+                yield each
+
+    def _violated(self, violation: Violation) -> Conflict:
+        stored = stored_type(self.ours, violation.type or "")
+        return Conflict(
+            kind=_KINDS.get(violation.code, ConflictKind.VALUE),
+            type=stored.name,
+            table_key=stored.identity,
+            row_id=violation.id,
+            message=violation.render().partition(": ")[2],
+            property=violation.field,
+        )
+
+    def _writes(self, how: MergeHow) -> dict[str, tuple[TableWrite, ...]]:
+        if self.outcome is Outcome.FAST_FORWARD and not self.changes:
+            ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
+            return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
+        # The schema may make other tables of ours, also of those that no row changes in.
+        evolved = self.sides.tables
+        writes: dict[str, tuple[TableWrite, ...]] = {
+            key: (Adopt(state),) for key, state in evolved.items()
+        }
+        for change in self.changes.values():
+            key, steps = change.stored.identity, self._steps(change, how)
+            is_row_wise = key in evolved and not isinstance(steps[0], Adopt | Made)
+            writes[key] = (Made(written(self.ours, key, steps)),) if is_row_wise else steps
+        return writes
+
+    def _steps(self, change: Change, how: MergeHow) -> tuple[TableWrite, ...]:
+        key, name = change.stored.identity, change.stored.name
+        columns = self.ours.table(key).schema
+        if name in self.adopted and self.theirs.table(key).schema.equals(columns):
+            return (Adopt(self.theirs.state(key)),)
+        if name in self.bulky:
+            assert how.bulk is not None
+            settled = pa.array(sorted(self.settled.get(name, ())), pa.utf8())
+            return (Made(how.bulk.written(self.bulky[name], how.terms, change, settled)),)
+        steps: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
+        if change.rows.num_rows:
+            steps.append(Upsert(change.rows.cast(columns)))
+        return tuple(steps)
+
+    def _stats(self) -> Mapping[str, Mapping[Op, int]]:
+        """Count what their side did since the base."""
+        if not self.counts and self.outcome is Outcome.FAST_FORWARD:
+            found = diff(self.base, self.theirs)
+            self.counts.update((each.stored.name, each.counts()) for each in found)
+        return {name: each for name, each in self.counts.items() if any(each.values())}
+
+
+def _place(conflict: Conflict) -> tuple[str, ...]:
+    """Give what conflicts are sorted by."""
+    row = conflict.type, conflict.row_id or "", conflict.property or ""
+    return (*row, conflict.kind, conflict.message)
+
+
+def _message(found: Merge, how: MergeHow, *, reverts: bool) -> str:
+    """Give the message of a commit that has none of its own; it says what was chosen."""
+    text = f"revert {found.source}" if reverts else f"merge '{found.source}' into '{found.target}'"
+    chosen = how.resolutions
+    parts = [f"all {chosen.default}"] if chosen.default is not None else []
+    parts += [f"{name} {side}" for name, side in chosen.types.items()]
+    parts += [f"{'.'.join(key)} {side}" for key, side in chosen.rows.items()]
+    parts += [f"{'.'.join(key)} {side}" for key, side in chosen.properties.items()]
+    return f"{text}; resolved: {', '.join(parts)}" if parts else text

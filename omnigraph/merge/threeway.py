@@ -1,0 +1,327 @@
+"""Threeway: the rows of one type that both sides of a merge changed become one, or a conflict."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.values.columns import with_moments
+from omnigraph.data.values.equality import Mask, alike_values
+from omnigraph.merge.changes import shown_columns
+from omnigraph.merge.diff import Op, TableDiff
+from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.write.draft import Change
+
+
+class Side(StrEnum):
+    """Whose version of something is taken."""
+
+    OURS = "ours"
+    THEIRS = "theirs"
+
+
+class ConflictKind(StrEnum):
+    """Why two sides cannot become one."""
+
+    DIVERGENT_INSERT = "DivergentInsert"
+    DIVERGENT_UPDATE = "DivergentUpdate"
+    DELETE_VS_UPDATE = "DeleteVsUpdate"
+    ORPHAN_EDGE = "OrphanEdge"
+    UNIQUE = "UniqueViolation"
+    CARDINALITY = "CardinalityViolation"
+    VALUE = "ValueConstraintViolation"
+
+
+_BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """One row that two sides changed in ways that exclude each other.
+
+    The values are those of the row, or of the one property that is named; None where there is none.
+    """
+
+    kind: ConflictKind
+    type: str
+    table_key: str
+    row_id: str | None
+    message: str
+    property: str | None = None
+    base: object = None
+    ours: object = None
+    theirs: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolutions:
+    """Whose version is taken where both sides changed a row: of all, a type, a row, a property."""
+
+    default: Side | None = None
+    types: Mapping[str, Side] = field(default_factory=dict)
+    rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
+    properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
+
+    @staticmethod
+    def chosen(
+        choices: Iterable[Mapping[str, object]], default: Side | None = None
+    ) -> "Resolutions":
+        """Give what conflicts say that have `take` set, in the form that a preview writes."""
+        rows: dict[tuple[str, str], Side] = {}
+        properties: dict[tuple[str, str, str], Side] = {}
+        for choice in choices:
+            if choice.get("take") is None:
+                continue
+            side = Side(str(choice["take"]))
+            key = str(choice["type_name"]), str(choice["row_id"])
+            name = choice.get("property")
+            if name is None or choice.get("kind") not in _BY_PROPERTY:
+                rows[key] = side
+            else:
+                properties[*key, str(name)] = side
+        return Resolutions(default, {}, rows, properties)
+
+    def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
+        """Give the side that was chosen for a row or one of its properties, if any was."""
+        found = None if name is None else self.properties.get((type_name, row_id, name))
+        found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
+        return found or self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms rows are merged; `strict` lets no row pass that both sides changed."""
+
+    resolutions: Resolutions = field(default_factory=Resolutions)
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side3:
+    """All that one side did to a type since the base."""
+
+    inserted: pa.Table
+    deleted: pa.Table
+    before: pa.Table
+    after: pa.Table
+
+    @staticmethod
+    def of(found: TableDiff) -> "Side3":
+        """Read all changes of a table."""
+        none = found.new.schema.empty_table()
+        parts: dict[Op, list[tuple[pa.Table, pa.Table]]] = {op: [] for op in Op}
+        for rows in found.changes():
+            parts[rows.op].append((rows.before, rows.after))
+        updates = parts[Op.UPDATE]
+        return Side3(
+            pa.concat_tables([none, *(after for _, after in parts[Op.INSERT])]),
+            pa.concat_tables([none, *(before for before, _ in parts[Op.DELETE])]),
+            pa.concat_tables([none, *(before for before, _ in updates)]),
+            pa.concat_tables([none, *(after for _, after in updates)]),
+        )
+
+    @property
+    def counts(self) -> dict[Op, int]:
+        """How many rows came, changed and went."""
+        return {
+            Op.INSERT: self.inserted.num_rows,
+            Op.UPDATE: self.after.num_rows,
+            Op.DELETE: self.deleted.num_rows,
+        }
+
+    @property
+    def change(self) -> tuple[pa.Table, pa.Array]:
+        """The rows that the side leaves, and the ids that it removes."""
+        return pa.concat_tables([self.inserted, self.after]), ids_of(self.deleted)
+
+
+@dataclass(slots=True)
+class Threeway:
+    """Merges what two sides did to one type."""
+
+    stored: StoredType
+    terms: Terms
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def merged(self, ours: Side3, theirs: Side3) -> Change:
+        """Give what has to happen to our rows so that they hold what both sides did."""
+        parts = [
+            _without(theirs.inserted, ours.inserted),
+            self._both_inserted(ours.inserted, theirs.inserted),
+            _without(_without(theirs.after, ours.after), ours.deleted),
+            self._both_updated(ours, theirs),
+            self._deleted_by_us(ours, theirs),
+        ]
+        gone = _without(_without(theirs.deleted, ours.deleted), ours.after)
+        rows = pa.concat_tables(parts)
+        ids = pa.concat_arrays([ids_of(gone), self._deleted_by_them(ours, theirs)])
+        return Change(self.stored, rows, ids)
+
+    def _both_inserted(self, ours: pa.Table, theirs: pa.Table) -> pa.Table:
+        mine, yours = _aligned(ours, theirs)
+        kinds = ConflictKind.DIVERGENT_INSERT, "was inserted by both sides with different values"
+        base = pa.Table.from_arrays(
+            [pa.nulls(mine.num_rows, kind) for kind in mine.schema.types], names=mine.column_names
+        )
+        return self._combined(mine, yours, None, base, kinds)
+
+    def _both_updated(self, ours: Side3, theirs: Side3) -> pa.Table:
+        mine, yours = _aligned(ours.after, theirs.after)
+        base = _aligned(mine, theirs.before)[1]
+        kinds = ConflictKind.DIVERGENT_UPDATE, "was updated by both sides to different values"
+        return self._combined(mine, yours, base, base, kinds)
+
+    def _combined(
+        self,
+        mine: pa.Table,
+        yours: pa.Table,
+        base: pa.Table | None,
+        shown: pa.Table,
+        why: tuple[ConflictKind, str],
+    ) -> pa.Table:
+        """Give rows of both sides as one; only those that are not as ours are already."""
+        count = mine.num_rows
+        if not count:
+            return yours
+        names = mine.column_names
+        differ = {name: ~_same(mine, yours, name) for name in names}
+        here, there = (
+            {name: _changed(side, base, name, count) for name in names} for side in (mine, yours)
+        )
+        clash = {name: differ[name] & here[name] & there[name] for name in names}
+        if self.terms.strict:
+            touched = _any(here, count) & _any(there, count) & _any(differ, count)
+            clash = {name: clash[name] | (differ[name] & touched) for name in names}
+        takes = {name: differ[name] & there[name] & ~clash[name] for name in names}
+        row_ids = mine["id"].to_pylist()
+        for name in names:
+            field_ = field_name(self.stored, name)
+            for place in np.flatnonzero(clash[name]).tolist():
+                side = self.terms.resolutions.of(self.stored.name, row_ids[place], field_)
+                if side is Side.THEIRS:
+                    takes[name][place] = True
+                elif side is None:
+                    values = _values(shown, mine, yours, name, place)
+                    self._clash(why, row_ids[place], field_, values)
+        changed = np.flatnonzero(_any(takes, count))
+        columns = [
+            _chosen(mine, yours, name, takes[name]).take(pa.array(changed)) for name in names
+        ]
+        return pa.Table.from_arrays(columns, schema=yours.schema)
+
+    def _deleted_by_us(self, ours: Side3, theirs: Side3) -> pa.Table:
+        """Give the rows that we removed and they updated, as far as theirs are to be taken."""
+        gone, kept = _aligned(ours.deleted, theirs.after)
+        sides = self._sides(gone, (gone, None, kept), "was removed by us and updated by them")
+        return kept.filter(pa.array([side is Side.THEIRS for side in sides], pa.bool_()))
+
+    def _deleted_by_them(self, ours: Side3, theirs: Side3) -> pa.Array:
+        """Give the rows that they removed and we updated, but where ours is to be taken.
+
+        As long as nobody chose they are gone, whoever removed them: so what else is found to be
+        wrong does not depend on whose side is whose.
+        """
+        kept, gone = _aligned(ours.after, theirs.deleted)
+        sides = self._sides(gone, (gone, kept, None), "was updated by us and removed by them")
+        return ids_of(gone.filter(pa.array([side is not Side.OURS for side in sides], pa.bool_())))
+
+    def _sides(
+        self, rows: pa.Table, images: Sequence[pa.Table | None], message: str
+    ) -> list[Side | None]:
+        """Give the side that was chosen for each row; a row without a choice is a conflict."""
+        why, found = (ConflictKind.DELETE_VS_UPDATE, message), []
+        for place, row_id in enumerate(rows["id"].to_pylist()):
+            side = self.terms.resolutions.of(self.stored.name, row_id)
+            found.append(side)
+            if side is None:
+                shown = [None if each is None else self._image(each, place) for each in images]
+                self._clash(why, row_id, None, shown)
+        return found
+
+    def _image(self, rows: pa.Table, place: int) -> Mapping[str, object]:
+        """Give a row as a diff shows it, without blobs and vectors."""
+        row = _row(rows.select(shown_columns(self.stored)), place)
+        return {field_name(self.stored, name): value for name, value in row.items()}
+
+    def _clash(
+        self,
+        why: tuple[ConflictKind, str],
+        row_id: str,
+        name: str | None,
+        values: Sequence[object],
+    ) -> None:
+        self.conflicts.append(conflict_of(self.stored, why, row_id, name, values))
+
+
+def conflict_of(
+    stored: StoredType,
+    why: tuple[ConflictKind, str],
+    row_id: str,
+    name: str | None,
+    values: Sequence[object],
+) -> Conflict:
+    """Give the conflict of a row, or of one of its properties, with its values on all sides."""
+    kind, message = why
+    base, ours, theirs = values
+    return Conflict(
+        kind=kind,
+        type=stored.name,
+        table_key=stored.identity,
+        row_id=row_id,
+        message=f"{stored.name} '{row_id}' {message}",
+        property=name,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+    )
+
+
+def ids_of(rows: pa.Table) -> pa.Array:
+    """Give the ids of rows."""
+    return rows["id"].combine_chunks()
+
+
+def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=others["id"])))
+
+
+def _aligned(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Give the rows of two tables that have the same ids, in the same order."""
+    places = pc.index_in(ids_of(one), value_set=ids_of(other))
+    return one.filter(places.is_valid()), other.take(places.drop_null())
+
+
+def _same(one: pa.Table, other: pa.Table, name: str) -> Mask:
+    return alike_values(one[name].combine_chunks(), other[name].combine_chunks())
+
+
+def _changed(side: pa.Table, base: pa.Table | None, name: str, count: int) -> Mask:
+    return np.ones(count, bool) if base is None else ~_same(side, base, name)
+
+
+def _any(masks: Mapping[str, Mask], count: int) -> Mask:
+    found = np.zeros(count, bool)
+    for mask in masks.values():
+        found |= mask
+    return found
+
+
+def _chosen(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array:
+    """Give a column with our values, and theirs where they are taken."""
+    both = pa.concat_arrays([mine[name].combine_chunks(), yours[name].combine_chunks()])
+    places = np.arange(len(takes)) + np.where(takes, len(takes), 0)
+    return both.take(pa.array(places))
+
+
+def _values(
+    base: pa.Table, mine: pa.Table, yours: pa.Table, name: str, place: int
+) -> tuple[object, ...]:
+    return tuple(_row(each.select([name]), place)[name] for each in (base, mine, yours))
+
+
+def _row(rows: pa.Table, place: int) -> Mapping[str, object]:
+    found: Iterator[Mapping[str, object]] = iter(with_moments(rows.slice(place, 1)).to_pylist())
+    return next(found)

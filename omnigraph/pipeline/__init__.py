@@ -1,1 +1,0 @@
-"""Pipeline: the data pipeline on Spark, through PySpark."""

@@ -1,0 +1,57 @@
+"""Sandbox: Cedar policies are parsed and validated in a child process before they are used.
+
+Cedar's parser ends its process when a text is nested too deeply. The file is also the program of
+that process, and imports nothing of the package, so that it starts quickly.
+"""
+
+import json
+import subprocess
+import sys
+from functools import lru_cache
+
+_LONGEST = 30.0
+
+
+@lru_cache(maxsize=16)
+def check_apart(text: str, schema: str) -> None:
+    """Raise ValueError with what is wrong unless this process can parse policies safely.
+
+    Only that they can is remembered: a process may fail to start today and start tomorrow.
+    """
+    problem = _found(text, schema)
+    if problem is not None:
+        raise ValueError(problem)
+
+
+def _found(text: str, schema: str) -> str | None:
+    command = [sys.executable, "-P", __file__]
+    given = json.dumps([text, schema]).encode()
+    try:
+        done = subprocess.run(  # noqa: S603 - this very file
+            command, input=given, capture_output=True, timeout=_LONGEST, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"checking it took more than {_LONGEST:.0f} seconds"
+    except OSError as failed:
+        return f"no process could be started to check it: {failed.strerror}"
+    if done.returncode != 0:
+        return "the process that checked it died"
+    found: str | None = json.loads(done.stdout)
+    return found
+
+
+def _problem(text: str, schema: str) -> str | None:
+    from cedarpy import Schema, validate_policies
+
+    try:
+        result = validate_policies(text, Schema.from_str(schema))
+    except ValueError as wrong:
+        return str(wrong)
+    problems = [error.error for error in result.errors]
+    if problems or not result.validation_passed:
+        return "; ".join(problems) or "it does not fit its schema"
+    return None
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(_problem(*json.load(sys.stdin))))

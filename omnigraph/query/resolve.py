@@ -1,0 +1,452 @@
+"""Resolve: finds what the names in values and predicates stand for, and types them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from itertools import chain
+from typing import NoReturn
+
+from omnigraph.errors import Code
+from omnigraph.query import ast, expr
+from omnigraph.query.checked import Bound
+from omnigraph.query.comparing import (
+    as_wide,
+    common_type,
+    compatible,
+    enum_outsider,
+    integer_type,
+    operator_problem,
+    type_name,
+    type_of,
+)
+from omnigraph.query.expr import EntityKind, EntityType
+from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
+from omnigraph.schema.catalog import EDGE_ENDS, Catalog, StoredType
+from omnigraph.schema.type_parser import TypeRef
+from omnigraph.schema.types import (
+    BOOL,
+    DATE,
+    DATETIME,
+    F64,
+    I64,
+    STRING,
+    ScalarType,
+    ValueType,
+    VectorType,
+    is_integer,
+    is_number,
+    is_ordered,
+    is_single,
+)
+from omnigraph.schema.values import BadValue, coerce
+from omnigraph.span import Span
+from omnigraph.syntax.literal import Literal, Name, Scalar, literal_text
+from omnigraph.syntax.problems import Problems, listed
+
+RRF_K = 60
+MOST_EDITS = 10
+
+
+class Unresolved(Exception):
+    """Leaves an expression whose problem is already reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expressions:
+    """Types expressions in one place of a query.
+
+    `scope` holds the bound variables, `aliases` the projections that a bare name may mean, `row`
+    the type whose properties a bare name may mean. Aggregates and rankings are allowed only
+    where `in_result` is set.
+    """
+
+    catalog: Catalog
+    params: Mapping[str, TypeRef]
+    problems: Problems
+    scope: Mapping[str, Bound]
+    aliases: Mapping[str, expr.Expr] | None = None
+    row: StoredType | None = None
+    in_result: bool = False
+
+    def predicate(self, node: ast.Predicate) -> expr.Predicate | None:
+        """Give the typed predicate, or None when a problem was reported."""
+        match node:
+            case ast.And(items):
+                inner = self._predicates(items)
+                return None if inner is None else expr.And(inner)
+            case ast.Or(items):
+                inner = self._predicates(items)
+                return None if inner is None else expr.Or(inner)
+            case ast.Not(item):
+                only = self.predicate(item)
+                return None if only is None else expr.Not(only)
+            case ast.Comparison():
+                return self._comparison(node)
+            case ast.NullTest(operand, negated, _):
+                typed = self.value(self._tested(operand))
+                return None if typed is None else expr.NullTest(typed, negated)
+            case ast.Call():
+                typed = self.value(node)
+                assert typed is None or isinstance(typed, expr.TextMatch)
+                return typed
+
+    def value(self, node: ast.Expr) -> expr.Expr | None:
+        """Give the typed expression, or None when a problem was reported."""
+        try:
+            return self._value(node)
+        except Unresolved:
+            return None
+
+    def _predicates(self, items: tuple[ast.Predicate, ...]) -> tuple[expr.Predicate, ...] | None:
+        typed = [self.predicate(item) for item in items]
+        found = tuple(item for item in typed if item is not None)
+        return found if len(found) == len(typed) else None
+
+    def _comparison(self, node: ast.Comparison) -> expr.Comparison | None:
+        left, right = self.value(self._tested(node.left)), self.value(node.right)
+        if left is None or right is None:
+            return None
+        problem = operator_problem(left, node.operator, right)
+        if problem is not None:
+            code, message = problem
+            self.problems.report(code, node.span, message, _date_hint(left, right))
+            return None
+        partial = node.operator in (ast.Operator.CONTAINS, ast.Operator.STARTS_WITH)
+        for one, other in () if partial else ((left, right), (right, left)):
+            if (outsider := enum_outsider(one, other)) is not None:
+                value, kind = outsider
+                self.report_enum(value, kind.values, node.span)
+                return None
+        return expr.Comparison(as_wide(left, right), node.operator, as_wide(right, left))
+
+    def report_enum(self, value: str, values: tuple[str, ...], span: Span) -> None:
+        """Report a string that is not one of an enum's values."""
+        message = f"'{value}' is not one of {listed(values)}"
+        self.problems.report(Code.ENUM_VALUE, span, message, self.problems.nearest(value, values))
+
+    def _value(self, node: ast.Expr) -> expr.Expr:
+        match node:
+            case Literal(value, _):
+                return constant(value)
+            case ast.Variable():
+                return self._variable(node)
+            case ast.Access():
+                return self.access(node)
+            case Name():
+                return self._name(node)
+            case ast.ListExpr():
+                return self._list(node)
+            case ast.Call():
+                return self._call(node)
+
+    def _tested(self, node: ast.Expr) -> ast.Expr:
+        """Read `true` on the left side as the property of that name, where a row has one."""
+        if self.row is not None and isinstance(node, Literal) and isinstance(node.value, bool):
+            name = literal_text(node.value)
+            if self.row.column(name) is not None:
+                return Name(name, node.span)
+        return node
+
+    def _variable(self, node: ast.Variable) -> expr.Expr:
+        if (param := self.params.get(node.name)) is not None:
+            return expr.ParamRef(node.name, param.type)
+        return expr.VariableRef(node.name, self._bound(node).type)
+
+    def _bound(self, node: ast.Variable) -> Bound:
+        found = self.scope.get(node.name)
+        if found is not None and not found.type.types:
+            raise Unresolved
+        if found is not None:
+            return found
+        message = f"unknown variable '${node.name}'"
+        if node.name == "_":
+            anonymous = "'$_' is a new variable each time; give it a name to use it"
+            self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
+        if self.row is not None:
+            hint = f"a condition names the properties of {self.row.name} without a variable"
+            self._fail(Code.UNKNOWN_VARIABLE, node.span, message, hint)
+        near = self.problems.nearest(
+            f"${node.name}", (f"${x}" for x in chain(self.scope, self.params))
+        )
+        self._fail(Code.UNKNOWN_VARIABLE, node.span, message, near)
+
+    def access(self, node: ast.Access) -> expr.PropertyRef:
+        """Give the typed property of a variable; raises Unresolved."""
+        name = node.variable.name
+        clashing = name in self.scope and not self.scope[name].type.types
+        if name in self.params and not clashing:
+            message = f"'${name}' is a parameter and has no properties"
+            self._fail(Code.UNKNOWN_PROPERTY, node.key.span, message)
+        bound = self._bound(node.variable)
+        found = property_type(bound, node.key.text, self.catalog)
+        if found is None:
+            owner = bound.interface or str(bound.type)
+            known = property_names(bound, self.catalog)
+            hint = self.problems.nearest(node.key.text, known)
+            message = f"{owner} has no property '{node.key.text}'"
+            self._fail(Code.UNKNOWN_PROPERTY, node.key.span, message, hint)
+        column = node.key.text
+        if not bound.is_node:
+            column = EDGE_ENDS.get(column, column)
+        return expr.PropertyRef(bound.name, column, found)
+
+    def _name(self, node: Name) -> expr.Expr:
+        if self.row is not None:
+            return self._row_property(node, self.row)
+        if self.aliases is None:
+            hint = f"a property is written $variable.{node.text}" if self.scope else None
+            message = f"'{node.text}' means nothing here"
+            self._fail(Code.UNKNOWN_ALIAS, node.span, message, hint)
+        found = self.aliases.get(node.text)
+        if found is None:
+            near = self.problems.nearest(node.text, self.aliases)
+            self._fail(Code.UNKNOWN_ALIAS, node.span, f"unknown alias '{node.text}'", near)
+        return found
+
+    def _row_property(self, node: Name, row: StoredType) -> expr.PropertyRef:
+        found = row.column(node.text)
+        if found is None:
+            hint = self.problems.nearest(node.text, row.properties)
+            message = f"{row.name} has no property '{node.text}'"
+            self._fail(Code.UNKNOWN_PROPERTY, node.span, message, hint)
+        is_edge = row.name in self.catalog.edges
+        column = EDGE_ENDS.get(node.text, node.text) if is_edge else node.text
+        return expr.PropertyRef(None, column, found)
+
+    def _list(self, node: ast.ListExpr) -> expr.ListOf:
+        items: list[expr.Constant | expr.ParamRef] = []
+        for item in node.items:
+            typed = self._value(item)
+            if not isinstance(typed, expr.Constant | expr.ParamRef):
+                message = "a list holds literals and parameters"
+                self._fail(Code.NOT_A_VALUE, item.span, message)
+            if not isinstance(typed.type, ScalarType):
+                self._fail(Code.TYPE_MISMATCH, item.span, f"a list cannot hold {typed.type}")
+            if items and not compatible(items[0].type, typed.type):
+                message = f"this list holds {items[0].type}, not {typed.type}"
+                self._fail(Code.TYPE_MISMATCH, item.span, message)
+            items.append(typed)
+        return list_of(items)
+
+    def _call(self, node: ast.Call) -> expr.Expr:
+        if node.distinct and node.function not in AGGREGATES:
+            message = f"'distinct' goes with aggregates, not with {node.function}"
+            self._fail(Code.MISUSED_AGGREGATE, node.span, message)
+        if node.function == "now":
+            if node.arguments:
+                self._fail(Code.NOT_A_VALUE, node.span, "now() takes no arguments")
+            return expr.Now()
+        if node.function in TEXT_FUNCTIONS:
+            if self.row is not None:
+                message = f"{node.function} may not stand in a mutation"
+                self._fail(Code.MISUSED_SEARCH, node.span, message)
+            return self._text_match(node)
+        if not self.in_result:
+            code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
+            hint = "it stands alone in return, having or order"
+            self._fail(code, node.span, f"{node.function} may not stand here", hint)
+        if node.function in AGGREGATES:
+            return self._aggregate(node)
+        return self._rrf(node) if node.function == "rrf" else self._ranking(node)
+
+    def _text_match(self, node: ast.Call) -> expr.TextMatch:
+        most = 3 if node.function == "fuzzy" else 2
+        self._arity(node, 2, most, f"{node.function}($variable.property, query)")
+        field = self._field(node, STRING)
+        query = self._operand(node, node.arguments[1], lambda kind: kind == STRING, "a String")
+        edits = None
+        if len(node.arguments) == 3:
+            third = node.arguments[2]
+            edits = self._number(node, third, "a whole number of edits")
+            if isinstance(edits, expr.Constant) and not _within(edits, 0, MOST_EDITS):
+                message = f"fuzzy takes 0 to {MOST_EDITS} edits"
+                self._fail(Code.MISUSED_SEARCH, third.span, message)
+        return expr.TextMatch(expr.TextFunction(node.function), field, query, edits)
+
+    def _ranking(self, node: ast.Call) -> expr.Bm25 | expr.Nearest:
+        self._arity(node, 2, 2, f"{node.function}($variable.property, query)")
+        if node.function == "bm25":
+            field = self._field(node, STRING)
+            text = self._operand(node, node.arguments[1], lambda kind: kind == STRING, "a String")
+            return expr.Bm25(field, text)
+        field = self._field(node, None)
+        assert isinstance(field.type, VectorType)
+        return expr.Nearest(field, self._nearest_query(node, field.type))
+
+    def _nearest_query(self, node: ast.Call, kind: VectorType) -> expr.Constant | expr.ParamRef:
+        argument = node.arguments[1]
+        if isinstance(argument, ast.ListExpr):
+            return self._vector(argument, kind)
+        wanted = f"a {kind} or a String to embed"
+        return self._operand(node, argument, lambda found: found in (kind, STRING), wanted)
+
+    def _vector(self, node: ast.ListExpr, kind: VectorType) -> expr.Constant:
+        values = [item.value if isinstance(item, Literal) else None for item in node.items]
+        try:
+            return expr.Constant(coerce(values, kind), kind)
+        except BadValue as bad:
+            self._fail(Code.TYPE_MISMATCH, node.span, f"this is not a {kind}: {bad}")
+
+    def _rrf(self, node: ast.Call) -> expr.Rrf:
+        arguments = list(node.arguments)
+        k: expr.Constant | expr.ParamRef = expr.Constant(RRF_K, I64)
+        if arguments and not isinstance(arguments[-1], ast.Call):
+            last = arguments.pop()
+            k = self._number(node, last, "a whole number k")
+            if isinstance(k, expr.Constant) and not _within(k, 1, 2**31):
+                self._fail(Code.MISUSED_SEARCH, last.span, "k has to be 1 or more")
+        rankings = []
+        for argument in arguments:
+            if not isinstance(argument, ast.Call) or argument.function not in ("bm25", "nearest"):
+                message = "rrf fuses rankings: bm25(…) and nearest(…)"
+                self._fail(Code.MISUSED_SEARCH, argument.span, message)
+            rankings.append(self._ranking(argument))
+        if len(rankings) < 2:
+            self._fail(Code.MISUSED_SEARCH, node.span, "rrf needs two or more rankings")
+        return expr.Rrf(tuple(rankings), k)
+
+    def _field(self, node: ast.Call, kind: ValueType | None) -> expr.PropertyRef:
+        """Give the property that a search works on: of this type, or a vector for None."""
+        argument = node.arguments[0]
+        if not isinstance(argument, ast.Access):
+            message = f"{node.function} searches a property, written $variable.property"
+            self._fail(Code.MISUSED_SEARCH, argument.span, message)
+        field = self.access(argument)
+        fits = isinstance(field.type, VectorType) if kind is None else field.type == kind
+        if not fits:
+            wanted = "Vector" if kind is None else str(kind)
+            message = f"{node.function} needs a {wanted}; '{field.property}' is {field.type}"
+            self._fail(Code.MISUSED_SEARCH, argument.span, message)
+        return field
+
+    def _operand(
+        self,
+        call: ast.Call,
+        node: ast.Expr,
+        fits: Callable[[ValueType], bool],
+        wanted: str,
+    ) -> expr.Constant | expr.ParamRef:
+        typed = self._value(node)
+        if not isinstance(typed, expr.Constant | expr.ParamRef) or not fits(typed.type):
+            message = f"{call.function} takes {wanted} here: a literal or a parameter"
+            self._fail(Code.MISUSED_SEARCH, node.span, message)
+        return typed
+
+    def _number(self, call: ast.Call, node: ast.Expr, wanted: str) -> expr.Constant | expr.ParamRef:
+        found = self._operand(call, node, is_integer, wanted)
+        if isinstance(found, expr.ParamRef) and self.params[found.name].nullable:
+            message = f"{call.function} takes {wanted} here; '${found.name}' may be null"
+            self._fail(Code.MISUSED_SEARCH, node.span, message, f"declare it as {found.type}")
+        return found
+
+    def _arity(self, node: ast.Call, least: int, most: int, example: str) -> None:
+        if not least <= len(node.arguments) <= most:
+            count = str(least) if least == most else f"{least} to {most}"
+            message = f"{node.function} takes {count} arguments, not {len(node.arguments)}"
+            self._fail(Code.MISUSED_SEARCH, node.span, message, f"write {example}")
+
+    def _aggregate(self, node: ast.Call) -> expr.Aggregate:
+        if len(node.arguments) != 1:
+            message = f"{node.function} takes one argument"
+            self._fail(Code.MISUSED_AGGREGATE, node.span, message)
+        within = replace(self, in_result=False, aliases=None)
+        argument = within._value(node.arguments[0])
+        if not isinstance(argument, expr.VariableRef | expr.PropertyRef):
+            message = f"{node.function} takes a variable or a property"
+            self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
+        if (
+            node.distinct
+            and isinstance(argument, expr.PropertyRef)
+            and not is_single(argument.type)
+        ):
+            message = f"distinct {argument.type} values cannot be told apart"
+            self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
+        kind = _aggregate_type(node.function, type_of(argument))
+        if kind is None:
+            wanted = "numbers" if node.function in ("sum", "avg") else "values that have an order"
+            message = f"{node.function} needs {wanted}, not {type_name(argument)}"
+            self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
+        return expr.Aggregate(node.function, argument, node.distinct, kind)
+
+    def _fail(self, code: Code, span: Span, message: str, hint: str | None = None) -> NoReturn:
+        self.problems.report(code, span, message, hint)
+        raise Unresolved
+
+
+def constant(value: Scalar) -> expr.Constant:
+    """Give the constant of a literal."""
+    match value:
+        case bool():
+            return expr.Constant(value, BOOL)
+        case str():
+            return expr.Constant(value, STRING)
+        case int():
+            return expr.Constant(value, integer_type(value))
+        case float():
+            return expr.Constant(value, F64)
+        case datetime():
+            return expr.Constant(value, DATETIME)
+        case date():
+            return expr.Constant(value, DATE)
+
+
+def list_of(items: list[expr.Constant | expr.ParamRef]) -> expr.ListOf:
+    """Give the list of items of one kind; numbers that no type holds all can only be compared."""
+    kind = common_type(items) or (F64 if items else None)
+    assert kind is None or isinstance(kind, ScalarType)
+    return expr.ListOf(tuple(items), None if kind is None else kind.scalar)
+
+
+def property_type(bound: Bound, name: str, catalog: Catalog) -> ValueType | None:
+    """Give the type of a property that every type of a variable has; None when one lacks it."""
+    if bound.interface is not None:
+        if name == "id":
+            return STRING
+        found = catalog.interfaces[bound.interface].properties.get(name)
+        return None if found is None else found.type
+    first, *others = bound.type.types
+    kind = _stored(bound.type, first, catalog).column(name)
+    same = all(_stored(bound.type, each, catalog).column(name) == kind for each in others)
+    return kind if same else None
+
+
+def property_names(bound: Bound, catalog: Catalog) -> Iterator[str]:
+    """Give the properties of a variable that can be read by name."""
+    if bound.interface is not None:
+        yield from ("id", *catalog.interfaces[bound.interface].properties)
+        return
+    first = _stored(bound.type, bound.type.types[0], catalog)
+    system = ("id",) if bound.is_node else ("id", "src", "dst")
+    for name in (*system, *first.properties):
+        if property_type(bound, name, catalog) is not None:
+            yield name
+
+
+def _stored(kind: EntityType, name: str, catalog: Catalog) -> StoredType:
+    return catalog.nodes[name] if kind.kind is EntityKind.NODE else catalog.edges[name]
+
+
+def _aggregate_type(function: str, kind: "ValueType | EntityType | None") -> ValueType | None:
+    """Give the type of an aggregate's result, or None when it does not take such values."""
+    if function == "count":
+        return I64
+    if kind is None or isinstance(kind, EntityType):
+        return None
+    if function in ("min", "max"):
+        return kind if is_ordered(kind) else None
+    if not is_number(kind):
+        return None
+    return I64 if function == "sum" and is_integer(kind) else F64
+
+
+def _within(constant: expr.Constant, least: int, most: int) -> bool:
+    return isinstance(constant.value, int) and least <= constant.value <= most
+
+
+def _date_hint(left: expr.Expr, right: expr.Expr) -> str | None:
+    kinds = {type_of(left), type_of(right)}
+    if kinds == {DATE, STRING}:
+        return 'write date("2024-01-31")'
+    if kinds == {DATETIME, STRING}:
+        return 'write datetime("2024-01-31T12:00:00Z")'
+    return None

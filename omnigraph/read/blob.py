@@ -1,0 +1,110 @@
+"""Blob: the content of one Blob property, decoded a range at a time."""
+
+from binascii import a2b_base64
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from omnigraph.data.values.lookup import rows_with
+from omnigraph.errors import InputError, RowNotFoundError
+from omnigraph.schema.catalog import Catalog, StoredType
+from omnigraph.schema.types import BLOB
+from omnigraph.syntax.problems import nearest_name
+from omnigraph.versioning.snapshot import Snapshot
+
+CHUNK_BYTES = 1 << 20
+
+_MARK = b"base64:"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """The content of a Blob property, or the URI that it refers to, which is not fetched."""
+
+    uri: str | None
+    # The text after `base64:`. Every four characters of it are three bytes by themselves.
+    _encoded: pa.Buffer | None = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes the content has; unknown for a URI."""
+        if self._encoded is None:
+            return None
+        padding = bytes(memoryview(self._encoded)[-2:]).count(b"=")
+        return len(self._encoded) // 4 * 3 - padding
+
+    @property
+    def text(self) -> str:
+        """The property as rows have it: `base64:` and the content, or the URI."""
+        if self._encoded is None:
+            return self.uri or ""
+        return f"{_MARK.decode()}{self._encoded.to_pybytes().decode()}"
+
+    def read(self, offset: int = 0, length: int | None = None) -> bytes:
+        """Give the bytes from an offset on, all or so many; behind the end there are none."""
+        first, end = self._bounds(offset, length)
+        return self._decoded(first, end)
+
+    def chunks(
+        self, size: int = CHUNK_BYTES, offset: int = 0, length: int | None = None
+    ) -> Iterator[bytes]:
+        """Give what `read` gives in pieces of a size; only the last may be shorter."""
+        if size < 1:
+            raise InputError("a chunk has at least 1 byte")
+        first, end = self._bounds(offset, length)
+        return (self._decoded(start, min(start + size, end)) for start in range(first, end, size))
+
+    def _bounds(self, offset: int, length: int | None) -> tuple[int, int]:
+        if offset < 0 or (length is not None and length < 0):
+            raise InputError("the offset and the length of a range are 0 or more")
+        size = self.size
+        if size is None:
+            raise InputError(f"the blob refers to {self.uri}", hint="fetch it from there")
+        return offset, size if length is None else min(size, offset + length)
+
+    def _decoded(self, first: int, end: int) -> bytes:
+        if first >= end or self._encoded is None:
+            return b""
+        start = first // 3
+        groups = memoryview(self._encoded)[4 * start : 4 * ((end + 2) // 3)]
+        return a2b_base64(groups)[first - 3 * start : end - 3 * start]
+
+
+def blob_of(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
+    """Give a Blob property of one node or edge, or None when it is null."""
+    stored = _stored(snapshot.catalog, type_name)
+    _check_blob(stored, name)
+    ids = pa.array([row_id], pa.utf8())
+    found = rows_with(snapshot.table(stored.identity), "id", ids, [name])[name]
+    if not len(found):
+        raise RowNotFoundError(f"no {type_name} '{row_id}'")
+    value = found[0].as_buffer()
+    return None if value is None else blob_in(value)
+
+
+def blob_in(value: pa.Buffer) -> Blob:
+    """Give the blob of a property as rows have it."""
+    if memoryview(value)[: len(_MARK)] != _MARK:
+        return Blob(value.to_pybytes().decode())
+    return Blob(None, value.slice(len(_MARK)))
+
+
+def _stored(catalog: Catalog, name: str) -> StoredType:
+    found = catalog.stored(name)
+    if found is None:
+        near = nearest_name(name, [*catalog.nodes, *catalog.edges])
+        raise InputError(f"no type '{name}'", hint=f"did you mean '{near}'?" if near else None)
+    return found
+
+
+def _check_blob(stored: StoredType, name: str) -> None:
+    found = stored.properties.get(name)
+    if found is None:
+        near = nearest_name(name, stored.properties)
+        hint = f"did you mean '{near}'?" if near else None
+        raise InputError(f"{stored.name} has no property '{name}'", hint=hint)
+    if found.type != BLOB:
+        raise InputError(
+            f"{stored.name}.{name} is {found.type}, not Blob", hint="read it by a query"
+        )

@@ -1,0 +1,13 @@
+"""Operators: one module for each step of a plan.
+
+scan       finds the nodes that a pattern starts from
+traverse   follows edges from the rows' nodes to others
+walk       which nodes are within so many hops of others, each at its shortest distance
+counting   variables that nothing reads multiply the rows instead of being made
+evaluate   expressions and predicates over rows, a whole column at a time
+search     which rows match a text, and how rows rank by words, by meaning, or by both
+group      rows with the same keys become one
+aggregate  counts, sums, averages and extremes of the rows of each group
+order      sorts rows by their columns, and cuts them to the first few
+project    the columns of a result, whole nodes and edges as objects
+"""

@@ -1,0 +1,170 @@
+"""Evaluate: expressions and predicates over rows, a whole column at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.values.columns import one_by_one
+from omnigraph.data.values.comparison import (
+    Column,
+    any_of,
+    compared,
+    contains,
+    member,
+    spread,
+    starts_with,
+)
+from omnigraph.errors import ResultOverflowError
+from omnigraph.query.ast import Operator
+from omnigraph.query.comparing import type_of
+from omnigraph.query.expr import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    Expr,
+    ListOf,
+    Not,
+    Now,
+    NullTest,
+    Or,
+    ParamRef,
+    Predicate,
+    PropertyRef,
+    TextMatch,
+    VariableRef,
+)
+from omnigraph.read.execution import Run
+from omnigraph.read.operators.search import matching
+from omnigraph.read.rows import Rows
+from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
+
+_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+
+_UNKNOWN = pa.scalar(None, pa.bool_())
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Expressions over some rows."""
+
+    run: Run
+    rows: Rows
+
+    def holds(self, predicate: Predicate) -> _Mask:
+        """Tell for each row whether the predicate is true."""
+        if isinstance(predicate, TextMatch):
+            return self._matching(predicate)
+        truth = spread(self.truth(predicate), self.rows.count)
+        if truth.null_count:
+            truth = pc.fill_null(truth, fill_value=False)
+        found: _Mask = truth.to_numpy(zero_copy_only=False)
+        return found
+
+    def column(self, expr: Expr) -> pa.Array:
+        """Give the value of an expression for each row."""
+        return spread(self.value(expr), self.rows.count)
+
+    def value(self, expr: Expr) -> Column:
+        """Give the value of an expression: one for each row, or one for all."""
+        match expr:
+            case PropertyRef(variable, name, kind):
+                assert variable is not None
+                return self.run.domains[variable].values(name, self.rows.codes[variable], kind)
+            case ColumnRef(column, _):
+                return self.rows.column(column)
+            case Constant() | ParamRef() | Now() | ListOf():
+                return self._scalar(expr)
+            case TextMatch():
+                return self.truth(expr)
+            case _:
+                raise AssertionError(f"{expr} is computed by an operator of its own")
+
+    def truth(self, predicate: Predicate) -> Column:
+        """Give the truth of a predicate for each row: true, false or unknown."""
+        match predicate:
+            case And(items):
+                return reduce(pc.and_kleene, map(self.truth, items))
+            case Or(items):
+                return reduce(pc.or_kleene, map(self.truth, items))
+            case Not(item):
+                return pc.invert(self.truth(item))
+            case NullTest(operand, negated):
+                missing = self._is_null(operand)
+                return pc.invert(missing) if negated else missing
+            case TextMatch(field=field, query=query):
+                if self.run.constant(query) is None:
+                    return _UNKNOWN
+                found = pa.array(self._matching(predicate))
+                return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
+            case Comparison(left, operator, right):
+                return self._compared(left, operator, right)
+
+    def _matching(self, match: TextMatch) -> _Mask:
+        """Tell for each row whether its text is there and matches."""
+        assert match.field.variable is not None
+        codes, mask = self.rows.codes[match.field.variable], matching(self.run, match)
+        return np.asarray((codes >= 0) & mask[codes])
+
+    def _is_null(self, operand: Expr) -> Column:
+        if isinstance(operand, VariableRef):
+            return pa.array(self.rows.codes[operand.variable] < 0)
+        return pc.is_null(self.value(operand))
+
+    def _scalar(self, expr: Constant | ParamRef | Now | ListOf) -> pa.Scalar:
+        if isinstance(expr, ListOf):
+            return self._list(expr)
+        value = self.run.constant(expr)
+        if isinstance(value, str) and is_text(expr.type):
+            return pa.scalar(value, pa.utf8())
+        return self._values([expr], expr.type)[0]
+
+    def _list(self, expr: ListOf) -> pa.Scalar:
+        """Give a list; an item can be null when it is a parameter."""
+        if expr.item is None:
+            return pa.scalar([], pa.list_(pa.null()))
+        types = _item_types(expr)
+        kind = types.pop() if len(types) == 1 else ScalarType(expr.item)
+        items = self._values(expr.items, kind)
+        return pa.ListArray.from_arrays(pa.array([0, len(items)], pa.int32()), items)[0]
+
+    def _values(self, exprs: Sequence[Constant | ParamRef | Now], kind: ValueType) -> pa.Array:
+        found = one_by_one([self.run.constant(each) for each in exprs], kind)
+        for reason in found.reasons.values():
+            raise ResultOverflowError(reason)
+        return found.values
+
+    def _compared(self, left: Expr, operator: Operator, right: Expr) -> Column:
+        if isinstance(left, VariableRef) and isinstance(right, VariableRef):
+            return compared(self._identities(left), operator, self._identities(right))
+        match operator:
+            case Operator.IN:
+                return self._among(left, right)
+            case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
+                return self._among(right, left)
+            case Operator.CONTAINS:
+                return contains(self.value(left), self.value(right))
+            case Operator.STARTS_WITH:
+                return starts_with(self.value(left), self.value(right))
+            case _:
+                return compared(self.value(left), operator, self.value(right))
+
+    def _among(self, item: Expr, members: Expr) -> Column:
+        """Tell where a value is in a list; numbers of several types are compared one by one."""
+        if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
+            return member(self.value(item), self.value(members))
+        return any_of(self.value(item), map(self._scalar, members.items))
+
+    def _identities(self, ref: VariableRef) -> pa.Array:
+        """Give a number for each row that is the same for the same node or edge of any domain."""
+        codes = self.rows.codes[ref.variable]
+        return pa.array(self.run.domains[ref.variable].identities(codes), mask=codes < 0)
+
+
+def _item_types(members: ListOf) -> set[ScalarType]:
+    return {each.type for each in members.items if isinstance(each.type, ScalarType)}

@@ -1,0 +1,217 @@
+"""Search: which rows match a text, and how rows rank by words, by meaning, or by both."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.derived.vectors import vectors_of
+from omnigraph.data.derived.vocabulary import vocabulary_of
+from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
+from omnigraph.read.execution import Run
+from omnigraph.read.reader import Domain
+from omnigraph.read.rows import Rows
+from omnigraph.read.whole_column import whole
+from omnigraph.schema.values import Value
+from omnigraph.storage.nearest import vector_index
+from omnigraph.storage.reading import ADDRESS
+from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
+
+_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+_Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+DEFAULT_EDITS = 2
+# When this part of all rows has to be ranked, distances are computed for all of them.
+_FEW_OF = 20
+# An index of vectors is asked for so many times more rows than are wanted, so that enough are left
+# of those that a query is about; for more rows than that, all vectors are compared.
+_ASKED_TIMES = 4
+_LEAST_ASKED = 100
+_MOST_ASKED = 4_000
+
+
+def matching(run: Run, match: TextMatch) -> _Mask:
+    """Tell for every row of the field's domain whether its text matches; NONE does not."""
+    domain, query = _domain(run, match.field), run.constant(match.query)
+    found = np.zeros(len(domain) + 1, bool)
+    if isinstance(query, str):
+        for name in _types(run, match.field):
+            found[_matches(run, match, name, query) + domain.base(name)] = True
+    return found
+
+
+def _matches(run: Run, match: TextMatch, name: str, query: str) -> Numbers:
+    """Give the ordinals of the rows of a type whose text matches."""
+    column = match.field.property
+    match match.function:
+        case TextFunction.SEARCH:
+            return _indexed(run, name, column, lambda index: index.words(query))[0]
+        case TextFunction.MATCH_TEXT:
+            return _indexed(run, name, column, lambda index: index.phrase(query))[0]
+        case TextFunction.FUZZY:
+            return _like(run, name, column, query, _edits(run, match))
+
+
+def _indexed(
+    run: Run, name: str, column: str, search: Callable[[TextIndex], pa.Table]
+) -> tuple[Numbers, pa.Table]:
+    """Search in the index of a column; gives the ordinals of what is found, and their scores."""
+    index = text_index(run.reader.table(name), column)
+    if index is None:
+        texts = whole(run.reader, name, column, index_in_memory)
+        found = search(texts.made)
+        return texts.ordinals[found[ADDRESS].to_numpy()], found
+    found = search(index)
+    return run.reader.entities(name).at(found[ADDRESS].to_numpy()), found
+
+
+def _like(run: Run, name: str, column: str, query: str, edits: int) -> Numbers:
+    """Give the ordinals of the rows with a word like one of the query."""
+    vocabulary = whole(run.reader, name, column, vocabulary_of)
+    places = [np.empty(0, np.int32)]
+    for word in dict.fromkeys(words_of(query)):
+        run.check(0)
+        places.append(vocabulary.made.like(word, edits))
+    return vocabulary.ordinals[np.concatenate(places)]
+
+
+def _edits(run: Run, match: TextMatch) -> int:
+    given = None if match.edits is None else run.constant(match.edits)
+    return given if isinstance(given, int) else DEFAULT_EDITS
+
+
+def scores(run: Run, ranking: Ranking, rows: Rows, first: int | None = None) -> _Scores:
+    """Give the score of each row; NaN for one that has none.
+
+    When only so many first rows are wanted, the others may have none: the nearest vectors of a
+    large table are found by its index, if it has one.
+    """
+    match ranking:
+        case Bm25(field, query):
+            return _word_scores(run, field, run.constant(query), rows)
+        case Nearest(field, query):
+            return _distances(run, field, run.constant(query), rows, first)
+        case Rrf(rankings, k):
+            constant = run.constant(k)
+            assert isinstance(constant, int)
+            return _fused(run, rankings, constant, rows)
+
+
+def _word_scores(run: Run, field: PropertyRef, query: Value | None, rows: Rows) -> _Scores:
+    domain, codes = _domain(run, field), rows.codes[_variable(field)]
+    found = np.full(len(domain) + 1, np.nan)
+    if isinstance(query, str):
+        for name in _types(run, field):
+            places, hits = _indexed(run, name, field.property, lambda index: index.words(query))
+            found[places + domain.base(name)] = hits[SCORE].to_numpy()
+    return found[codes]
+
+
+def _distances(
+    run: Run, field: PropertyRef, query: Value | None, rows: Rows, first: int | None
+) -> _Scores:
+    """Give the cosine distance of each row's vector to the one asked for."""
+    domain, codes = _domain(run, field), rows.codes[_variable(field)]
+    if query is None:
+        return np.full(len(codes), np.nan)
+    wanted = run.vector(field, query)
+    if not run.reader.is_whole or len(codes) * _FEW_OF < len(domain):
+        return _few_distances(domain, field, codes, wanted)
+    near = None if first is None else _near(run, field, codes, wanted, first)
+    if near is not None:
+        found = np.full(len(codes), np.nan)
+        found[near] = _few_distances(domain, field, codes[near], wanted)
+        return found
+    found = np.full(len(domain) + 1, np.nan)
+    for name in _types(run, field):
+        vectors = whole(run.reader, name, field.property, vectors_of)
+        found[vectors.ordinals + domain.base(name)] = vectors.made.distances(wanted)
+    return found[codes]
+
+
+def _few_distances(
+    domain: Domain, field: PropertyRef, codes: Numbers, wanted: "np.ndarray"
+) -> _Scores:
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    few = vectors_of(domain.values(field.property, distinct, field.type))
+    return few.distances(wanted)[inverse]
+
+
+def _near(
+    run: Run, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
+) -> Numbers | None:
+    """Give the places of rows near to a vector, found by index; None when it has too few of them.
+
+    It has when a query is about few rows, or about none that are near.
+    """
+    asked = max(_ASKED_TIMES * first, _LEAST_ASKED)
+    names = _types(run, field)
+    indexes = [vector_index(run.reader.table(name), field.property) for name in names]
+    if asked > _MOST_ASKED or not all(indexes):
+        return None
+    domain = _domain(run, field)
+    found = [
+        run.reader.entities(name).at(index.nearest(wanted, asked)) + domain.base(name)
+        for name, index in zip(names, indexes, strict=True)
+        if index is not None
+    ]
+    near = np.flatnonzero(np.isin(codes, np.concatenate(found)))
+    return near if len(near) >= first else None
+
+
+def _fused(run: Run, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Rows) -> _Scores:
+    """Give the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
+    total = np.zeros(rows.count)
+    ranked = np.zeros(rows.count, bool)
+    for ranking in rankings:
+        found = scores(run, ranking, rows)
+        best_first = found if isinstance(ranking, Nearest) else -found
+        ranks = _ranks(
+            best_first, rows.codes[_variable(ranking.field)], _domain(run, ranking.field)
+        )
+        has = ranks > 0
+        total[has] += 1.0 / (k + ranks[has])
+        ranked |= has
+    return np.where(ranked, total, np.nan)
+
+
+def _ranks(values: _Scores, codes: Numbers, domain: Domain) -> Numbers:
+    """Give the rank of each row's node among all nodes with a score, from 1; 0 for none.
+
+    The smallest value comes first, and of equal ones the smallest id.
+    """
+    if (np.diff(codes) > 0).all():
+        return _places(values, domain.ranks(codes))
+    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return _places(values[first], domain.ranks(distinct))[inverse]
+
+
+def _places(values: _Scores, ids: Numbers) -> Numbers:
+    """Give the place of each value in their order, from 1; 0 for NaN."""
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known])]
+    same = values[order[1:]] == values[order[:-1]]
+    # Sorting by two keys takes much longer, so only equal values are.
+    tied = np.append(same, False) | np.append(False, same) if len(order) else same
+    among = order[tied]
+    order[tied] = among[np.lexsort((ids[among], values[among]))]
+    places = np.zeros(len(values), np.int64)
+    places[order] = np.arange(1, len(known) + 1)
+    return places
+
+
+def _domain(run: Run, field: PropertyRef) -> Domain:
+    return run.domains[_variable(field)]
+
+
+def _types(run: Run, field: PropertyRef) -> list[str]:
+    """Give the types of a variable that have the property."""
+    types = _domain(run, field).types
+    return [name for name in types if run.reader.type_of(name, field.property) == field.type]
+
+
+def _variable(field: PropertyRef) -> str:
+    assert field.variable is not None
+    return field.variable

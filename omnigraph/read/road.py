@@ -1,0 +1,275 @@
+"""Road: whether a plan is answered from whole tables in memory or by looking single rows up."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.data.derived.topology import Topology
+from omnigraph.query.ast import Hops
+from omnigraph.query.checked import Direction
+from omnigraph.query.expr import Bm25, Expr, Predicate, PropertyRef, TextMatch, parts
+from omnigraph.query.plan import (
+    AntiJoin,
+    Expand,
+    Filter,
+    NodeScan,
+    Operator,
+    Optional,
+    Rank,
+    ReadPlan,
+    flat,
+)
+from omnigraph.read.pushdown import narrowing
+from omnigraph.schema.catalog import EdgeType, StoredType
+from omnigraph.versioning.snapshot import Snapshot
+
+# Looking one row up takes about as long as numbering so many.
+LOOKUP_ROWS = 1_500
+# How many rows a condition on an indexed column is taken to let through.
+_NARROWED_ROWS = 100
+_MOST_STEPS = 32
+
+
+class Road(StrEnum):
+    """The two ways to an answer; the answer is the same."""
+
+    ADJACENCY = "adjacency"
+    INDEX = "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The road of a plan and why: rows to look up one by one, and rows to be numbered first.
+
+    `lookups` is None when looking up is no road at all. `missing` names what is not numbered yet.
+    """
+
+    road: Road
+    lookups: int | None
+    unread: int
+    missing: tuple[Hashable, ...] = ()
+
+    def __str__(self) -> str:
+        if self.road is Road.INDEX:
+            return f"index: about {self.lookups:,} look-ups, not {self.unread:,} rows to read"
+        return f"adjacency: {self.unread:,} rows to read first" if self.unread else "adjacency"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A plan for which nothing is left to be read first."""
+
+    plan: ReadPlan
+    choice: Choice
+
+    @property
+    def nbytes(self) -> int:
+        return 4096  # more than it takes
+
+
+def choose(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Choice:
+    """Give the road that takes less time.
+
+    What look-ups cost earlier counts as well, so that a graph of which much is asked is numbered
+    before that has cost twice as much as it would have from the start.
+    """
+    key = ("road", id(plan), snapshot.commit.id)
+    ready = topology.cache.peek(key)
+    if isinstance(ready, _Ready) and ready.plan is plan:
+        return ready.choice
+    choice = _chosen(plan, snapshot, topology)
+    if not choice.unread:
+        topology.cache.get(key, lambda: _Ready(plan, choice))
+    return choice
+
+
+def _chosen(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Choice:
+    estimate = _Estimate(snapshot, topology)
+    estimate.walk(plan.operators, 1.0)
+    missing = tuple(estimate.unread)
+    unread, lookups = sum(estimate.unread.values()), estimate.lookups
+    if lookups is None:
+        return Choice(Road.ADJACENCY, None, unread, missing)
+    cost = lookups * LOOKUP_ROWS + (topology.spent(missing) if estimate.follows else 0)
+    road = Road.INDEX if cost < unread else Road.ADJACENCY
+    return Choice(road, round(lookups), unread, missing)
+
+
+def columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    """Give the columns of each type that a plan reads of single rows."""
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    types: dict[str, tuple[str, ...]] = {}
+    for operator in flat(plan.operators):
+        for name, kinds, columns in _reads(operator):
+            types[name] = kinds
+            for kind in kinds:
+                found[kind] |= dict.fromkeys(columns)
+    for operator in flat(plan.operators):
+        for ref in _own_refs(operator):
+            for kind in types.get(ref.variable or "", ()):
+                found[kind][ref.property] = None
+    stored = snapshot.catalog.stored
+    return {
+        kind: tuple(name for name in names if _has(stored(kind), name))
+        for kind, names in found.items()
+    }
+
+
+def rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
+    """Give how many rows the tables have that a plan goes through."""
+    names: set[str] = set()
+    for operator in flat(plan.operators):
+        names |= {kind for _, kinds, _ in _reads(operator) for kind in kinds}
+        if isinstance(operator, Expand):
+            names |= {step.edge for step in operator.steps}
+    stored = map(snapshot.catalog.stored, names)
+    return sum(snapshot.state(each.identity).row_count for each in stored if each is not None)
+
+
+def _has(stored: StoredType | None, name: str) -> bool:
+    return stored is not None and stored.column(name) is not None
+
+
+def _reads(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Give the variables that an operator binds, their types, and what is read of them later."""
+    match operator:
+        case NodeScan():
+            yield operator.variable, operator.types, operator.columns
+        case Expand():
+            if not operator.closes:
+                yield operator.target, operator.types, operator.columns
+            if operator.edge_variable is not None:
+                edges = tuple(step.edge for step in operator.steps)
+                yield operator.edge_variable, edges, operator.edge_columns
+
+
+def _own_refs(operator: Operator) -> Iterator[PropertyRef]:
+    """Give the properties that an operator reads itself."""
+    for each in _own(operator):
+        yield from (part for part in parts(each) if isinstance(part, PropertyRef))
+
+
+def _own(operator: Operator) -> Sequence[Expr | Predicate]:
+    """Give what an operator evaluates itself, on the rows that it binds."""
+    match operator:
+        case NodeScan(filters=own):
+            return own
+        case Expand(filters=own, edge_filters=edge):
+            return (*own, *edge)
+        case Filter(predicate):
+            return (predicate,)
+        case Rank(ranking=ranking):
+            return (ranking,)
+        case _:
+            return ()
+
+
+class _Estimate:
+    """Goes through a plan and adds up what both roads would read."""
+
+    def __init__(self, snapshot: Snapshot, topology: Topology) -> None:
+        self._snapshot = snapshot
+        self._topology = topology
+        self.lookups: float | None = 0.0
+        self.follows = False
+        self.unread: dict[Hashable, int] = {}
+
+    def walk(self, operators: Sequence[Operator], rows: float) -> None:
+        """Add what operators read, given about how many rows they start with."""
+        for operator in operators:
+            match operator:
+                case NodeScan():
+                    rows *= self._scan(operator)
+                case Expand():
+                    rows = self._expand(operator, rows)
+                case AntiJoin(inner=inner) | Optional(inner=inner):
+                    self.walk(inner, rows)
+                case Filter() | Rank():
+                    pass
+                case _:
+                    return
+            if _searches(operator):
+                self.lookups = None
+
+    def _scan(self, scan: NodeScan) -> float:
+        narrowed = 0.0
+        for name in scan.types:
+            stored = self._stored(name)
+            if scan.counted and scan.point is None and not scan.filters:
+                narrowed += self._count(name)
+                continue
+            self._number(name)
+            if scan.point is not None:
+                narrowed += 1
+            elif narrowing(scan.filters, stored):
+                narrowed += min(_NARROWED_ROWS, self._count(name))
+            else:
+                self.lookups = None
+                narrowed += self._count(name)
+        self._look_up(narrowed)
+        return narrowed
+
+    def _expand(self, expand: Expand, rows: float) -> float:
+        self.follows = True
+        degree = 0.0
+        for step in expand.steps:
+            edge = self._stored(step.edge)
+            assert isinstance(edge, EdgeType)
+            for name in (edge.source, edge.target):
+                self._number(name)
+            for backwards in _directions(step.direction):
+                self._weave(edge, backwards, named=expand.edge_variable is not None)
+                start = edge.target if backwards else edge.source
+                degree += self._count(step.edge) / max(self._count(start), 1)
+        most = float(sum(self._count(name) for name in expand.types)) or rows * degree
+        return self._walked(expand.hops, rows, degree, most, closes=expand.closes)
+
+    def _walked(
+        self, hops: Hops, rows: float, degree: float, most: float, *, closes: bool
+    ) -> float:
+        """Add the look-ups of all hops; gives about how many rows come out."""
+        reached = rows
+        for _ in range(min(hops.maximum or _MOST_STEPS, _MOST_STEPS)):
+            self._look_up(reached)
+            reached = min(reached * degree, max(most, rows))
+        return rows if closes else reached
+
+    def _look_up(self, rows: float) -> None:
+        if self.lookups is not None:
+            self.lookups += rows
+
+    def _number(self, name: str) -> None:
+        """Note the rows of a type that would have to be numbered."""
+        table = self._snapshot.table(self._stored(name).identity)
+        if not table.takes_conditions:
+            self.lookups = None
+        if not self._topology.has_entities(table):
+            self.unread[name] = self._count(name)
+
+    def _weave(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:
+        """Note the edges whose ends would have to be read."""
+        table = self._snapshot.table(edge.identity)
+        if not table.takes_conditions:
+            self.lookups = None
+        if not self._topology.has_adjacency(table, backwards=backwards, named=named):
+            self.unread[edge.name, backwards, named] = self._count(edge.name)
+
+    def _count(self, name: str) -> int:
+        return self._snapshot.state(self._stored(name).identity).row_count
+
+    def _stored(self, name: str) -> StoredType:
+        found = self._snapshot.catalog.stored(name)
+        assert found is not None
+        return found
+
+
+def _directions(direction: Direction) -> tuple[bool, ...]:
+    ways = {Direction.OUT: (False,), Direction.IN: (True,), Direction.BOTH: (False, True)}
+    return ways[direction]
+
+
+def _searches(operator: Operator) -> bool:
+    """Tell whether an operator searches texts, which is done in a whole table."""
+    nodes = (part for each in _own(operator) for part in parts(each))
+    return any(isinstance(node, TextMatch | Bm25) for node in nodes)

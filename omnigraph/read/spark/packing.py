@@ -1,0 +1,62 @@
+"""Packing: rows of a frame as batches of a result, each made by a task and sent as bytes."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from omnigraph.data.values.comparison import spread
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PACKED_SQL = "batch binary"
+_PACKED = pa.schema([("batch", pa.binary())])
+# So many rows are sent at once, so that a row of Spark stays small.
+_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Makes of each batch of a frame one of a result.
+
+    `places` are the columns of the frame for those of the result, or values that are the same in
+    all rows. Of a node or edge, the number of its type is left out.
+    """
+
+    schema: pa.Schema
+    places: tuple[int | pa.Scalar, ...]
+
+    def frame(self, rows: "DataFrame") -> "DataFrame":
+        """Give a frame of batches, in the order of the rows."""
+        return rows.mapInArrow(self, _PACKED_SQL)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for start in range(0, batch.num_rows, _ROWS):
+                packed = self._batch(batch.slice(start, _ROWS))
+                yield pa.record_batch([pa.array([packed], pa.binary())], schema=_PACKED)
+
+    def _batch(self, batch: pa.RecordBatch) -> bytes:
+        arrays = [
+            self._column(batch, place, field.type)
+            for place, field in zip(self.places, self.schema, strict=True)
+        ]
+        return bytes(pa.record_batch(arrays, schema=self.schema).serialize())
+
+    def _column(self, batch: pa.RecordBatch, place: int | pa.Scalar, kind: pa.DataType) -> pa.Array:
+        if not isinstance(place, int):
+            return spread(place, batch.num_rows)
+        column = batch.column(place)
+        return _object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
+
+    def unpacked(self, packed: bytes | bytearray) -> pa.RecordBatch:
+        """Give a batch of the result."""
+        return pa.ipc.read_record_batch(pa.py_buffer(packed), self.schema)
+
+
+def _object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
+    values = [column.field(0), *(column.field(at) for at in range(2, column.type.num_fields))]
+    arrays = [value.cast(field.type) for value, field in zip(values, kind, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=column.is_null())

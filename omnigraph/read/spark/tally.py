@@ -1,0 +1,135 @@
+"""Tally: variables that nothing reads multiply the rows of a frame instead of being made."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.sql import functions as fn
+
+from omnigraph.query.plan import Expand, NodeScan
+from omnigraph.read.spark.matches import Matches, joined
+from omnigraph.read.spark.overflow import counted
+from omnigraph.read.spark.scans import Linked, Scanned, Scans
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+# So many rows at once are made of one that counts often.
+_BLOCK = 65_536
+
+
+class Steps(Protocol):
+    """What leads on from a variable."""
+
+    scans: Scans
+
+    def scanned(self, scan: NodeScan) -> Matches:
+        """Give the nodes that a scan finds."""
+
+    def led(self, expand: Expand, starts: Scanned) -> Linked:
+        """Give where an expand leads from some nodes, as far as its filters hold."""
+
+
+class Tally:
+    """The counted operators of a pattern, as trees that hang from variables or stand alone."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._roots: list[NodeScan] = []
+        self._children: dict[str, list[Expand]] = {}
+        self._counted: set[str] = set()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether something is noted that the rows were not multiplied by."""
+        return bool(self._roots or self._children)
+
+    def add(self, operator: NodeScan | Expand) -> None:
+        """Note a counted operator; nothing is computed yet."""
+        if isinstance(operator, NodeScan):
+            self._roots.append(operator)
+            self._counted.add(operator.variable)
+        else:
+            self._children.setdefault(operator.source, []).append(operator)
+            self._counted.add(operator.target)
+
+    def applied(self, matches: Matches) -> Matches:
+        """Give the rows multiplied by everything that was noted."""
+        for root in self._roots:
+            total = self._total(root)
+            frame = matches.frame.crossJoin(total)
+            matches = self._weighted(matches, frame, fn.col(total.columns[0]))
+        for name in sorted(self._children.keys() - self._counted):
+            entity = matches.entities[name]
+            kept = matches.frame.filter(fn.col(entity.id).isNotNull())
+            starts = Scanned(kept.select(list(entity.identity)).distinct(), entity)
+            worth = self._below(name, starts)
+            assert worth is not None
+            on = list(zip(entity.identity, worth.columns[:2], strict=True))
+            matches = self._weighted(matches, joined(kept, worth, on), fn.col(worth.columns[2]))
+        self._roots, self._children = [], {}
+        return matches
+
+    def _weighted(self, matches: Matches, frame: "DataFrame", times: "Column") -> Matches:
+        weight = self._steps.scans.names.new()
+        before = fn.lit(1) if matches.weight is None else fn.col(matches.weight)
+        product = before.cast("decimal(19,0)") * times.cast("decimal(19,0)")
+        return replace(matches, frame=frame.withColumn(weight, counted(product)), weight=weight)
+
+    def _total(self, root: NodeScan) -> "DataFrame":
+        """Give in one row how often a variable that stands alone, with all below it, occurs."""
+        matches = self._steps.scanned(root)
+        entity = matches.entities[root.variable]
+        starts = Scanned(matches.frame.select(list(entity.identity)), entity)
+        worth = self._below(root.variable, starts)
+        name = self._steps.scans.names.new()
+        if worth is None:
+            frame = starts.frame.agg(fn.count(fn.lit(1)).alias(name))
+        else:
+            on = list(zip(entity.identity, worth.columns[:2], strict=True))
+            frame = joined(starts.frame, worth, on).agg(_sum(fn.col(worth.columns[2])).alias(name))
+        return frame.filter(fn.col(name) > 0)
+
+    def _below(self, variable: str, starts: Scanned) -> "DataFrame | None":
+        """Give for nodes, by id and type, how often all that hangs from a variable occurs."""
+        found: DataFrame | None = None
+        for child in self._children.get(variable, ()):
+            more = self._along(child, starts)
+            if found is None:
+                found = more
+                continue
+            on = list(zip(found.columns[:2], more.columns[:2], strict=True))
+            one, other = (fn.col(each.columns[2]).cast("decimal(19,0)") for each in (found, more))
+            name = self._steps.scans.names.new()
+            both = joined(found, more, on)
+            found = both.select(*found.columns[:2], counted(one * other).alias(name))
+        return found
+
+    def _along(self, expand: Expand, starts: Scanned) -> "DataFrame":
+        """Give for nodes how often an expand leads on from each, as far as it does."""
+        linked = self._steps.led(expand, starts)
+        ends = Scanned(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
+        worth = self._below(expand.target, ends)
+        frame, each = linked.frame, fn.lit(1)
+        if worth is not None:
+            on = list(zip(linked.end.identity, worth.columns[:2], strict=True))
+            frame, each = joined(frame, worth, on), fn.col(worth.columns[2])
+        names = self._steps.scans.names.several(3)
+        return frame.groupBy(*linked.start.identity).agg(_sum(each)).toDF(*names)
+
+
+def repeated(matches: Matches) -> Matches:
+    """Give every row as often as it counts."""
+    if matches.weight is None:
+        return matches
+    weight = fn.col(matches.weight)
+    kept = [name for name in matches.frame.columns if name != matches.weight]
+    blocks = fn.explode(fn.sequence(fn.lit(0), fn.floor((weight - 1) / _BLOCK))).alias("block")
+    some = matches.frame.select("*", blocks)
+    rest = fn.least(fn.lit(_BLOCK).cast("bigint"), weight - fn.col("block") * _BLOCK)
+    each = fn.explode(fn.sequence(fn.lit(1).cast("bigint"), rest)).alias("each")
+    frame = some.select(*kept, each).select(kept)
+    return replace(matches, frame=frame, weight=None)
+
+
+def _sum(weights: "Column") -> "Column":
+    return counted(fn.sum(weights.cast("decimal(19,0)")))

@@ -1,0 +1,118 @@
+"""Idempotency: answers to writes that carried a key, kept beside the graph for a repeat."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+
+from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
+from omnigraph.server.call import Answer, Operation, Whole
+from omnigraph.storage import layout
+from omnigraph.versioning.repository import Repository
+
+_PERIOD_SECONDS = layout.OPERATIONS_AGE // 2 // timedelta(seconds=1)
+_BEGUN = "begun"
+_ANSWERED = "answered"
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What is known of a key: the digest of what was asked, and the answer once there was one."""
+
+    request: str
+    answer: str | None = None
+
+
+class Kept:
+    """The notes of one graph. A key is known for at least a week, and for less than two."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._busy: set[str] = set()
+        self._free = threading.Condition()
+
+    def answered(
+        self, actor: str | None, operation: Operation, run: Callable[[Operation], Answer]
+    ) -> Answer:
+        """Give the answer of a key that was given before, or run and keep what comes of it.
+
+        Of what fails nothing is kept, so that it can be tried again. What was begun and never
+        answered, because the server died, is run as a repetition.
+        """
+        name = operation.name_for(actor)
+        with self._alone(name):
+            answer, begun = self._read(name, _ANSWERED), self._read(name, _BEGUN)
+            for note in (answer, begun):
+                if note is not None and note.request != operation.request:
+                    raise InputError(
+                        "the Idempotency-Key was given to another request",
+                        hint="give each request a key of its own",
+                    )
+            if answer is not None and answer.answer is not None:
+                return Whole(answer.answer.encode())
+            if begun is None:
+                self._write(name, _BEGUN, Note(operation.request))
+            return self._ran(name, replace(operation, repeats=begun is not None), run)
+
+    def sweep(self) -> None:
+        """Forget the keys that are too old."""
+        objects = self._repository.store.objects
+        oldest = min(_periods())
+        for path in objects.names(layout.OPERATIONS):
+            period = path.partition("/")[0]
+            if period.isdecimal() and int(period) < oldest:
+                objects.delete(f"{layout.OPERATIONS}/{path}")
+
+    def _ran(self, name: str, operation: Operation, run: Callable[[Operation], Answer]) -> Answer:
+        try:
+            answer = run(operation)
+        except OutcomeUnknownError:
+            raise
+        except OmniGraphError:
+            with suppress(OmniGraphError):
+                for period in _periods():
+                    self._repository.store.objects.delete(_path(period, name, _BEGUN))
+            raise
+        assert isinstance(answer, Whole)
+        # It is done, so that a note that cannot be written must not make it a failure.
+        with suppress(OmniGraphError):
+            self._write(name, _ANSWERED, Note(operation.request, answer.body.decode()))
+        return answer
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Wait until no other request of this server has the same key."""
+        with self._free:
+            self._free.wait_for(lambda: name not in self._busy)
+            self._busy.add(name)
+        try:
+            yield
+        finally:
+            with self._free:
+                self._busy.discard(name)
+                self._free.notify_all()
+
+    def _read(self, name: str, kind: str) -> Note | None:
+        for period in _periods():
+            data = self._repository.store.objects.read(_path(period, name, kind))
+            if data is not None:
+                return msgspec.json.decode(data, type=Note)
+        return None
+
+    def _write(self, name: str, kind: str, note: Note) -> None:
+        path = _path(_periods()[0], name, kind)
+        self._repository.store.objects.write(path, msgspec.json.encode(note))
+        self._repository.tables.sync([path])
+
+
+def _periods() -> tuple[int, int]:
+    """Give the numbers of this period and of the one before."""
+    now = int(time.time()) // _PERIOD_SECONDS
+    return now, now - 1
+
+
+def _path(period: int, name: str, kind: str) -> str:
+    return f"{layout.OPERATIONS}/{period}/{name}.{kind}"

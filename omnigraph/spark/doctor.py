@@ -1,0 +1,184 @@
+"""Doctor: looks whether everything that the pipeline needs is there and works."""
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.embedding import embedder_for
+from omnigraph.errors import EmbeddingError, Json, OmniGraphError
+from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.java import find_java
+from omnigraph.spark.session import SparkSettings, default_parallelism, is_running, session, stop
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_PACKAGES = ("pylance", "pyarrow", "pyspark", "pandas")
+_MOST_TASKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at, whether it is well, what was found, and what to do about it."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the check as a JSON object."""
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "hint": self.hint}
+
+
+def diagnose(settings: SparkSettings, uri: str | None) -> tuple[Check, ...]:
+    """Look at everything, and at the store of `uri`; whatever fails, the rest is looked at too."""
+    looks: list[tuple[str, Callable[[], Check]]] = [
+        ("python", _python),
+        ("java", lambda: _java(settings)),
+        ("spark", lambda: _spark(settings)),
+        ("embedding", _embedding),
+    ]
+    if uri is not None:
+        looks += [("store", lambda: _store(uri)), ("graph", lambda: _graph(uri))]
+    return tuple(_looked(name, look) for name, look in looks)
+
+
+def _well(name: str, detail: str) -> Check:
+    return Check(name, ok=True, detail=detail)
+
+
+def _ill(name: str, detail: str, hint: str | None = None) -> Check:
+    return Check(name, ok=False, detail=detail, hint=hint)
+
+
+def _looked(name: str, look: Callable[[], Check]) -> Check:
+    try:
+        return look()
+    except OmniGraphError as failed:
+        return _ill(name, failed.message, failed.hint)
+    except Exception as failed:
+        return _ill(name, f"{type(failed).__name__}: {reason_in(str(failed))}")
+
+
+def _python() -> Check:
+    found = _versions()
+    missing = [name for name, installed in found.items() if installed is None]
+    told = ", ".join(f"{name} {installed}" for name, installed in found.items() if installed)
+    detail = f"Python {platform.python_version()} at {sys.executable} with {told}"
+    if not missing:
+        return _well("python", detail)
+    return _ill("python", detail, f"`pip install {' '.join(missing)}`")
+
+
+def _embedding() -> Check:
+    """Tell which model would be used; none is well too, for whoever needs no vectors."""
+    try:
+        return _well("embedding", f"texts are embedded by {embedder_for(None, os.environ).model}")
+    except EmbeddingError as failed:
+        return Check("embedding", ok=True, detail=failed.message, hint=failed.hint)
+
+
+def _java(settings: SparkSettings) -> Check:
+    if settings.remote is not None:
+        return _well("java", "not needed: Spark runs on a server")
+    java = find_java(os.environ)
+    detail = f"Java {java.version} from {java.origin}: {java.executable}"
+    home = os.environ.get("JAVA_HOME")
+    if home and java.origin != "JAVA_HOME":
+        detail += f"; JAVA_HOME={home} cannot be used"
+    return _well("java", detail)
+
+
+def _spark(settings: SparkSettings) -> Check:
+    was_running, before = is_running(), time.monotonic()
+    try:
+        spark = session(settings)
+        started = time.monotonic()
+        tasks = min(default_parallelism(spark), _MOST_TASKS)
+        others = _different_workers(spark, tasks)
+        ended = time.monotonic()
+        # What follows the host of a remote can hold a token.
+        place = settings.remote.partition("/;")[0] if settings.remote else spark.sparkContext.master
+        detail = (
+            f"Spark {spark.version} at {place} started in {started - before:.1f} s "
+            f"and ran a job of {tasks} tasks in {ended - started:.1f} s"
+        )
+    finally:
+        if not was_running:
+            stop()
+    if not others:
+        return _well("spark", detail)
+    hint = f"install on the workers what the driver has: {_environment()}"
+    return _ill("spark", f"{detail}; workers have {' or '.join(others)}", hint)
+
+
+def _different_workers(spark: "SparkSession", tasks: int) -> list[str]:
+    """Give what workers have installed, where it is not what this process has."""
+    from omnigraph.spark.job import watched
+    from omnigraph.spark.progress import NO_PROGRESS
+
+    def asked() -> "DataFrame":
+        return spark.range(0, tasks, 1, tasks).mapInArrow(_told_by_worker, "told string")
+
+    return sorted({row.told for row in watched(spark, asked, NO_PROGRESS)} - {_environment()})
+
+
+def _told_by_worker(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    import pyarrow as pa
+
+    for _ in batches:
+        yield pa.record_batch([pa.array([_environment()])], names=["told"])
+
+
+def _environment() -> str:
+    """Give the versions on which driver and workers have to agree."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return ", ".join([f"Python {python}", *(f"{name} {v}" for name, v in _versions().items())])
+
+
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for name in ("omnigraph", *_PACKAGES):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def _store(uri: str) -> Check:
+    from omnigraph.storage.layout import ASIDE
+    from omnigraph.storage.store import store_at
+
+    store = store_at(uri)
+    root = Path(store.root)
+    folders = [root / ASIDE, root, *root.parents] if store.is_local else []
+    new = [folder for folder in folders if not folder.exists()]
+    try:
+        store.check()
+    finally:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+    return _well("store", f"{store.root} can be written and refuses to overwrite")
+
+
+def _graph(uri: str) -> Check:
+    from omnigraph.errors import GraphNotFoundError
+    from omnigraph.versioning.repository import open_repository
+
+    try:
+        pinned = open_repository(uri, read_only=True).snapshot()
+    except GraphNotFoundError:
+        return _well("graph", f"there is none at {uri} yet")
+    tables = len(pinned.commit.tables)
+    return _well("graph", f"main at version {pinned.version} with {tables} tables")

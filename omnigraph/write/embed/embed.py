@@ -1,0 +1,270 @@
+"""Embed: a file of records becomes one whose rows have their vectors; no graph is needed."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, TypeAlias, TypedDict, Unpack
+
+from omnigraph.embedding import Embedder, cached, embedder_for
+from omnigraph.errors import InputError, Json, Violation, ViolationsError
+from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.progress import NO_PROGRESS, Progress
+from omnigraph.spark.runner import Runner
+from omnigraph.spark.session import SparkSettings
+from omnigraph.storage.store import Store
+from omnigraph.write.embed.parts import (
+    Check,
+    CheckedPart,
+    Tally,
+    Write,
+    WrittenPart,
+    cannot_write,
+    changed,
+)
+from omnigraph.write.embed.rewrite import EmbedMode, Rewrite
+from omnigraph.write.embed.row_filter import RowFilter, Select
+from omnigraph.write.embed.seed import Spec, read_spec, spec_of
+from omnigraph.write.filling import Entries
+from omnigraph.write.load.files import File, files_at
+from omnigraph.write.load.options import SHOWN_VIOLATIONS, chosen
+from omnigraph.write.load.splits import Format, Source, Split, splits_of
+
+Place: TypeAlias = str | os.PathLike[str]
+Input: TypeAlias = Place | BinaryIO
+
+_BUFFER = 8 << 20
+
+
+class EmbedHow(TypedDict, total=False):
+    """The keywords that `embed_file` takes."""
+
+    mode: EmbedMode | str
+    types: Sequence[str]
+    select: Sequence[Select | str]
+    engine: Engine | str
+    spark: SparkSettings | None
+    shown: int
+    environment: Mapping[str, str]
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """What an offline embed did; `model` is None when none was needed."""
+
+    input: str
+    output: str
+    mode: EmbedMode
+    rows: int
+    selected_rows: int
+    embedded_rows: int
+    cleaned_rows: int
+    dimension: int
+    model: str | None
+    engine: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the result in the stable machine form."""
+        return {
+            "input": self.input,
+            "output": self.output,
+            "rows": self.rows,
+            "selected_rows": self.selected_rows,
+            "embedded_rows": self.embedded_rows,
+            "cleaned_rows": self.cleaned_rows,
+            "mode": str(self.mode),
+            "dimension": self.dimension,
+            "model": self.model,
+            "engine": self.engine,
+        }
+
+
+def embed_file(
+    input: Input,  # noqa: A002 - the word of the command line
+    output: Place,
+    spec: Spec | Mapping[str, object] | Place,
+    **how: Unpack[EmbedHow],
+) -> Embedded:
+    """Write a file of records anew, with the vectors that a spec asks for, or without them.
+
+    The output appears whole or not at all. Bad lines raise ViolationsError with every one, before
+    any text is sent. Vectors that were paid for are kept beside the output until it is there.
+    """
+    rewrite = _rewrite(spec, how)
+    engine = chosen(Engine, how.get("engine", Engine.AUTO))
+    target = _target(output)
+    with _workshop(target) as workshop:
+        source = _source(input, target, workshop)
+        runner = runner_for(engine, how.get("spark") or default_settings(), source.file.size)
+        job = _Job(rewrite, source, splits_of([source], runner.slots), runner, how)
+        tally = job.checked()
+        embedder = job.embedder() if tally.due else None
+        _join(job.written(tally, embedder, workshop), workshop, target)
+    return Embedded(
+        input=source.file.name,
+        output=os.fspath(output),
+        mode=rewrite.mode,
+        rows=tally.rows,
+        selected_rows=tally.selected,
+        embedded_rows=tally.due,
+        cleaned_rows=tally.cleaned,
+        dimension=rewrite.spec.dimension,
+        model=rewrite.spec.model if embedder is None else embedder.model,
+        engine=runner.engine,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Workshop:
+    """The folder beside the output where its parts are made and its vectors are kept."""
+
+    root: Path
+    zips: bool
+
+    @property
+    def parts(self) -> Path:
+        return self.root / "parts"
+
+    @property
+    def vectors(self) -> Path:
+        return self.root / "vectors"
+
+    def thrifty(self, embedder: Embedder) -> Embedder:
+        """Give an embedder that does not pay for what is kept here."""
+        store = Store(str(self.root), is_local=True)
+        return cached(embedder, Entries(store, self.vectors.name))
+
+
+@contextmanager
+def _workshop(target: Path) -> Iterator[_Workshop]:
+    """Give the workshop of an output; after a failure only what was paid for is left of it."""
+    made = _Workshop(target.with_name(f"{target.name}.embeddings"), _is_gzip(target.name))
+    try:
+        made.root.mkdir(exist_ok=True)
+        made.parts.mkdir(exist_ok=True)
+    except OSError as failed:
+        raise cannot_write(target, failed) from None
+    try:
+        yield made
+        shutil.rmtree(made.vectors, ignore_errors=True)
+    finally:
+        shutil.rmtree(made.parts, ignore_errors=True)
+        with suppress(OSError):  # it holds vectors
+            made.root.rmdir()
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One offline embed on its way: every split is checked, and then every split is written."""
+
+    rewrite: Rewrite
+    source: Source
+    splits: Sequence[Split]
+    runner: Runner
+    how: EmbedHow
+
+    @property
+    def progress(self) -> Progress:
+        return self.how.get("progress", NO_PROGRESS)
+
+    def checked(self) -> Tally:
+        """Give what the file holds; raises ViolationsError when a line of it is bad."""
+        self.progress.begin("reading", self.source.file.size)
+        shown = max(1, self.how.get("shown", SHOWN_VIOLATIONS))
+        parts = self.runner.map(Check(self.rewrite, shown), self.splits, self.progress)
+        total = sum(part.total for part in parts)
+        if total:
+            raise ViolationsError([*islice(self._placed(parts), shown)], total=total)
+        return Tally.of(part.tally for part in parts)
+
+    def embedder(self) -> Embedder:
+        return embedder_for(self.rewrite.spec.model, self.how.get("environment", os.environ))
+
+    def written(
+        self, tally: Tally, embedder: Embedder | None, workshop: _Workshop
+    ) -> list[WrittenPart]:
+        """Give the parts of the output, in their order."""
+        cleans = self.rewrite.mode is EmbedMode.CLEAN
+        self.progress.begin("cleaning" if cleans else "embedding", tally.cleaned + tally.due)
+        thrifty = None if embedder is None else workshop.thrifty(embedder)
+        task = Write(self.rewrite, thrifty, str(workshop.parts), workshop.zips)
+        parts = self.runner.map(task, self.splits, self.progress)
+        if Tally.of(part.tally for part in parts) != tally:
+            raise changed(self.source.file.name)
+        return parts
+
+    def _placed(self, parts: Iterable[CheckedPart]) -> Iterator[Violation]:
+        """Give the violations of all parts, each with the file and its line there."""
+        before = 0
+        for part in parts:
+            for each in part.violations:
+                yield replace(each, file=self.source.file.name, line=before + (each.line or 0))
+            before += part.tally.lines
+
+
+def _join(parts: Iterable[WrittenPart], workshop: _Workshop, target: Path) -> None:
+    whole = workshop.parts / "whole"
+    try:
+        with whole.open("wb") as file:
+            for part in parts:
+                with Path(part.path).open("rb") as data:
+                    shutil.copyfileobj(data, file, _BUFFER)
+                Path(part.path).unlink()
+            file.flush()
+            os.fsync(file.fileno())
+        whole.replace(target)
+    except OSError as failed:
+        raise cannot_write(target, failed) from None
+
+
+def _rewrite(spec: Spec | Mapping[str, object] | Place, how: EmbedHow) -> Rewrite:
+    if isinstance(spec, str | os.PathLike):
+        spec = read_spec(spec)
+    elif not isinstance(spec, Spec):
+        spec = spec_of(spec)
+    selects = (Select.parsed(e) if isinstance(e, str) else e for e in how.get("select", ()))
+    rows = RowFilter(frozenset(how.get("types", ())), tuple(selects))
+    rows.check(spec.types)
+    return Rewrite(spec, chosen(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING)), rows)
+
+
+def _target(output: Place) -> Path:
+    """Give where the output goes, links followed; a URI or what is no file is refused."""
+    text = os.fspath(output)
+    if "://" in text:
+        raise InputError(f"'{text}': the output is a file of this machine, not a URI")
+    target = Path(text).resolve()
+    if target.exists() and not target.is_file():
+        raise InputError(f"'{text}' is not a file")
+    return target
+
+
+def _source(given: Input, target: Path, workshop: _Workshop) -> Source:
+    if not isinstance(given, str | os.PathLike):
+        return Source(_laid_down(given, workshop), Format.JSONL)
+    name = os.fspath(given)
+    files = files_at([name])
+    if len(files) > 1:
+        raise InputError(f"'{name}' names {len(files)} files", hint="embed one after the other")
+    file = files[0]
+    if file.folder.is_local and target.exists() and target.samefile(file.folder.uri(file.path)):
+        raise InputError(f"'{name}' is the input and the output", hint="write to another file")
+    return Source(file, Format.GZIP if _is_gzip(file.path) else Format.JSONL)
+
+
+def _laid_down(stream: BinaryIO, workshop: _Workshop) -> File:
+    path = workshop.parts / "input"
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file, _BUFFER)
+    except OSError as failed:
+        raise cannot_write(path, failed) from None
+    return replace(files_at([str(path)])[0], name="<stdin>")
+
+
+def _is_gzip(name: str) -> bool:
+    return name.lower().endswith(".gz")

@@ -1,0 +1,222 @@
+"""Parts: the splits of a file, checked, and written anew as the parts of another file."""
+
+import gzip
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, assert_never, cast
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.embedding import Embedder, Task
+from omnigraph.errors import Code, InputError, StorageError, Violation
+from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
+from omnigraph.write.filling import MOST_NUMBERS
+from omnigraph.write.load.files import lines_of, too_long
+from omnigraph.write.load.records import is_utf8
+from omnigraph.write.load.splits import Format, Split
+
+_BLOCK_BYTES = 8 << 20
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what becomes of lines."""
+
+    lines: int = 0
+    rows: int = 0
+    selected: int = 0
+    due: int = 0
+    cleaned: int = 0
+
+    def count(self, step: Step) -> None:
+        """Count one line more."""
+        self.lines += 1
+        match step:
+            case Kept():
+                self.rows += step.is_row
+                self.selected += step.is_selected
+            case Due():
+                self.rows += 1
+                self.selected += 1
+                self.due += 1
+            case Cleaned():
+                self.rows += 1
+                self.selected += 1
+                self.cleaned += 1
+            case Bad():
+                self.rows += 1
+            case _:
+                assert_never(step)
+
+    @staticmethod
+    def of(tallies: Iterable["Tally"]) -> "Tally":
+        """Give the sum of all tallies."""
+        return Tally(*map(sum, zip(astuple(Tally()), *map(astuple, tallies), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPart:
+    """What a split holds, the first violations of it with their lines, and the number of all."""
+
+    tally: Tally
+    violations: Sequence[Violation]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPart:
+    """A split written anew: where it lies, and what it held."""
+
+    path: str
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The task that only looks, so that no text is sent while a line of the file is bad."""
+
+    rewrite: Rewrite
+    most_violations: int
+
+    def __call__(self, split: Split) -> CheckedPart:
+        tally = Tally()
+        found: list[Violation] = []
+        total = 0
+        for step in _steps(self.rewrite, split):
+            tally.count(step)
+            if isinstance(step, Bad):
+                total += len(step.faults)
+                found += [replace(each, line=tally.lines) for each in step.faults]
+                del found[self.most_violations :]
+        return CheckedPart(tally, found, total)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """The task that writes; run twice, it leaves a second file that nobody names."""
+
+    rewrite: Rewrite
+    embedder: Embedder | None
+    folder: str
+    zips: bool
+
+    def __call__(self, split: Split) -> WrittenPart:
+        path = Path(self.folder, uuid4().hex)
+        tally = Tally()
+        with _written(path, self.zips) as file:
+            for steps in _chunks(_steps(self.rewrite, split), self._most_due):
+                file.writelines(self._lines(steps, split.name))
+                for step in steps:
+                    tally.count(step)
+        return WrittenPart(str(path), tally)
+
+    @property
+    def _most_due(self) -> int:
+        return max(1, MOST_NUMBERS // self.rewrite.spec.dimension)
+
+    def _lines(self, steps: Sequence[Step], name: str) -> Iterator[bytes]:
+        vectors = iter(self._vectors([step.text for step in steps if isinstance(step, Due)]))
+        for step in steps:
+            match step:
+                case Kept(line) | Cleaned(line):
+                    yield line
+                case Due(before, _, after):
+                    yield b"".join((before, next(vectors), after))
+                case Bad():  # it was not when it was checked
+                    raise changed(name)
+                case _:
+                    assert_never(step)
+
+    def _vectors(self, texts: Sequence[str]) -> list[bytes]:
+        if not texts:
+            return []
+        assert self.embedder is not None
+        return printed(self.embedder.embed(texts, self.rewrite.spec.dimension, Task.DOCUMENT))
+
+
+def printed(vectors: npt.NDArray[np.float32]) -> list[bytes]:
+    """Give each vector as JSON, every number as the shortest text that means the same float."""
+    numbers = pa.array(vectors.reshape(-1)).cast(pa.utf8())
+    ends = np.arange(0, vectors.size + 1, vectors.shape[1], dtype=np.int32)
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), numbers), ",")
+    return [f"[{text}]".encode() for text in joined.to_pylist()]
+
+
+def _chunks(steps: Iterable[Step], most_due: int) -> Iterator[list[Step]]:
+    """Give the steps in lists that are small enough to be held, with all their vectors."""
+    held: list[Step] = []
+    due = size = 0
+    for step in steps:
+        held.append(step)
+        due += isinstance(step, Due)
+        size += _size(step)
+        if due >= most_due or size >= _BLOCK_BYTES:
+            yield held
+            held, due, size = [], 0, 0
+    if held:
+        yield held
+
+
+def _size(step: Step) -> int:
+    match step:
+        case Kept(line) | Cleaned(line):
+            return len(line)
+        case Due(before, text, after):
+            return len(before) + len(text) + len(after)
+        case Bad():
+            return 0
+        case _:
+            assert_never(step)
+
+
+def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
+    file, is_zipped = split.source.file, split.source.format is Format.GZIP
+    with file.unzipped() if is_zipped else file.open() as stream:
+        stream.seek(split.start)
+        limit = None if is_zipped else split.end - split.start
+        start = _BOM if split.start == 0 else b""
+        for block in lines_of(stream, _BLOCK_BYTES, limit):
+            if block is None:
+                yield Bad((replace(too_long(), line=None),))
+                start = b""
+                continue
+            is_sound = is_utf8(block)
+            for line in io.BytesIO(block):
+                if is_sound or is_utf8(line):
+                    mark = len(start) if start and line.startswith(start) else 0
+                    yield rewrite.step(line, mark)
+                else:
+                    yield Bad((Violation(code=Code.RECORD_SYNTAX, reason="is not UTF-8"),))
+                start = b""
+
+
+@contextmanager
+def _written(path: Path, zips: bool) -> Iterator[BinaryIO]:
+    """Give a new file opened for writing; gzip files of parts, joined, are a gzip file again."""
+    try:
+        with path.open("wb") as file:
+            if not zips:
+                yield file
+                return
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
+                yield cast(BinaryIO, zipped)
+    except OSError as failed:
+        raise cannot_write(path, failed) from None
+
+
+def changed(name: str) -> InputError:
+    """Give the error that says that a file is not what it was when it was checked."""
+    return InputError(f"'{name}' changed while it was read; nothing was written")
+
+
+def cannot_write(path: Path, failed: OSError) -> StorageError:
+    """Give the error that says why a file cannot be written."""
+    return StorageError(f"cannot write '{path}': {failed.strerror or type(failed).__name__}")

@@ -1,0 +1,265 @@
+"""Locate: finds the lines of the values that break a rule between rows, and says why."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.values.comparison import comparable
+from omnigraph.data.values.ids import row_ids
+from omnigraph.data.values.rules import shortened
+from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
+from omnigraph.schema.catalog import field_name
+from omnigraph.spark.deadline import Deadline
+from omnigraph.spark.progress import Progress
+from omnigraph.spark.runner import Runner
+from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
+from omnigraph.write.load.image import Image
+from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.records import Rows
+from omnigraph.write.load.splits import Split, blocks
+from omnigraph.write.load.stage import StagedSplit
+
+_LONGEST_SHOWN = 80
+
+
+# The number of a rule, and values that break it.
+Broken: TypeAlias = tuple[int, tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The lines of a split that hold values which break rules.
+
+    All are counted. The first two lines of each value are here, which say what is wrong with it,
+    and of the others so many as are told.
+    """
+
+    lines: Mapping[Broken, Sequence[int]]
+    counts: Mapping[Broken, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The values of a type's columns whose lines are sought."""
+
+    rule: int
+    type: str
+    columns: tuple[str, ...]
+    values: pa.Table
+
+
+def violations(
+    runner: Runner,
+    image: Image,
+    found: Sequence[Hit],
+    splits: Sequence[Split],
+    staged: Sequence[StagedSplit],
+    catalog: str,
+    progress: Progress,
+) -> list[Violation]:
+    """Give a violation for every line, or row without a line, that breaks a rule.
+
+    Of more than `MOST_VIOLATIONS` at least one more than so many come back.
+    """
+    most = MOST_VIOLATIONS + 1
+    rules = list(dict.fromkeys(hit.rule for hit in found))
+    joined = [
+        pa.concat_tables([h.values for h in found if h.rule == rule]).slice(0, most)
+        for rule in rules
+    ]
+    sought = [each for n, rule in enumerate(rules) for each in _sought(n, rule, joined[n])]
+    task = partial(_lines, sought=sought, catalog=catalog, deadline=runner.deadline)
+    answers = runner.map(task, splits, progress)
+    places = _Places(splits, staged, answers)
+    explained: list[Violation] = []
+    for number, rule in enumerate(rules):
+        counts = (c.as_py() for h in found if h.rule == rule for c in h.counts)
+        for key, count in zip(_keys(joined[number]), counts, strict=False):
+            explained += _explained(rule, key, count, places.of(number, key), image)
+            if len(explained) > MOST_VIOLATIONS:
+                return explained
+    return explained
+
+
+def _sought(number: int, rule: Rule, values: pa.Table) -> Iterator[Sought]:
+    match rule:
+        case Unique(reading) | Exists(reading):
+            yield Sought(number, reading.type, reading.columns, values)
+        case Within(sources, nodes):
+            yield Sought(number, nodes.type, nodes.columns, values)
+            yield Sought(number, sources.type, sources.columns, values)
+
+
+def _lines(split: Split, sought: Sequence[Sought], catalog: str, deadline: Deadline) -> Found:
+    lines: dict[Broken, list[int]] = {}
+    counts: Counter[Broken] = Counter()
+    kept = before = 0
+    for block in blocks(split, catalog, deadline):
+        for rows in block.rows:
+            for each in sought:
+                if each.type != rows.stored.name:
+                    continue
+                for broken, line in _matches(rows, each, before):
+                    counts[broken] += 1
+                    if counts[broken] <= 2 or kept <= MOST_VIOLATIONS + 1:
+                        lines.setdefault(broken, []).append(line)
+                        kept += 1
+        before += block.lines
+    return Found(lines, counts)
+
+
+def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[tuple[Broken, int]]:
+    columns = [_column(rows, name) for name in sought.columns]
+    likely = pc.is_in(columns[0], value_set=sought.values[0].combine_chunks())
+    at = pc.indices_nonzero(pc.fill_null(likely, fill_value=False))
+    wanted = set(_keys(sought.values))
+    found = zip(*(column.take(at).to_pylist() for column in columns), strict=True)
+    for row, key in zip(at.to_pylist(), found, strict=True):
+        if key in wanted:
+            yield (sought.rule, key), int(rows.lines[row]) + before
+
+
+def _column(rows: Rows, name: str) -> pa.Array:
+    column = row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
+    return comparable(column)
+
+
+def _keys(values: pa.Table) -> list[tuple[object, ...]]:
+    return list(zip(*(column.to_pylist() for column in values.columns), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stands:
+    """Where a value stands in the sources: in how many lines, and the first of them."""
+
+    count: int
+    lines: list[tuple[str, int]]
+
+
+class _Places:
+    """The lines of every value, by file, in their order."""
+
+    def __init__(
+        self,
+        splits: Sequence[Split],
+        staged: Sequence[StagedSplit],
+        answers: Sequence[Found],
+    ) -> None:
+        self._lines: dict[Broken, list[tuple[str, int]]] = {}
+        self._counts: Counter[Broken] = Counter()
+        before = lines_before(splits, staged)
+        for split, first, found in zip(splits, before, answers, strict=True):
+            self._counts.update(found.counts)
+            for broken, lines in found.lines.items():
+                known = self._lines.setdefault(broken, [])
+                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not one of the violations
+                known += [(split.name, first + line + 1) for line in islice(lines, max(room, 0))]
+
+    def of(self, rule: int, key: tuple[object, ...]) -> _Stands:
+        return _Stands(self._counts[rule, key], self._lines.get((rule, key), []))
+
+
+def lines_before(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> list[int]:
+    """Give how many lines of its file lie before each split that was read."""
+    counted: dict[str, int] = {}
+    before = []
+    for split, result in zip(splits, staged, strict=False):
+        before.append(counted.get(split.name, 0))
+        counted[split.name] = before[-1] + result.lines
+    return before
+
+
+def _explained(
+    rule: Rule,
+    key: tuple[object, ...],
+    count: int,
+    stands: _Stands,
+    image: Image,
+) -> Iterator[Violation]:
+    match rule:
+        case Unique(reading) if reading.columns == ("id",):
+            yield from _same_id(reading.type, str(key[0]), count, stands, image)
+        case Unique(reading):
+            names = _fields(image, reading)
+            yield from _same_values(reading.type, names, key, count, stands)
+        case Exists(end, nodes):
+            yield from _no_node(
+                end.type, _fields(image, end), nodes.type, str(key[0]), stands.lines
+            )
+        case Within():
+            yield _wrong_count(rule, str(key[0]), count, stands.lines)
+
+
+def _same_id(
+    type_name: str, row_id: str, count: int, stands: _Stands, image: Image
+) -> Iterator[Violation]:
+    places = stands.lines
+    make = partial(Violation, type=type_name, field="id")
+    if count > stands.count and image.mode is LoadMode.APPEND:
+        reason = f"there is a {type_name} '{_short(row_id)}' already"
+        yield from _at(places[:1], partial(make, code=Code.EXISTING_KEY, reason=reason))
+    if len(places) > 1:
+        reason = f"'{_short(row_id)}' is given already {_in(places[0])}"
+        yield from _at(places[1:], partial(make, code=Code.REPEATED_KEY, reason=reason))
+
+
+def _fields(image: Image, reading: Reading) -> str:
+    """Give the fields of a reading as users name them."""
+    stored = image.snapshot.catalog.stored(reading.type)
+    assert stored is not None
+    return ",".join(field_name(stored, column) for column in reading.columns)
+
+
+def _same_values(
+    type_name: str,
+    names: str,
+    key: tuple[object, ...],
+    count: int,
+    stands: _Stands,
+) -> Iterator[Violation]:
+    places = stands.lines
+    make = partial(Violation, code=Code.UNIQUE_VALUE, type=type_name, field=names)
+    shown = ", ".join(_short(str(value)) for value in key)
+    if count > stands.count:
+        reason = f"another {type_name} has '{shown}' already"
+        yield from _at(places[:1], partial(make, reason=reason))
+    if len(places) > 1:
+        reason = f"'{shown}' is given already {_in(places[0])}"
+        yield from _at(places[1:], partial(make, reason=reason))
+
+
+def _no_node(
+    edge: str, end: str, node: str, row_id: str, places: list[tuple[str, int]]
+) -> Iterator[Violation]:
+    make = partial(Violation, code=Code.MISSING_ENDPOINT, type=edge, field=end)
+    reason = f"there is no {node} '{_short(row_id)}'"
+    if not places:
+        yield make(reason=f"{reason} any more, and edges of the graph need it")
+    yield from _at(places, partial(make, reason=reason))
+
+
+def _wrong_count(rule: Within, row_id: str, count: int, places: list[tuple[str, int]]) -> Violation:
+    few = count < rule.minimum
+    bound = f"at least {rule.minimum}" if few else f"at most {rule.maximum}"
+    edge = rule.sources.type
+    reason = f"{count} {edge} leave the {rule.nodes.type}; there must be {bound}"
+    make = partial(Violation, code=Code.CARDINALITY, type=edge, id=_short(row_id), reason=reason)
+    return next(_at(places[-1:], make), make())
+
+
+def _at(places: Sequence[tuple[str, int]], make: Callable[..., Violation]) -> Iterator[Violation]:
+    return (make(file=file, line=line) for file, line in places)
+
+
+def _in(place: tuple[str, int]) -> str:
+    return f"in {place[0]}:{place[1]}"
+
+
+def _short(text: str) -> str:
+    return shortened(text, _LONGEST_SHOWN)

@@ -1,0 +1,67 @@
+"""Lookups: a small load finds by index the committed rows with which its own could clash."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.staging import Share, place_of
+from omnigraph.storage.table import takes_conditions
+from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
+from omnigraph.write.load.image import Image
+from omnigraph.write.load.options import LoadMode
+
+Shares: TypeAlias = Callable[[Reading], Sequence[Share]]
+
+MOST_SOUGHT = 5_000
+_LEAST_ROWS = 50_000
+_INDEXED = (pa.utf8(), pa.int32(), pa.int64())
+
+
+def narrowed(image: Image, rules: Sequence[Rule]) -> Shares:
+    """Give where each reading finds the rows that matter to the rules: all, or a few by index."""
+    staged = sum(image.staged_rows(name) for name in image.touched)
+    if image.mode is LoadMode.OVERWRITE or staged > MOST_SOUGHT:
+        return image.shares
+    sought = _sought(image, rules)
+
+    def shares(reading: Reading) -> Sequence[Share]:
+        values, table = sought.get(reading), image.table(reading.type)
+        if values is None or table.count() < _LEAST_ROWS or not takes_conditions(table.schema):
+            return image.shares(reading)
+        return [Share(place_of(table), (), (reading.columns[0], values))]
+
+    return shares
+
+
+def _sought(image: Image, rules: Sequence[Rule]) -> Mapping[Reading, pa.Array | None]:
+    """Give the values that each reading of whole tables is asked for; None for all."""
+    found: dict[Reading, pa.Array | None] = {}
+    for reading, origin in (pair for rule in rules for pair in _origins(rule)):
+        new = None if origin is None else _values(image, origin)
+        known = found.get(reading, new)
+        both = known is not None and new is not None
+        found[reading] = pc.unique(pa.concat_arrays([known, new])) if both else None
+    return found
+
+
+def _origins(rule: Rule) -> Iterator[tuple[Reading, Reading | None]]:
+    """Give for each reading of a whole table the new rows whose values it is asked for."""
+    match rule:
+        case Unique(reading):
+            yield reading, Reading(reading.type, reading.columns[:1], staged=True)
+        case Exists(end, nodes) if end.staged:
+            yield nodes, end
+        case Within(sources, _, 0):
+            yield sources, Reading(sources.type, sources.columns, staged=True)
+        case _:
+            yield from ((reading, None) for reading in rule.readings)
+
+
+def _values(image: Image, origin: Reading) -> pa.Array | None:
+    column = origin.columns[0]
+    parts = [batch[column] for share in image.shares(origin) for batch in share.batches([column])]
+    if not parts or parts[0].type not in _INDEXED:
+        return None
+    return pc.unique(pa.concat_arrays(parts)).drop_null()

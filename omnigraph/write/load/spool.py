@@ -1,0 +1,134 @@
+"""Spool: rows that no task can reach, standard input and frames, laid down where all can."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.errors import InputError
+from omnigraph.spark.deadline import Deadline
+from omnigraph.spark.job import watched
+from omnigraph.spark.progress import NO_PROGRESS
+from omnigraph.storage import layout
+from omnigraph.storage.store import Store
+from omnigraph.write.load.files import File, file_in
+from omnigraph.write.load.splits import Format, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Frame: TypeAlias = Any  # whatever gives an Arrow stream, or a Spark DataFrame
+
+_PART_ROWS = 131_072
+_BUFFER = 8 << 20
+_WRITTEN = pa.schema([("path", pa.string())])
+
+
+class Spool:
+    """A folder of a graph's store for one load; gone when the load ends."""
+
+    def __init__(self, store: Store, deadline: Deadline) -> None:
+        self._store = store
+        self._deadline = deadline
+        self._folder = f"{layout.ASIDE}/{uuid4().hex}"
+
+    def stream(self, stream: BinaryIO, name: str) -> File:
+        """Lay down everything that a stream of JSON lines holds."""
+        path = f"{self._folder}/lines.jsonl"
+        with self._store.objects.writer(path) as file:
+            while data := stream.read(_BUFFER):
+                self._deadline.check()
+                file.write(data)
+        return file_in(self._store, path, name)
+
+    def frame(self, frame: Frame, type_name: str) -> list[Source]:
+        """Lay down a frame as rows of a type."""
+        if _is_spark(frame):
+            paths = self._spark(frame)
+        else:
+            paths = [write_part(self._store, self._folder, _stream(frame))]
+        return [
+            Source(file_in(self._store, path, f"<{type_name}>"), Format.PARQUET, type_name)
+            for path in paths
+        ]
+
+    def _spark(self, frame: "DataFrame") -> list[str]:
+        write = partial(_write_batches, self._store, self._folder)
+
+        def made() -> "DataFrame":
+            return frame.mapInArrow(write, "path string")
+
+        rows = watched(frame.sparkSession, made, NO_PROGRESS, self._deadline)
+        return sorted(row[0] for row in rows)
+
+    def remove(self) -> None:
+        """Remove everything that was laid down."""
+        self._store.objects.delete_all(self._folder)
+
+
+@contextmanager
+def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
+    """Give a spool that is removed at the end, whatever happens."""
+    made = Spool(store, deadline)
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> str:
+    """Write rows as one Parquet file of a folder, and give its path."""
+    path = f"{folder}/{uuid4().hex}.parquet"
+    with store.objects.writer(path) as file, pq.ParquetWriter(file, rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch, row_group_size=_PART_ROWS)
+    return path
+
+
+def is_frame(data: object) -> bool:
+    """Tell whether something is a frame: Arrow, pandas, polars, or of Spark."""
+    return hasattr(data, "__arrow_c_stream__") or _is_spark(data)
+
+
+def frames_by_type(data: object, type_name: str | None) -> Mapping[str, Frame]:
+    """Give frames by the name of their type."""
+    if isinstance(data, Mapping):
+        if type_name is not None:
+            raise InputError("several frames name their types themselves")
+        return data
+    if type_name is None:
+        raise InputError("a frame does not say of which type its rows are", hint="give the type")
+    return {type_name: data}
+
+
+def _write_batches(
+    store: Store, folder: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    first = next(batches, None)
+    if first is not None:
+        rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, batches))
+        yield pa.record_batch([[write_part(store, folder, rows)]], schema=_WRITTEN)
+
+
+def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _is_spark(frame: object) -> bool:
+    return type(frame).__module__.startswith("pyspark.sql") and hasattr(frame, "mapInArrow")
+
+
+def _stream(frame: Frame) -> pa.RecordBatchReader:
+    if type(frame).__module__.startswith("pandas"):
+        try:
+            frame = pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as bad:
+            raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise InputError(f"a {type(frame).__name__} is no frame")
+    return pa.RecordBatchReader.from_stream(frame)

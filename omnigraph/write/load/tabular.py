@@ -1,0 +1,246 @@
+"""Tabular: rows of CSV and Parquet files, one type to a file, as typed columns."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.data.values.columns import Column, one_by_one, typed
+from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
+from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
+from omnigraph.syntax.problems import nearest_name
+from omnigraph.write.load.files import LONGEST_LINE, File, refuse_encoding, too_long
+from omnigraph.write.load.records import Block, Rows, loose_schema
+
+if TYPE_CHECKING:
+    from _csv import Reader as _CsvReader
+
+_CSV_ROWS = 16_384
+_PARQUET_ROWS = 65_536
+_CSV_BYTES = 8 << 20
+
+
+def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
+    """Give a Parquet file opened; raises UnreadableError when it is none."""
+    try:
+        return pq.ParquetFile(file)
+    except pa.ArrowInvalid as bad:
+        raise UnreadableError(f"'{named.name}' is not a Parquet file: {bad}") from None
+
+
+def parquet_blocks(file: File, groups: range, stored: StoredType) -> Iterator[Block]:
+    """Read some row groups of a Parquet file as rows of a type."""
+    with file.open() as opened:
+        parquet = opened_parquet(opened, file)
+        names = parquet.schema_arrow.names
+        wrong = _column_faults(names, stored)
+        if wrong:
+            # Each split of the file tells this, and it is reported once.
+            yield Block(0, violations=[replace(each, line=None) for each in wrong])
+            return
+        for batch in _batches(parquet, groups, file):
+            columns = [column_name(stored, name) for name in names]
+            given = dict(zip(columns, batch.columns, strict=True))
+            yield _block(stored, given, np.arange(len(batch)), len(batch))
+
+
+def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from parquet.iter_batches(_PARQUET_ROWS, row_groups=groups)
+    except (pa.ArrowException, OSError) as bad:
+        reason = str(bad).partition("\n")[0]
+        raise UnreadableError(f"'{file.name}' is a broken Parquet file: {reason}") from None
+
+
+def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[Block]:
+    """Read a CSV file with a header as rows of a type."""
+    with file.unzipped() if is_zipped else file.open() as raw:
+        refuse_encoding(raw.read(4), file.name)
+    with file.unzipped() if is_zipped else file.open() as raw:
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="surrogateescape")
+        csv.field_size_limit(LONGEST_LINE)
+        rows = csv.reader(_short_lines(text), strict=True)
+        try:
+            names, wrong = _header(rows, stored)
+            yield Block(rows.line_num, violations=wrong)
+            while not wrong:
+                before = rows.line_num
+                block, ended = _csv_block(
+                    rows, [column_name(stored, name) for name in names], stored, before
+                )
+                yield block
+                if ended:
+                    return
+        finally:
+            text.detach()
+
+
+def _csv_block(
+    rows: "_CsvReader", names: Sequence[str], stored: StoredType, before: int
+) -> tuple[Block, bool]:
+    """Read some rows; also tells whether the file ended or cannot be read further."""
+    cells: list[list[str]] = []
+    lines: list[int] = []
+    faults: list[Violation] = []
+    ended = True
+    line = before
+    held = 0
+    try:
+        for seen, row in enumerate(rows, 1):
+            held += sum(map(len, row))
+            if not _is_utf8(row):
+                reason = "is not UTF-8"
+                faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
+            elif row and len(row) == len(names):
+                cells.append(row)
+                lines.append(line - before)
+            elif row:
+                reason = f"has {len(row)} fields, and the header has {len(names)}"
+                faults.append(_fault(Code.RECORD_SHAPE, reason, stored, line=line - before))
+            line = rows.line_num
+            if seen >= _CSV_ROWS or held >= _CSV_BYTES:
+                ended = False
+                break
+    except _TooLongError:
+        faults.append(replace(too_long(), type=stored.name, line=line - before))
+    except csv.Error as bad:
+        reason = f"is not CSV: {bad}"
+        faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
+    texts = list(map(list, zip(*cells, strict=True))) or [[] for _ in names]
+    pairs = zip(names, texts, strict=True)
+    given = {name: _from_text(column, name, stored) for name, column in pairs}
+    block = _block(stored, given, np.array(lines, np.int64), rows.line_num - before)
+    return replace(block, violations=[*faults, *block.violations]), ended
+
+
+class _TooLongError(Exception):
+    """A line is longer than one may be."""
+
+
+def _short_lines(text: io.TextIOWrapper) -> Iterator[str]:
+    while line := text.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise _TooLongError
+        yield line
+
+
+def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Violation]]:
+    """Read the names of the columns, and tell what is wrong with them."""
+    try:
+        names = next(rows, [])
+    except _TooLongError:
+        return [], [replace(too_long(), type=stored.name)]
+    except csv.Error as bad:
+        return [], [_fault(Code.RECORD_SYNTAX, f"is not CSV: {bad}", stored)]
+    if not _is_utf8(names):
+        return [], [_fault(Code.RECORD_SYNTAX, "is not UTF-8", stored)]
+    return names, _column_faults(names, stored)
+
+
+def _is_utf8(row: list[str]) -> bool:
+    """Tell whether the bytes of a row were text; others are kept as half surrogate pairs."""
+    text = "".join(row)
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _from_text(texts: list[str], name: str, stored: StoredType) -> "pa.Array | list[object]":
+    """Give the values of CSV text: an empty field is null, unless a String needs a value."""
+    kind = stored.column(name)
+    assert kind is not None
+    item = stored.properties.get(name)
+    if kind == STRING and item is not None and not item.nullable and item.default is None:
+        return pa.array(texts, pa.utf8())
+    values = [text or None for text in texts]
+    if is_text(kind) or kind in (DATE, DATETIME, BLOB):
+        return pa.array(values, pa.utf8())
+    return [None if text is None else _literal(text) for text in values]
+
+
+def _literal(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _block(
+    stored: StoredType,
+    given: Mapping[str, "pa.Array | list[object]"],
+    lines: np.ndarray,
+    count: int,
+) -> Block:
+    """Give rows from columns by name; a column that is not given is null."""
+    columns: list[pa.Array] = []
+    spoilt: set[tuple[int, str]] = set()
+    faults: list[Violation] = []
+    schema = loose_schema(stored)
+    for name in schema.names:
+        kind = stored.column(name)
+        assert kind is not None
+        column = _column(given.get(name), kind, len(lines))
+        columns.append(column.values)
+        for row, reason in column.reasons.items():
+            if len(faults) > MOST_VIOLATIONS:
+                break
+            spoilt.add((row, name))
+            shown, line = field_name(stored, name), int(lines[row])
+            faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))
+    rows = Rows(stored, pa.record_batch(columns, schema=schema), lines, frozenset(spoilt))
+    return Block(count, [rows], faults)
+
+
+def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Column:
+    if given is None:
+        return Column(pa.nulls(count, arrow_type(kind)))
+    return one_by_one(given, kind) if isinstance(given, list) else typed(given, kind)
+
+
+def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
+    """Give what is wrong with the columns of a table of rows: unknown, doubled or missing."""
+    system = ["src", "dst"] if isinstance(stored, EdgeType) else []
+    system += [] if stored.key else ["id"]
+    known = {*system, *stored.properties}
+    faults: list[Violation] = []
+    columns = [column_name(stored, name) for name in names]
+    before: set[str] = set()
+    for name, column in zip(names, columns, strict=True):
+        if len(faults) > MOST_VIOLATIONS:
+            break
+        if column not in known:
+            near = nearest_name(name, [field_name(stored, each) for each in known])
+            hint = f"; did you mean '{near}'?" if near else ""
+            faults.append(_fault(Code.RECORD_FIELD, f"no such field{hint}", stored, name))
+        elif column in before:
+            faults.append(_fault(Code.REPEATED_FIELD, "is given twice", stored, name))
+        before.add(column)
+    needed = [name for name in system if name != "id"]
+    needed += [
+        item.name
+        for item in stored.properties.values()
+        if not (item.nullable or item.embed or item.default is not None)
+    ]
+    missing = [name for name in needed if name not in columns]
+    return faults + [
+        _fault(Code.REQUIRED_VALUE, "has no column", stored, field_name(stored, name))
+        for name in missing
+    ]
+
+
+def _fault(
+    code: Code, reason: str, stored: StoredType, name: str | None = None, line: int = 0
+) -> Violation:
+    return Violation(code=code, reason=reason, type=stored.name, field=name, line=line)

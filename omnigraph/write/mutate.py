@@ -1,0 +1,231 @@
+"""Mutate: runs the statements of a mutation, each on what the earlier ones left."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.derived.numbering import Numbers, taken
+from omnigraph.data.values.columns import Column, default_of, one_by_one, with_defaults
+from omnigraph.data.values.ids import row_ids
+from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.rules import Breach, keys
+from omnigraph.errors import Code, Violation
+from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
+from omnigraph.query.expr import (
+    EntityKind,
+    Expr,
+    Predicate,
+    PropertyRef,
+    conjuncts,
+    map_operands,
+    parts,
+)
+from omnigraph.query.plan import MutationPlan
+from omnigraph.read.execution import Run
+from omnigraph.read.operators.evaluate import Evaluation
+from omnigraph.read.pushdown import condition
+from omnigraph.read.reader import Domain
+from omnigraph.read.rows import Rows
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.schema.types import ValueType
+from omnigraph.storage.reading import batches_where
+from omnigraph.write.draft import Draft, incident
+from omnigraph.write.filling import Vectors
+
+_ROW = "#row"
+
+
+def mutated(run: Run, plan: MutationPlan, vectors: Vectors) -> Draft:
+    """Give what the statements of a plan change, each seeing the earlier ones."""
+    mutation = _Mutation(run, Draft(run.reader.snapshot))
+    for statement in plan.statements:
+        run.check(0)
+        mutation.do(statement)
+    mutation.fill(vectors)
+    return mutation.draft
+
+
+@dataclass(frozen=True)
+class _Held(Domain):
+    """Rows that are at hand; the code of each is its place."""
+
+    rows: pa.RecordBatch | pa.Table
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:  # noqa: ARG002
+        """Give a column of the rows."""
+        found = self.rows[name]
+        whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return taken(whole, codes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mutation:
+    run: Run
+    draft: Draft
+
+    def do(self, statement: CheckedStatement) -> None:
+        """Run one statement."""
+        match statement:
+            case Insert(_, name, values):
+                self._insert(self._stored(name), values)
+            case Update(_, name, values, where):
+                self._update(self._stored(name), values, where)
+            case Delete(kind, name, where):
+                self._delete(self._stored(name), self._ids(self._stored(name), where), kind)
+            case _:
+                assert_never(statement)
+
+    def fill(self, vectors: Vectors) -> None:
+        """Make the vectors of all rows that have a text and no vector."""
+        for name in self.draft.touched:
+            change = self.draft.change(name)
+            if any(item.embed is not None for item in change.stored.properties.values()):
+                batches = change.rows.combine_chunks().to_batches()
+                filled = [vectors.filled(change.stored, batch) for batch in batches]
+                if filled:
+                    self.draft.put(name, pa.Table.from_batches(filled))
+
+    def _insert(self, stored: StoredType, values: tuple[tuple[str, Assigned], ...]) -> None:
+        schema = self.draft.change(stored.name).rows.schema
+        given = dict(values)
+        found = {name: self._constant(stored, name, value) for name, value in given.items()}
+        columns = [
+            found[name].values if name in found else _unset(stored, name, kind)
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        ]
+        batch = with_defaults(stored, pa.record_batch(columns, schema=schema))
+        keyless = list(keys(stored, batch))
+        self._tell(stored, None, keyless)
+        if keyless:
+            return
+        at = schema.get_field_index("id")
+        batch = batch.set_column(at, "id", row_ids(stored, batch))
+        self._tell(stored, batch["id"], _unfit(found, 1))
+        self.draft.put(stored.name, pa.Table.from_batches([batch]))
+
+    def _update(
+        self, stored: StoredType, values: tuple[tuple[str, Assigned], ...], where: Predicate
+    ) -> None:
+        rows = self._rows(stored, where)
+        given = dict(values)
+        for name in _stale(stored, given):
+            rows = _with_column(rows, name, pa.nulls(rows.num_rows, rows.schema.field(name).type))
+        found = {name: self._constant(stored, name, value) for name, value in given.items()}
+        self._tell(stored, rows["id"], _unfit(found, rows.num_rows))
+        for name, one in found.items():
+            places = pa.array(np.zeros(rows.num_rows, np.int64))
+            rows = _with_column(rows, name, one.values.take(places))
+        if rows.num_rows:
+            self.draft.put(stored.name, rows)
+
+    def _delete(self, stored: StoredType, ids: pa.Array, kind: EntityKind) -> None:
+        if not len(ids):
+            return
+        self.draft.remove(stored.name, ids)
+        if kind is EntityKind.EDGE:
+            return
+        for edge, column in incident(self.draft.snapshot, stored.name):
+            lost = rows_with(self.draft.table(edge), column, ids, ["id"])["id"]
+            self.draft.remove(edge.name, lost.combine_chunks())
+
+    def _ids(self, stored: StoredType, where: Predicate) -> pa.Array:
+        """Give the ids of the rows that meet a condition, as the draft leaves them."""
+        change = self.draft.change(stored.name)
+        own = change.rows.filter(self._holds(stored, change.rows, where))["id"].combine_chunks()
+        found = [own]
+        for batch in self._candidates(stored, where):
+            ids = batch["id"].filter(self._holds(stored, batch, where))
+            found.append(ids.filter(pc.invert(pc.is_in(ids, value_set=change.hidden))))
+        return pa.concat_arrays(found)
+
+    def _rows(self, stored: StoredType, where: Predicate) -> pa.Table:
+        """Give the whole rows that meet a condition, as the draft leaves them."""
+        ids = self._ids(stored, where)
+        change = self.draft.change(stored.name)
+        own = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
+        return pa.concat_tables([own, self.draft.committed(stored.name, ids)])
+
+    def _candidates(self, stored: StoredType, where: Predicate) -> Iterator[pa.RecordBatch]:
+        """Give the columns that a condition reads, of the rows that an index leaves over."""
+        table = self.draft.table(stored)
+        names = [part.property for part in parts(where) if isinstance(part, PropertyRef)]
+        narrowed = None
+        if table.takes_conditions:
+            narrowed = condition(tuple(conjuncts(where)), stored, self.run.constant)
+        for batch in batches_where(table, list(dict.fromkeys(["id", *names])), narrowed):
+            self.run.check(0)
+            yield batch
+
+    def _holds(
+        self, stored: StoredType, rows: pa.RecordBatch | pa.Table, where: Predicate
+    ) -> pa.Array:
+        """Tell which rows meet a condition."""
+        self.run.domains[_ROW] = _Held(self.run.reader, (stored.name,), rows)
+        codes = np.arange(rows.num_rows)
+        evaluation = Evaluation(self.run, Rows(rows.num_rows, {_ROW: codes}))
+        return pa.array(evaluation.holds(map_operands(where, _of_row)))
+
+    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Column:
+        kind = stored.column(name)
+        assert kind is not None
+        found = one_by_one([self.run.constant(value)], kind)
+        return Column(found.values.cast(arrow_type(kind)), found.reasons)
+
+    def _tell(
+        self, stored: StoredType, ids: pa.Array | pa.ChunkedArray | None, broken: Iterable[Breach]
+    ) -> None:
+        """Note values that no row can hold, with the ids of the rows if they have any."""
+        self.draft.unfit += [
+            Violation(
+                code=breach.code,
+                reason=breach.reason,
+                type=stored.name,
+                field=field_name(stored, breach.field),
+                id=None if ids is None else ids[breach.row].as_py(),
+            )
+            for breach in broken
+        ]
+
+    def _stored(self, name: str) -> StoredType:
+        return self.run.reader.stored(name)
+
+
+def _of_row(expr: Expr) -> Expr:
+    if isinstance(expr, PropertyRef) and expr.variable is None:
+        return replace(expr, variable=_ROW)
+    return expr
+
+
+def _unfit(found: Mapping[str, Column], count: int) -> Iterator[Breach]:
+    """Give the values that do not fit their columns, once for each of so many rows."""
+    for name, column in found.items():
+        for reason in column.reasons.values():
+            yield from (Breach(row, Code.VALUE_TYPE, name, reason) for row in range(count))
+
+
+def _stale(stored: StoredType, given: dict[str, Assigned]) -> list[str]:
+    """Give the vectors that a new text makes stale, if they are not given with it."""
+    return [
+        item.name
+        for item in stored.properties.values()
+        if item.embed is not None and item.embed.source in given and item.name not in given
+    ]
+
+
+def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    at = rows.schema.get_field_index(name)
+    return rows.set_column(at, rows.schema.field(at), values)
+
+
+def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:
+    """Give what an insert stores for a property that it does not set."""
+    item = stored.properties.get(name)
+    return pa.nulls(1, kind) if item is None else default_of(item)

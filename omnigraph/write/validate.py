@@ -1,0 +1,229 @@
+"""Validate: whether a graph still holds to its schema after a change, at the cost of the change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.data.values.comparison import comparable, without_exempt
+from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.rules import breaches, shortened
+from omnigraph.errors import Code, Violation
+from omnigraph.schema.catalog import EdgeType, StoredType, field_name
+from omnigraph.storage.table import Table
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.write.draft import Change, same
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Everything that is wrong with a change, and the tables that it was checked against."""
+
+    violations: tuple[Violation, ...]
+    looked_at: frozenset[str]
+
+
+def validate(
+    snapshot: Snapshot,
+    changes: Mapping[str, Change],
+    known: Mapping[str, Sequence[Violation]] = MappingProxyType({}),
+) -> Verdict:
+    """Check the rows of a change by themselves, and the graph that they would leave.
+
+    Of the types in `known` the violations of single rows are known; their rows need no more
+    columns than those that rules between rows read.
+    """
+    check = _Check(snapshot, changes)
+    found: list[Violation] = []
+    for name, change in changes.items():
+        if name in known:
+            ids = set(change.ids.to_pylist()) if known[name] else set()
+            found += [each for each in known[name] if each.id in ids]
+        else:
+            found += broken_rows(change)
+        found += check.unique(change)
+    for edge in snapshot.catalog.edges.values():
+        found += check.ends(edge)
+        found += check.cardinality(edge)
+    return Verdict(tuple(found), frozenset(check.looked_at))
+
+
+def broken_rows(change: Change) -> Iterator[Violation]:
+    """Give the rows that break a rule of their type by themselves."""
+    for batch in change.rows.combine_chunks().to_batches():
+        ids = batch["id"]
+        for breach in breaches(change.stored, batch):
+            yield Violation(
+                code=breach.code,
+                reason=breach.reason,
+                type=change.stored.name,
+                field=field_name(change.stored, breach.field),
+                id=ids[breach.row].as_py(),
+            )
+
+
+def compared_columns(stored: StoredType) -> list[str]:
+    """Give the columns that the rules between rows read."""
+    ends = ("src", "dst") if isinstance(stored, EdgeType) else ()
+    return list(dict.fromkeys(["id", *ends, *(name for each in stored.unique for name in each)]))
+
+
+@dataclass(slots=True)
+class _Check:
+    snapshot: Snapshot
+    changes: Mapping[str, Change]
+    looked_at: set[str] = field(default_factory=set)
+
+    def unique(self, change: Change) -> Iterator[Violation]:
+        """Check that no two rows have the same values where they must not."""
+        for columns in change.stored.unique:
+            yield from self._unique(change, columns)
+
+    def _unique(self, change: Change, columns: tuple[str, ...]) -> Iterator[Violation]:
+        stored = change.stored
+        names = ["id", *columns]
+        own = without_exempt(change.rows.select(names))
+        if not own.num_rows:
+            return
+        fresh = self._fresh(change, columns)
+        held = self._committed(stored, columns[0], fresh, columns)
+        taken = without_exempt(held.select(names))
+        fields = ",".join(field_name(stored, column) for column in columns)
+        seen = dict(_pairs(taken))
+        for key, row_id in _pairs(own):
+            holder = seen.setdefault(key, row_id)
+            if holder != row_id:
+                shown = ", ".join(shortened(str(value)) for value in key)
+                reason = f"'{shown}' is that of '{shortened(holder)}' already"
+                yield Violation(
+                    code=Code.UNIQUE_VALUE,
+                    reason=reason,
+                    type=stored.name,
+                    field=fields,
+                    id=row_id,
+                    other=holder,
+                )
+
+    def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
+        """Give the first of the values of those rows that do not have them already."""
+        rows = change.rows.select(["id", *columns])
+        before = rows_with(self._table(change.stored), "id", change.ids, rows.column_names)
+        known = same(rows, before.cast(rows.schema))
+        return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
+
+    def ends(self, edge: EdgeType) -> Iterator[Violation]:
+        """Check that both ends of new edges are there, and that no edge loses one."""
+        for column, node in (("src", edge.source), ("dst", edge.target)):
+            yield from self._new_ends(edge, column, node)
+            yield from self._lost_ends(edge, column, node)
+
+    def _new_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
+        change = self.changes.get(edge.name)
+        if change is None or not change.rows.num_rows:
+            return
+        wanted = change.rows[column].combine_chunks()
+        present = self._present(node, wanted)
+        missing = np.asarray(pc.invert(pc.is_in(wanted, value_set=present)), bool)
+        missing &= np.asarray(wanted.is_valid(), bool)
+        for place in np.flatnonzero(missing):
+            end = wanted[place].as_py()
+            reason = f"there is no {node} '{shortened(end)}'"
+            yield _missing_end(edge, column, reason, (change.rows["id"][place].as_py(), end))
+
+    def _lost_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
+        nodes = self.changes.get(node)
+        if nodes is None or not len(nodes.gone):
+            return
+        left = self._committed(edge, column, nodes.gone, ("id", column))
+        for row in left.to_pylist():
+            reason = f"there is no {node} '{shortened(row[column])}' any more"
+            yield _missing_end(edge, column, reason, (row["id"], row[column]))
+
+    def cardinality(self, edge: EdgeType) -> Iterator[Violation]:
+        """Check how many edges leave each node whose edges changed, or that is new."""
+        bounds = edge.cardinality
+        if not bounds.minimum and bounds.maximum is None:
+            return
+        touched = self._touched_sources(edge)
+        if not len(touched):
+            return
+        edges = [self._committed(edge, "src", touched, ("src",))["src"]]
+        if edge.name in self.changes:
+            edges.append(self.changes[edge.name].rows["src"])
+        every = pa.concat_arrays([chunk for each in edges for chunk in each.chunks] or [_NONE])
+        counted = every.filter(pc.is_in(every, value_set=touched)).value_counts()
+        counts = dict(
+            zip(
+                counted.field("values").to_pylist(),
+                counted.field("counts").to_pylist(),
+                strict=True,
+            )
+        )
+        most = bounds.maximum
+        for row_id in touched.to_pylist():
+            count = counts.get(row_id, 0)
+            if count < bounds.minimum or (most is not None and count > most):
+                few = count < bounds.minimum
+                bound = f"at least {bounds.minimum}" if few else f"at most {most}"
+                reason = f"{count} {edge.name} leave the {edge.source}; there must be {bound}"
+                yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
+
+    def _touched_sources(self, edge: EdgeType) -> pa.Array:
+        """Give the nodes that are there after the change and may have too few or too many edges."""
+        parts = [_NONE]
+        change = self.changes.get(edge.name)
+        if change is not None:
+            parts += change.rows["src"].chunks
+            hidden = rows_with(self._table(edge), "id", change.hidden, ["src"])
+            parts += hidden["src"].chunks
+        nodes = self.changes.get(edge.source)
+        if nodes is not None and edge.cardinality.minimum:
+            parts.append(nodes.ids)
+        every = pc.unique(pa.concat_arrays(parts)).drop_null()
+        return every.filter(pc.is_in(every, value_set=self._present(edge.source, every)))
+
+    def _present(self, node: str, ids: pa.Array) -> pa.Array:
+        """Give those of some ids that are nodes after the change."""
+        stored = self.snapshot.catalog.nodes[node]
+        committed = self._committed(stored, "id", ids.drop_null(), ("id",))["id"].combine_chunks()
+        change = self.changes.get(node)
+        return committed if change is None else pa.concat_arrays([committed, change.ids])
+
+    def _committed(
+        self, stored: StoredType, column: str, values: pa.Array, columns: tuple[str, ...]
+    ) -> pa.Table:
+        """Give committed rows by the values of a column that stay as they are, with their ids."""
+        self.looked_at.add(stored.identity)
+        names = list(dict.fromkeys(["id", *columns]))
+        found = rows_with(self._table(stored), column, values.drop_null(), names)
+        change = self.changes.get(stored.name)
+        if change is None or not found.num_rows:
+            return found
+        return found.filter(pc.invert(pc.is_in(found["id"], value_set=change.hidden)))
+
+    def _table(self, stored: StoredType) -> Table:
+        return self.snapshot.table(stored.identity)
+
+
+_NONE = pa.array([], pa.utf8())
+
+
+def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str]) -> Violation:
+    """Give the violation of an edge one of whose ends is not there, by the ids of both."""
+    return Violation(
+        code=Code.MISSING_ENDPOINT,
+        reason=reason,
+        type=edge.name,
+        field=field_name(edge, column),
+        id=ids[0],
+        other=ids[1],
+    )
+
+
+def _pairs(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str]]:
+    """Give the values of each row as Python keeps them whole, and its id."""
+    columns = [comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
+    return zip(zip(*columns, strict=True), rows["id"].to_pylist(), strict=True)
