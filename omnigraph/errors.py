@@ -301,6 +301,10 @@ class ConfigError(InputError):
     code = "config_invalid"
 
 
+# Records that break rules are counted up to here, and from there on no longer looked for.
+MOST_VIOLATIONS = 100_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """One record that breaks a rule: where it stands, which field, and why.
@@ -341,24 +345,33 @@ class Violation:
 
 
 class ViolationsError(InputError):
-    """Records break the rules of their types; nothing was written."""
+    """Records break the rules of their types; nothing was written.
+
+    Violations are counted up to `MOST_VIOLATIONS`; a `total` above it means that there are more.
+    """
 
     def __init__(self, violations: Sequence[Violation], *, total: int) -> None:
         first = violations[0]
-        more = "" if total == 1 else f" (and {total - 1} more)"
-        message = first.render().partition(": ")[2]
-        super().__init__(f"{message}{more}")
         self.code = str(first.code)
         self.violations = tuple(violations)
-        self.total = total
+        self.total = min(total, MOST_VIOLATIONS + 1)
+        message = first.render().partition(": ")[2]
+        more = "" if self.total == 1 else f" (and {self._beyond(1)} more)"
+        super().__init__(f"{message}{more}")
 
     def render(self) -> str:
         parts = [violation.render() for violation in self.violations]
         if self.total > len(self.violations):
-            parts.append(f"… and {self.total - len(self.violations)} more")
-        many = "1 violation" if self.total == 1 else f"{self.total} violations"
+            parts.append(f"… and {self._beyond(len(self.violations))} more")
+        many = "1 violation" if self.total == 1 else f"{self._beyond(0)} violations"
         parts.append(f"{many}; nothing was written")
         return "\n".join(parts)
+
+    def _beyond(self, told: int) -> str:
+        """Return how many violations there are beside so many."""
+        if self.total > MOST_VIOLATIONS:
+            return f"more than {MOST_VIOLATIONS - told:,}"
+        return str(self.total - told)
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -598,7 +611,7 @@ class EmbeddingError(OmniGraphError):
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than it may take."""
+    """A query needs more time, rows or memory than it may take, or a write more time."""
 
     code = "budget_exceeded"
 

@@ -156,7 +156,7 @@ class Branch(View):
         **bulk: "Unpack[BulkHow]",
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
-        how = merge_how(None, None, resolutions, strict, bulk)
+        how = merge_how(None, None, resolutions, strict, self._bulk(bulk))
         access, name = self._access, place_of(source)
         ours = access.standing(self.name, Action.READ)
         return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
@@ -239,6 +239,7 @@ class Branch(View):
         usual: LoadHow = {
             "message": self._intent.message,
             "operation_id": self._intent.operation_id,
+            "cancelled": self._cancelled,
         }
         found: LoadHow = {**usual, **how, "actor": actor}
         check_notes(message=found.get("message"), operation=found.get("operation_id"))
@@ -254,8 +255,12 @@ class Branch(View):
     ) -> MergeHow:
         refuse_expect(self._intent.expect)
         who, why = actor or self._intent.actor, message or self._intent.message
-        how = merge_how(self._access.author(who), why, resolutions, strict, bulk)
+        how = merge_how(self._access.author(who), why, resolutions, strict, self._bulk(bulk))
         return replace(how, operation_id=self._intent.operation_id)
+
+    def _bulk(self, bulk: "BulkHow") -> "BulkHow":
+        usual: BulkHow = {"cancelled": self._cancelled}
+        return {**usual, **bulk}
 
 
 @contextmanager
@@ -268,10 +273,11 @@ def job(
     from omnigraph.write.load.spool import spool
 
     access.repository.check_writable()
-    with spool(access.repository.store) as laid:
+    with spool(access.repository.store, options.deadline) as laid:
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for(options.engine, options.spark, size)
+        runner = runner_for(options.engine, options.spark, size, deadline=options.deadline)
+        yield sources, runner
 
 
 def merge_how(

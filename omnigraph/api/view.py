@@ -28,6 +28,7 @@ from omnigraph.read.execution import Budget
 from omnigraph.read.road import Road, choose, rows_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
+from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.waiting import Late, within
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
@@ -197,7 +198,9 @@ class View:
         from omnigraph.spark.progress import NO_PROGRESS
 
         selection = Selection(tuple(types), tuple(tables))
-        return export_lines(self._allowed(Action.EXPORT), selection, progress or NO_PROGRESS)
+        snapshot = self._allowed(Action.EXPORT)
+        deadline = Deadline(work="export", cancelled=self._cancelled)
+        return export_lines(snapshot, selection, progress or NO_PROGRESS, deadline)
 
     def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
         """Write the rows as files of a new or empty folder.

@@ -11,7 +11,7 @@ from omnigraph.errors import (
     Violation,
     ViolationsError,
 )
-from omnigraph.evolve.constraints import broken_rules
+from omnigraph.evolve.constraints import broken_rules, without_edges
 from omnigraph.evolve.lens import lens
 from omnigraph.evolve.plan import (
     PlannedStep,
@@ -20,13 +20,14 @@ from omnigraph.evolve.plan import (
     is_index,
 )
 from omnigraph.evolve.tables import evolved, is_touched
-from omnigraph.schema.catalog import Catalog, StoredType
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import in_stored_order, plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
+    AddType,
     Indexed,
     RenameProperty,
     RenameType,
@@ -145,7 +146,7 @@ class _Migration:
     def write_set(self, repository: Repository, branch: str) -> WriteSet:
         """Return the tables of the new schema, staged, and the schema that a commit will name."""
         states = migrated(repository, self.snapshot, self.catalog, branch)
-        looked_at = frozenset(stored.identity for stored, _ in self._rules())
+        looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
         return WriteSet(
             base=self.snapshot,
             writes={key: (Adopt(state),) for key, state in states.items()},
@@ -169,6 +170,15 @@ class _Migration:
             return
         for stored, step in self._rules():
             yield from broken_rules(lens(self.snapshot, stored), step.constraint)
+        for edge in self._new_edges():
+            source = self.catalog.nodes[edge.source]
+            yield from without_edges(lens(self.snapshot, source), edge)
+
+    def _new_edges(self) -> Iterator[EdgeType]:
+        """Give the new types of edges of which nodes that are there have to have some."""
+        for step in self.steps:
+            if isinstance(step, AddType) and self._count_sources(step):
+                yield self.catalog.edges[step.name]
 
     def _planned(self, step: Step) -> PlannedStep:
         match step:
@@ -179,6 +189,9 @@ class _Migration:
             case AddConstraint():
                 checked = self._count(step.type_name) if self._is_seen(step) else 0
                 return PlannedStep(step=step, rows_checked=checked, breaking=not is_index(step))
+            case AddType():
+                checked = self._count_sources(step)
+                return PlannedStep(step=step, rows_checked=checked, breaking=checked > 0)
             case RenameType() | RenameProperty():
                 return PlannedStep(step=step, breaking=True)
             case _:
@@ -194,7 +207,25 @@ class _Migration:
     def _count(self, type_name: str) -> int:
         """Give how many rows there are of a type; an interface has none of its own."""
         stored = self.catalog.stored(type_name)
-        return 0 if stored is None else self.snapshot.state(stored.identity).row_count
+        if stored is None or stored.identity not in self.snapshot.commit.tables:
+            return 0
+        return self.snapshot.state(stored.identity).row_count
+
+    def _count_sources(self, step: AddType) -> int:
+        """Give how many nodes have to have edges of a new type."""
+        edge = self.catalog.edges.get(step.name)
+        if edge is None or edge.cardinality.minimum < 1:
+            return 0
+        return self._count(edge.source)
+
+    def _sources(self) -> frozenset[str]:
+        """Give the tables that are there whose nodes have to have edges of a new type."""
+        found = (
+            self.catalog.nodes[edge.source].identity
+            for edge in self.catalog.edges.values()
+            if edge.identity not in self.snapshot.commit.tables and edge.cardinality.minimum > 0
+        )
+        return frozenset(found) & frozenset(self.snapshot.commit.tables)
 
 
 def _message(steps: tuple[Step, ...]) -> str:

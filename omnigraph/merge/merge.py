@@ -21,6 +21,7 @@ from omnigraph.merge.diff import Op, diff, stats_json
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
+from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit, CommitKind
@@ -40,6 +41,10 @@ _KINDS = {
 
 class Bulk(Protocol):
     """Merges tables in which more rows changed than are held in memory at once."""
+
+    @property
+    def deadline(self) -> Deadline:
+        """Until when the merge may run."""
 
     def takes(self, contest: Contest) -> bool:
         """Tell whether a type is merged in this way."""
@@ -76,6 +81,11 @@ class MergeHow:
     bulk: Bulk | None = None
     holds: bool = False
 
+    def check(self) -> None:
+        """Raise when the deadline is over; never called once a merge begins to publish."""
+        if self.bulk is not None:
+            self.bulk.deadline.check()
+
     @property
     def terms(self) -> Terms:
         """On what terms rows are merged."""
@@ -91,6 +101,7 @@ class MergeHow:
             message=self.message,
             operation_id=self.operation_id,
             request=sha256(asked.encode()).hexdigest() if is_named else None,
+            check=self.check,
         )
 
 
@@ -277,6 +288,7 @@ class _Planned:
         """Find out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for contest in self._contests():
+            how.check()
             merged = self._merged(contest, how)
             name = contest.stored.name
             self.counts[name] = merged.counts
@@ -286,6 +298,7 @@ class _Planned:
                 self.adopted |= {name} if merged.adopts else set()
             if merged.violations is not None:
                 known[name] = merged.violations
+        how.check()
         self._settle(how.resolutions, known)
 
     def _contests(self) -> Iterator[Contest]:

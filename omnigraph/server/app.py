@@ -5,10 +5,10 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -73,6 +73,8 @@ class App:
     turns: WriteTurns = field(default_factory=WriteTurns)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
+    _begun: set[Future[Any]] = field(default_factory=set)
+    _open: set[threading.Event] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
@@ -82,23 +84,50 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await _Exchange(self, scope, receive, send).run()
+            cancelled = threading.Event()
+            self._open.add(cancelled)
+            try:
+                await _Exchange(self, scope, receive, send, cancelled).run()
+            finally:
+                self._open.discard(cancelled)
+
+    def cancel(self) -> None:
+        """Cancel all requests that run; a write that begins to publish is finished."""
+        for cancelled in self._open:
+            cancelled.set()
+
+    def close(self, seconds: float) -> int:
+        """Let nothing begin any more, wait so long for what runs, and give how much still does."""
+        for executor in (self._workers, self._side):
+            executor.shutdown(wait=False, cancel_futures=True)
+        return len(wait(set(self._begun), seconds).not_done)
 
     async def worked(self, actor: str | None, work: Callable[[], _Found]) -> _Found:
         """Do a piece of work on a thread, when it is the actor's turn."""
         async with self.admission.turn(actor or ""):
             self.about.metrics.running = self.admission.running
-            return await _on_thread(self._workers, work)
+            return await self._on_thread(self._workers, work)
 
     async def quickly(self, work: Callable[[], _Found]) -> _Found:
         """Do what tells about the server on a thread that no other work keeps busy."""
-        return await _on_thread(self._side, work)
+        return await self._on_thread(self._side, work)
+
+    async def _on_thread(self, executor: Executor, work: Callable[[], _Found]) -> _Found:
+        """Do work on a thread, with the notes of this request at hand."""
+        context = contextvars.copy_context()
+        begun = executor.submit(lambda: context.run(work))
+        # A request that is given up leaves its thread at work, which a stop has to know.
+        self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return await asyncio.wrap_future(begun)
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, app: App, scope: Scope, receive: Receive, send: Send, cancelled: threading.Event
+    ) -> None:
         self._app = app
         self._scope = scope
         self._receive = receive
@@ -109,7 +138,8 @@ class _Exchange:
         self._notes = begin_notes()
         self._route: Route | None = None
         self._actor: str | None = None
-        self._cancelled = threading.Event()
+        self._cancelled = cancelled
+        self._is_gone = False
         self._status = 0
         self._code: str | None = None
         self._stays = ExitStack()
@@ -246,6 +276,7 @@ class _Exchange:
         """Wait until the client goes away; then a query is cancelled, and an answer broken off."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._is_gone = True
         self._cancelled.set()
 
     async def _whole(self, answer: Whole) -> None:
@@ -312,7 +343,7 @@ class _Exchange:
 
     async def _put(self, message: Message) -> None:
         """Send a part; a client that does not take it in time is given up."""
-        if self._cancelled.is_set():
+        if self._is_gone:
             raise Gone
         try:
             async with asyncio.timeout(self._app.limits.send_seconds):
@@ -342,10 +373,3 @@ class _Sent:
     data: bytes | None = None
     file: IO[bytes] | None = None
     digest: str = ""
-
-
-async def _on_thread(executor: Executor, work: Callable[[], _Found]) -> _Found:
-    """Do work on a thread, with the notes of this request at hand."""
-    context = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(executor, lambda: context.run(work))

@@ -35,4 +35,5 @@ class Limits:
     streams: int = 2 * (os.cpu_count() or 1)
     export_seconds: float = 3600.0
     export_bytes: int = 64 * 1024 * MIB
+    write_seconds: float = 600.0
     stop_seconds: float = 30.0

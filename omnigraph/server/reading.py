@@ -133,7 +133,7 @@ def export(call: Call) -> Answer:
     """Give the rows of a branch or commit as JSON lines, while they are read."""
     asked = call.body
     where = place(asked.branch, asked.snapshot, MAIN)
-    view = call.graph.at(where)
+    view = call.graph.at(where, cancelled=call.cancelled)
     parts = view.export(types=asked.type_names or (), tables=asked.table_keys or ())
     return call.export(parts, LINES)
 

@@ -34,6 +34,9 @@ from omnigraph.spark.session import SparkSettings
 
 _WATCH_SECONDS = 1.0
 _SWEEP_SECONDS = 3600.0
+# At a stop requests have this part of the grace period to end by themselves, then are cancelled.
+_UNDISTURBED = 2 / 3
+_LAST_SECONDS = 0.5
 # A thread that computes lets others have the interpreter after so long.
 _SWITCH_SECONDS = 0.0005
 
@@ -99,6 +102,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: App, settings: Settings) -> None:
         self.app = app
+        self.abandoned = 0
         self._settings = settings
         limits = settings.limits
         fitting = replace(limits, connections=connections_within(limits.connections))
@@ -116,7 +120,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=limits.keep_alive_seconds,
-                timeout_graceful_shutdown=int(limits.stop_seconds),
+                timeout_graceful_shutdown=max(1, int(limits.stop_seconds) - 1),
                 backlog=256,
             )
         )
@@ -154,8 +158,16 @@ class Server(uvicorn.Server):
         log("stopping", running=self.app.admission.running)
         for task in self._background:
             task.cancel()
+        loop = asyncio.get_running_loop()
+        patience = loop.call_later(
+            self._settings.limits.stop_seconds * _UNDISTURBED, self.app.cancel
+        )
         await super().shutdown(sockets)
+        patience.cancel()
         self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
+        self.abandoned = await loop.run_in_executor(None, self.app.close, _LAST_SECONDS)
+        if self.abandoned:
+            warn("stopped while requests were running", running=self.abandoned)
         log("stopped")
 
     def _make_room(self) -> None:
@@ -203,3 +215,8 @@ def serve(settings: Settings) -> None:
         os.environ.pop(variable, None)
     with suppress(KeyboardInterrupt):
         server.run()
+    if server.abandoned:
+        # The interpreter would wait for their threads. What they have not published is as if they
+        # had never begun, as after a kill.
+        sys.stderr.flush()
+        os._exit(0)

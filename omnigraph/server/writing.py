@@ -23,7 +23,7 @@ from omnigraph.server.call import Answer, Call, json_answer
 from omnigraph.spark import session
 from omnigraph.spark.choice import SPARK_FROM_BYTES
 from omnigraph.versioning.names import MAIN
-from omnigraph.write.load.options import LoadHow
+from omnigraph.write.load.options import BulkHow, LoadHow
 
 
 def change(call: Call) -> Answer:
@@ -88,19 +88,18 @@ def merge(call: Call) -> Answer:
     """Merge a branch or commit into a branch, or tell what that would do."""
     asked = call.body
     resolutions = _resolutions(asked)
+    bulk: BulkHow = {
+        "engine": _engine(),
+        "seconds": call.limits.write_seconds,
+        "cancelled": call.cancelled,
+    }
     if asked.preview:
         found = call.graph.preview_merge(
-            asked.source,
-            asked.target,
-            resolutions=resolutions,
-            strict=asked.strict,
-            engine=_engine(),
+            asked.source, asked.target, resolutions=resolutions, strict=asked.strict, **bulk
         )
         return json_answer(wire.merge_json(found))
     target = _branch(call, asked.target)
-    done = target.merge(
-        asked.source, resolutions=resolutions, strict=asked.strict, engine=_engine()
-    )
+    done = target.merge(asked.source, resolutions=resolutions, strict=asked.strict, **bulk)
     return json_answer(wire.merge_json(done, shows_target=call.may_read(target.name)))
 
 
@@ -251,6 +250,8 @@ def _how(call: Call, lines: IO[bytes]) -> LoadHow:
         "actor": call.actor,
         "operation_id": call.key,
         "engine": _engine(_size(lines)),
+        "seconds": call.limits.write_seconds,
+        "cancelled": call.cancelled,
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from omnigraph.errors import (
@@ -29,7 +29,8 @@ class Intent:
 
     With `expect`, the branch has to stand at this commit. An `operation_id` stands for one change
     with one content, of which `request` is the digest: repeating it leads to the commit of the
-    first time. With `base`, the change makes its branch, which starts at this commit.
+    first time. With `base`, the change makes its branch, which starts at this commit. `check` is
+    called before anything is published, and raises when the change was cancelled or is too late.
     """
 
     branch: str
@@ -39,6 +40,7 @@ class Intent:
     operation_id: str | None = None
     request: str | None = None
     base: str | None = None
+    check: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
         creates_branch=is_new,
     )
     staged = stage(write_set, intent.branch)
+    intent.check()  # never again from here on: what is published is done
     commit = publish(repository, intent.branch, staged)
     if not _is_of(commit, staged):
         return Transacted(commit, None)

@@ -1,13 +1,20 @@
 """Load: any number of rows become one commit, or nothing."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from omnigraph.errors import Json, UnreadableError, Violation, ViolationsError
+from omnigraph.errors import (
+    MOST_VIOLATIONS,
+    Json,
+    UnreadableError,
+    Violation,
+    ViolationsError,
+)
 from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
@@ -92,9 +99,9 @@ def load(
 ) -> Loaded:
     """Check all rows of the sources and publish them as one commit of a branch.
 
-    Raises ViolationsError with every violation that there is, and then nothing is visible. An
-    operation id that was given before leads to the commit of then, or raises OperationReusedError
-    when other rows were loaded by it.
+    Raises ViolationsError, or CancelledError or BudgetError when its deadline is over before it
+    publishes, and then nothing is visible. An operation id that was given before leads to the
+    commit of then, or raises OperationReusedError when other rows were loaded by it.
     """
     repository.check_writable()
     _begin_report(options.report)
@@ -136,6 +143,7 @@ class _Load:
             operation_id=self.options.operation_id,
             request=None if self.request is None else str(self.request),
             base=self.target.snapshot.commit.id if self.target.is_new else None,
+            check=self.options.deadline.check,
         )
 
     def propose(self, snapshot: Snapshot) -> Proposal[dict[str, int]]:
@@ -159,15 +167,29 @@ class _Load:
             catalog=encode_catalog(snapshot.catalog),
             places=_places(snapshot),
             vectors=replace(vectors, blank=True) if self.options.dry_run else vectors,
-            most_violations=None if self.options.report else self.options.shown,
+            most_violations=self.options.most_kept,
+            deadline=self.options.deadline,
         )
-        self.staged = self.runner.map(task, self.splits, self.options.progress)
+        self.staged = self.runner.map(task, self.splits, self.options.progress, _are_hopeless)
         self.staged_for = snapshot.commit.schema
         total = sum(each.total for each in self.staged)
         if total:
-            found = list(_placed(self.splits, self.staged))
-            once = list(dict.fromkeys(found))  # what is wrong with a whole file, each split tells
-            self._refuse(iter(once), total - len(found) + len(once))
+            self._refuse_staged(total)
+
+    def _refuse_staged(self, total: int) -> None:
+        # What is wrong with a whole file is said by each of its splits, and counts once.
+        kept: dict[Violation, None] = {}
+        general: set[Violation] = set()
+        repeats = 0
+        for violation in _placed(self.splits, self.staged):
+            if violation in kept or violation in general:
+                repeats += 1
+                continue
+            if violation.line is None:
+                general.add(violation)
+            if len(kept) < self.options.most_kept:
+                kept[violation] = None
+        self._refuse(kept, total - repeats)
 
     def repeated(self, commit: Commit) -> Loaded:
         """Return what this load led to before, when it is sent again."""
@@ -236,12 +258,12 @@ class _Load:
         names = dict.fromkeys(each.name for each in self.splits)
         order = {name: at for at, name in enumerate(names)}
         explained.sort(key=lambda each: (order.get(each.file or "", -1), each.line or 0))
-        self._refuse(iter(explained), len(explained))
+        self._refuse(explained, len(explained))
 
-    def _refuse(self, found: Iterator[Violation], total: int) -> None:
+    def _refuse(self, found: Iterable[Violation], total: int) -> None:
         shown: list[Violation] = []
         with _reporting(self.options.report) as report:
-            for violation in found:
+            for violation in islice(found, self.options.most_kept):
                 if len(shown) < self.options.shown:
                     shown.append(violation)
                 report(violation)
@@ -265,10 +287,15 @@ def counted(staged: Sequence[StagedSplit]) -> dict[str, int]:
     return rows
 
 
+def _are_hopeless(staged: Sequence[StagedSplit]) -> bool:
+    """Tell whether so many violations were found that no more are looked for."""
+    return sum(each.total for each in staged) > MOST_VIOLATIONS
+
+
 def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[Violation]:
-    """Give the violations of all splits, each with its file and its line there."""
+    """Give the violations of all splits that were read, each with its file and its line there."""
     before = lines_before(splits, staged)
-    for split, first, result in zip(splits, before, staged, strict=True):
+    for split, first, result in zip(splits, before, staged, strict=False):
         for violation in unpacked(result.violations):
             line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)
