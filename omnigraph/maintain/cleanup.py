@@ -15,13 +15,15 @@ from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.sweep import Unneeded, by_table, unneeded
 from omnigraph.storage.table import Table
+from omnigraph.versioning import freshness
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.freshness import LEDGER_AGE
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.retention import History, Retention, retained
 
+# Lance tells rivals by what it finds in the ledger, so this much of it always stays.
+LEDGER_AGE = freshness.LEDGER_AGE
 # No write and no read may take longer than this.
 GRACE = timedelta(hours=24)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

@@ -33,7 +33,7 @@ def graph(tmp_path: Path) -> Graph:
 
 def slugs(graph: Graph, branch: str = "main") -> list[str]:
     rows = graph.at(branch).query("query q() { match { $p: Person } return { $p.slug } }")
-    return sorted(row["p.slug"] for row in rows)
+    return sorted(str(row["p.slug"]) for row in rows)
 
 
 def operations(graph: Graph) -> list[str]:

@@ -45,7 +45,7 @@ def shown(graph: Graph) -> set[str]:
     """Give what can be read in all branches and tags that are open to all."""
     places = [*graph.branches(), *graph.tags()]
     known = [each for each in places if each not in ("main", "vault", "tag-vault", TAG)]
-    return {row["p.slug"] for each in known for row in graph.at(each).query(READ)}
+    return {str(row["p.slug"]) for each in known for row in graph.at(each).query(READ)}
 
 
 @pytest.mark.parametrize("name", ACTS)

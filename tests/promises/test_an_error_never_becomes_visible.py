@@ -177,12 +177,12 @@ def test_when_others_move_a_branch_whose_change_got_no_reply_the_outcome_is_unkn
     lane.skip_second_opinion()
     graph, rival = new_graph(lane.root), open_graph(lane.root, durable=False)
     graph.create_branch("old")
-    acts = {
+    acts: dict[str, Callable[[], object]] = {
         "create": lambda: graph.create_branch("new"),
         "rename": lambda: graph.rename_branch("old", "new"),
         "delete": lambda: graph.delete_branch("old"),
     }
-    moves = {
+    moves: dict[str, Callable[[], object]] = {
         "create": lambda: write(rival, {PERSON: (Append(people({"ann": 1})),)}, "new"),
         "rename": lambda: write(rival, {PERSON: (Append(people({"ann": 1})),)}, "new"),
         "delete": lambda: rival.create_branch("old", _add(rival, "ann").id),

@@ -30,7 +30,7 @@ def line(slug: str) -> str:
 
 
 def slugs(graph: Graph, place: str = "main") -> list[str]:
-    return [row["p.slug"] for row in graph.at(place).query(READ)]
+    return [str(row["p.slug"]) for row in graph.at(place).query(READ)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from omnigraph.errors import UnreadableError
 from omnigraph.storage.store import Store, store_at
 
 _MAGIC = frozenset("*?[")
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,11 @@ class File:
     def _digest(self) -> str:
         if self.digest is not None:
             return self.digest
+        found = hashlib.sha256()
         with self.open() as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            while data := file.read(_BLOCK):
+                found.update(data)
+        return found.hexdigest()
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
