@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from omnigraph.data.derived.disk import Shelf
+from omnigraph.data.derived.disk import DiskCache
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -273,8 +273,8 @@ class Access:
         return type(missing)(missing.message)
 
 
-def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
+def _shelf(repository: Repository, keeps: bool) -> DiskCache | None:
     """Give where derived state is kept for other processes: beside a graph on a local disk."""
     if not repository.store.is_local:
         return None
-    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)
+    return DiskCache(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)

@@ -56,9 +56,9 @@ def answer(plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: Terms)
         except NeedsWhole:
             pass
         else:
-            topology.spend(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
+            topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return found
-    topology.settle(choice.missing)
+    topology.clear_cost(choice.missing)
     return _answered(plan, Dense(snapshot, topology), terms, choice, Road.ADJACENCY)
 
 

@@ -7,10 +7,16 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Adjacency, Entries, Followed, Woven, woven
-from omnigraph.data.derived.memory import Cache
-from omnigraph.data.derived.numbering import NONE, Entities, Numbers, taken
-from omnigraph.data.derived.topology import Edges, Topology
+from omnigraph.data.derived.adjacency import (
+    Adjacency,
+    AnyAdjacency,
+    EdgeEntries,
+    Neighbours,
+    build_adjacency,
+)
+from omnigraph.data.derived.memory import MemoryCache
+from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or_null
+from omnigraph.data.derived.topology import EdgeTable, Topology
 from omnigraph.errors import StorageError
 from omnigraph.query.checked import Step
 from omnigraph.read.reader import Domain, Reader, Way, ways
@@ -31,29 +37,29 @@ class Dense(Reader):
     """A snapshot whose tables are numbered whole; what is derived is kept for all snapshots."""
 
     topology: Topology
-    _entities: dict[str, Entities] = field(
+    _numbering: dict[str, Numbering] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @property
-    def cache(self) -> Cache:
+    def cache(self) -> MemoryCache:
         return self.topology.cache
 
     @property
     def is_whole(self) -> bool:
         return True
 
-    def entities(self, name: str) -> Entities:
+    def numbering(self, name: str) -> Numbering:
         """Give the rows of a type, numbered."""
-        found = self._entities.get(name)
+        found = self._numbering.get(name)
         if found is None:
-            found = self._entities[name] = self.topology.entities(self.table(name))
+            found = self._numbering[name] = self.topology.numbering(self.table(name))
         return found
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         """Give a column of rows by their ordinals; few rows of a large table are read alone."""
         stored_name = column_name(self.stored(name), column)
-        table, entities = self.table(name), self.entities(name)
+        table, entities = self.table(name), self.numbering(name)
         if stored_name == "id":
             return entities.ids_of(ordinals)
         if self._are_few(table, stored_name, len(ordinals)):
@@ -67,7 +73,7 @@ class Dense(Reader):
 
         What was read one by one earlier counts as well, except for values that are large.
         """
-        total = len(self.topology.entities(table))
+        total = len(self.topology.numbering(table))
         few = max(_LEAST_WHOLE, total // _FEW_OF)
         if not rows < few < total or self.topology.has_column(table, column):
             return False
@@ -75,8 +81,8 @@ class Dense(Reader):
         if pa.types.is_nested(kind) or pa.types.is_large_binary(kind):
             return True
         thing = ("column", table.path, column)
-        self.topology.spend([thing], _READ_ROWS + rows)
-        return self.topology.spent([thing]) < total
+        self.topology.note_cost([thing], _READ_ROWS + rows)
+        return self.topology.noted_cost([thing]) < total
 
     def follow(
         self,
@@ -86,11 +92,11 @@ class Dense(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
-    ) -> Followed:
+    ) -> Neighbours:
         """Give where steps lead from some rows."""
         return self.adjacency(steps, source, target, edges=edges).follow(codes)
 
-    def joins(
+    def are_joined(
         self,
         steps: tuple[Step, ...],
         source: Domain,
@@ -99,7 +105,7 @@ class Dense(Reader):
         ends: Numbers,
     ) -> "np.ndarray":
         """Tell for pairs of rows whether a step leads from the one to the other."""
-        return self.adjacency(steps, source, target).joins(starts, ends)
+        return self.adjacency(steps, source, target).are_joined(starts, ends)
 
     def adjacency(
         self,
@@ -108,7 +114,7 @@ class Dense(Reader):
         target: Domain,
         *,
         edges: Domain | None = None,
-    ) -> Woven:
+    ) -> AnyAdjacency:
         """Give where steps lead from all rows of one domain to those of another."""
         found = ways(self, steps, source, target)
         if len(source.types) == len(target.types) == len(found) == 1:
@@ -116,7 +122,7 @@ class Dense(Reader):
                 self._edges(found[0], named=edges is not None), backwards=found[0].backwards
             )
         domains = (source, target, *(() if edges is None else (edges,)))
-        numberings = tuple(self._numberings(each) for each in domains)
+        numberings = tuple(self._lineages(each) for each in domains)
         versions = tuple((way.backwards, *self.table(way.edge.name).key) for way in found)
         key = ("adjacency", versions, numberings)
         return self.cache.get(key, lambda: self._joined(found, source, target, edges))
@@ -140,8 +146,8 @@ class Dense(Reader):
             return
         if not self.topology.is_near(table, state.version):
             return
-        if self.topology.has_entities(table):
-            self.entities(name)
+        if self.topology.has_numbering(table):
+            self.numbering(name)
         for column in self.topology.columns(table):
             self.topology.column(table, column)
         if name in self.snapshot.catalog.edges:
@@ -154,13 +160,13 @@ class Dense(Reader):
                 edges = self._edges(Way(edge, backwards), named=named)
                 self.topology.adjacency(edges, backwards=backwards)
 
-    def _numberings(self, domain: Domain) -> tuple[object, ...]:
-        return tuple((name, self.entities(name).numbering) for name in domain.types)
+    def _lineages(self, domain: Domain) -> tuple[object, ...]:
+        return tuple((name, self.numbering(name).lineage) for name in domain.types)
 
-    def _edges(self, way: Way, *, named: bool) -> Edges:
+    def _edges(self, way: Way, *, named: bool) -> EdgeTable:
         name = way.edge.name
-        ends = self.entities(way.edge.source), self.entities(way.edge.target)
-        return Edges(self.table(name), *ends, self.entities(name) if named else None)
+        ends = self.numbering(way.edge.source), self.numbering(way.edge.target)
+        return EdgeTable(self.table(name), *ends, self.numbering(name) if named else None)
 
     def _joined(
         self, found: list[Way], source: Domain, target: Domain, edges: Domain | None
@@ -172,10 +178,10 @@ class Dense(Reader):
             for at in range(3)
         )
         if edges is None:
-            return woven(Entries(starts, ends), len(source))
+            return build_adjacency(EdgeEntries(starts, ends), len(source))
         # An undirected step meets a self-loop from both its ends; it is one edge all the same.
         once = np.unique(np.stack([starts, ends, own]), axis=1)
-        return woven(Entries(once[0], once[1], once[2]), len(source))
+        return build_adjacency(EdgeEntries(once[0], once[1], once[2]), len(source))
 
     def _entries(
         self, way: Way, source: Domain, target: Domain, edges: Domain | None
@@ -192,7 +198,7 @@ class Dense(Reader):
     def _singly(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         distinct, inverse = np.unique(ordinals, return_inverse=True)
         real = distinct[distinct >= 0]
-        addresses = self.entities(name).addresses_of(real)
+        addresses = self.numbering(name).addresses_of(real)
         found = rows_at(self.table(name), addresses, [column])[column]
-        places = np.where(ordinals < 0, NONE, inverse - (len(distinct) - len(real)))
-        return taken(found.combine_chunks(), places)
+        places = np.where(ordinals < 0, NO_ROW, inverse - (len(distinct) - len(real)))
+        return take_or_null(found.combine_chunks(), places)

@@ -7,7 +7,7 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.numbering import NONE
+from omnigraph.data.derived.numbering import NO_ROW
 from omnigraph.query.expr import ColumnRef
 from omnigraph.query.plan import (
     Aggregate,
@@ -121,7 +121,7 @@ def _optional(run: Run, rows: Rows, optional: Optional) -> Rows:
     rest = np.flatnonzero(without)
     seeds = np.concatenate([found.codes[_SEED], rest])
     order = np.argsort(seeds, kind="stable")
-    nothing = np.full(len(rest), NONE)
+    nothing = np.full(len(rest), NO_ROW)
     # Taken from the rows themselves, codes keep the seed of a block around this one.
     kept = rows.take(seeds[order])
     for name in optional.binds:

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Followed
-from omnigraph.data.derived.memory import Cache
-from omnigraph.data.derived.numbering import NONE, Addresses, Numbers, taken, text_ranks
+from omnigraph.data.derived.adjacency import Neighbours
+from omnigraph.data.derived.memory import MemoryCache
+from omnigraph.data.derived.numbering import NO_ROW, Addresses, Numbers, rank_texts, take_or_null
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
@@ -57,7 +57,7 @@ class Domain:
     @cached_property
     def bases(self) -> Numbers:
         """The first code of each type, and behind the last one the number of all codes."""
-        counts = [len(self.reader.entities(name)) for name in self.types]
+        counts = [len(self.reader.numbering(name)) for name in self.types]
         return np.cumsum([0, *counts])
 
     def base(self, type_name: str) -> int:
@@ -67,8 +67,8 @@ class Domain:
     def all(self) -> Numbers:
         """Give the codes of all rows."""
         if len(self.types) == 1:
-            return self.reader.entities(self.types[0]).all()
-        parts = [self.reader.entities(name).all() + self.base(name) for name in self.types]
+            return self.reader.numbering(self.types[0]).all()
+        parts = [self.reader.numbering(name).all() + self.base(name) for name in self.types]
         return np.concatenate(parts)
 
     def of_type(self, type_name: str, codes: Numbers) -> Numbers:
@@ -80,7 +80,7 @@ class Domain:
         """Give the codes here of rows of another domain; NONE for those that are not here."""
         if other.types == self.types:
             return codes
-        found = np.full(len(codes), NONE)
+        found = np.full(len(codes), NO_ROW)
         for name in other.types:
             if name in self.types:
                 mine = other.of_type(name, codes)
@@ -95,7 +95,7 @@ class Domain:
         """
         if len(self.types) == 1:
             return self.reader.values(self.types[0], name, codes)
-        places = np.full(len(codes), NONE)
+        places = np.full(len(codes), NO_ROW)
         parts: list[pa.Array] = []
         before = 0
         for each in self.types:
@@ -105,7 +105,7 @@ class Domain:
                 places[mine] = before + np.arange(len(mine))
                 before += len(mine)
         found = pa.concat_arrays(parts) if parts else pa.nulls(0, arrow_type(kind))
-        return taken(found, places)
+        return take_or_null(found, places)
 
     def identities(self, codes: Numbers) -> Numbers:
         """Give numbers that are the same for the same row in every domain."""
@@ -124,13 +124,13 @@ class Domain:
     def ranks(self, codes: Numbers) -> Numbers:
         """Give numbers that sort rows by id, and NONE before all others."""
         if len(self.types) == 1:
-            return self.reader.entities(self.types[0]).ranks(codes)
+            return self.reader.numbering(self.types[0]).ranks(codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
         ids = self.values("id", distinct, STRING)
-        order = np.lexsort((self._type_numbers(distinct), text_ranks(ids)))
+        order = np.lexsort((self._type_numbers(distinct), rank_texts(ids)))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        return np.where(codes < 0, NONE, rank[inverse])
+        return np.where(codes < 0, NO_ROW, rank[inverse])
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Reader(ABC):
 
     @property
     @abstractmethod
-    def cache(self) -> Cache:
+    def cache(self) -> MemoryCache:
         """Where derived state is kept for all snapshots."""
 
     @property
@@ -184,7 +184,7 @@ class Reader(ABC):
         """Whether whole tables are at hand, so that all rows can be gone through."""
 
     @abstractmethod
-    def entities(self, name: str) -> Numbered:
+    def numbering(self, name: str) -> Numbered:
         """Give the rows of a type, numbered."""
 
     @abstractmethod
@@ -200,11 +200,11 @@ class Reader(ABC):
         codes: Numbers,
         *,
         edges: Domain | None = None,
-    ) -> Followed:
+    ) -> Neighbours:
         """Give where steps lead from some rows: every pair once, or every edge of a domain."""
 
     @abstractmethod
-    def joins(
+    def are_joined(
         self,
         steps: tuple[Step, ...],
         source: Domain,

@@ -91,7 +91,7 @@ def _chosen(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Choice:
     unread, lookups = sum(estimate.unread.values()), estimate.lookups
     if lookups is None:
         return Choice(Road.ADJACENCY, None, unread, missing)
-    cost = lookups * LOOKUP_ROWS + (topology.spent(missing) if estimate.follows else 0)
+    cost = lookups * LOOKUP_ROWS + (topology.noted_cost(missing) if estimate.follows else 0)
     road = Road.INDEX if cost < unread else Road.ADJACENCY
     return Choice(road, round(lookups), unread, missing)
 
@@ -244,7 +244,7 @@ class _Estimate:
         table = self._snapshot.table(self._stored(name).identity)
         if not table.takes_conditions:
             self.lookups = None
-        if not self._topology.has_entities(table):
+        if not self._topology.has_numbering(table):
             self.unread[name] = self._count(name)
 
     def _weave(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import is_identity
+from omnigraph.data.derived.adjacency import is_row_range
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.errors import ResultOverflowError
 
@@ -45,7 +45,7 @@ class Rows:
 
     def take(self, places: Numbers) -> "Rows":
         """Give the rows at some places, in their order."""
-        if len(places) == self.count and is_identity(places):
+        if len(places) == self.count and is_row_range(places):
             return self
         at = pa.array(places)
         return Rows(

@@ -7,9 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import Followed
-from omnigraph.data.derived.memory import Cache
-from omnigraph.data.derived.numbering import NONE, Addresses, Numbers, numbers, taken, text_ranks
+from omnigraph.data.derived.adjacency import Neighbours
+from omnigraph.data.derived.memory import MemoryCache
+from omnigraph.data.derived.numbering import (
+    NO_ROW,
+    Addresses,
+    Numbers,
+    rank_texts,
+    take_or_null,
+    to_numbers,
+)
 from omnigraph.data.values.columns import one_array
 from omnigraph.query.checked import Step
 from omnigraph.read.reader import Domain, Reader, Way, ways
@@ -70,7 +77,7 @@ class Met:
         if not len(new):
             return found
         self.ids = pa.concat_arrays([self.ids, new])
-        self.places = np.concatenate([self.places, np.full(len(new), NONE)])
+        self.places = np.concatenate([self.places, np.full(len(new), NO_ROW)])
         return self._known(ids)
 
     def keep(self, rows: pa.Table) -> Numbers:
@@ -85,30 +92,32 @@ class Met:
     def values(self, column: str, ordinals: Numbers) -> pa.Array:
         """Give a column of rows by their ordinals; null for NONE."""
         if column == "id":
-            return taken(self.ids, ordinals)
+            return take_or_null(self.ids, ordinals)
         if column not in self.columns:
             raise NeedsWhole
         real = np.unique(ordinals[ordinals >= 0])
         missing = real[self.places[real] < 0]
         if len(missing):
-            self._fetch(pc.field("id").isin(taken(self.ids, missing)))
+            self._fetch(pc.field("id").isin(take_or_null(self.ids, missing)))
         if self.fetched is None:
             return pa.nulls(len(ordinals), self.table.schema.field(column).type)
-        places = np.where(ordinals < 0, NONE, self.places[ordinals] if len(self.places) else NONE)
-        return taken(one_array(self.fetched[column]), places)
+        places = np.where(
+            ordinals < 0, NO_ROW, self.places[ordinals] if len(self.places) else NO_ROW
+        )
+        return take_or_null(one_array(self.fetched[column]), places)
 
     def ranks(self, ordinals: Numbers) -> Numbers:
         """Give numbers that sort rows by id, and NONE before all others."""
         if not len(self.ids):
             return ordinals
-        return np.where(ordinals < 0, NONE, text_ranks(self.ids)[ordinals])
+        return np.where(ordinals < 0, NO_ROW, rank_texts(self.ids)[ordinals])
 
     @property
     def _selected(self) -> list[str]:
         return ["id", *(name for name in self.columns if name != "id")]
 
     def _known(self, ids: pa.Array) -> Numbers:
-        return numbers(pc.index_in(ids, value_set=self.ids))
+        return to_numbers(pc.index_in(ids, value_set=self.ids))
 
     def _fetch(self, condition: pc.Expression) -> Numbers:
         return self.keep(looked_up(self.table, self._selected, condition))
@@ -135,7 +144,7 @@ class Sparse(Reader):
     _met: dict[str, Met] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
-    def cache(self) -> Cache:
+    def cache(self) -> MemoryCache:
         """Raise: nothing is derived."""
         raise NeedsWhole
 
@@ -143,7 +152,7 @@ class Sparse(Reader):
     def is_whole(self) -> bool:
         return False
 
-    def entities(self, name: str) -> Met:
+    def numbering(self, name: str) -> Met:
         """Give the rows of a type that were met."""
         if name not in self._met:
             stored = self.stored(name)
@@ -153,7 +162,7 @@ class Sparse(Reader):
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         """Give a column of rows by their ordinals; null for NONE."""
-        return self.entities(name).values(column_name(self.stored(name), column), ordinals)
+        return self.numbering(name).values(column_name(self.stored(name), column), ordinals)
 
     def follow(
         self,
@@ -163,7 +172,7 @@ class Sparse(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
-    ) -> Followed:
+    ) -> Neighbours:
         """Give where steps lead from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         nothing = np.empty(0, np.int64)
@@ -179,7 +188,7 @@ class Sparse(Reader):
         places = np.arange(len(owners)) + np.repeat(offsets[inverse] - before, counts)
         return owners, ends[places], None if edges is None else own[places]
 
-    def joins(
+    def are_joined(
         self,
         steps: tuple[Step, ...],
         source: Domain,
@@ -200,14 +209,14 @@ class Sparse(Reader):
         places = source.of_type(way.start, codes)
         if not len(places):
             return np.empty((3, 0), np.int64)
-        sources = self.entities(way.start)
+        sources = self.numbering(way.start)
         ids = sources.values("id", codes[places] - source.base(way.start))
         start, end = ("dst", "src") if way.backwards else ("src", "dst")
-        own = self.entities(way.edge.name)
+        own = self.numbering(way.edge.name)
         columns = ["src", "dst"] if edges is None else ["src", "dst", *own._selected]
         rows = looked_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
-        starts = places[numbers(pc.index_in(one_array(rows[start]), value_set=ids))]
-        ends = self.entities(way.end).meet(one_array(rows[end])) + target.base(way.end)
+        starts = places[to_numbers(pc.index_in(one_array(rows[start]), value_set=ids))]
+        ends = self.numbering(way.end).meet(one_array(rows[end])) + target.base(way.end)
         if edges is None:
             return np.stack([starts, ends, np.zeros(len(starts), np.int64)])
         return np.stack([starts, ends, own.keep(rows) + edges.base(way.edge.name)])

@@ -6,7 +6,7 @@ from typing import Generic
 
 import pyarrow as pa
 
-from omnigraph.data.derived.memory import Kept
+from omnigraph.data.derived.memory import Content
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.read.reader import Reader
 from omnigraph.schema.catalog import column_name
@@ -14,28 +14,30 @@ from omnigraph.storage.reading import ADDRESS, read_with_addresses
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Generic[Kept]):
+class Whole(Generic[Content]):
     """Something made of a column in the order of its table, and the ordinals of the rows.
 
     The ordinals are those of `entities`, whose identity is part of the key. They are held, so
     that nothing else can get it.
     """
 
-    made: Kept
+    made: Content
     ordinals: Numbers
-    entities: object
+    numbering: object
 
     @property
     def nbytes(self) -> int:
         return self.made.nbytes + self.ordinals.nbytes
 
 
-def whole(reader: Reader, name: str, column: str, make: Callable[[pa.Array], Kept]) -> Whole[Kept]:
+def whole(
+    reader: Reader, name: str, column: str, make: Callable[[pa.Array], Content]
+) -> Whole[Content]:
     """Give what a function makes of the column of a type; it is made once."""
-    table, entities = reader.table(name), reader.entities(name)
+    table, entities = reader.table(name), reader.numbering(name)
     stored_name = column_name(reader.stored(name), column)
 
-    def build() -> Whole[Kept]:
+    def build() -> Whole[Content]:
         found = read_with_addresses(table, [stored_name])
         values = found[stored_name].combine_chunks()
         return Whole(make(values), entities.at(found[ADDRESS].to_numpy()), entities)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Numbers, taken
+from omnigraph.data.derived.numbering import Numbers, take_or_null
 from omnigraph.data.values.columns import Column, default_of, one_by_one, with_defaults
 from omnigraph.data.values.ids import row_ids
 from omnigraph.data.values.lookup import rows_with
@@ -63,7 +63,7 @@ class _Held(Domain):
         """Give a column of the rows."""
         found = self.rows[name]
         whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        return taken(whole, codes)
+        return take_or_null(whole, codes)
 
 
 @dataclass(frozen=True, slots=True)

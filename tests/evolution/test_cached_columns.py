@@ -36,7 +36,7 @@ def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Roa
 @pytest.fixture
 def shelved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let also small things be kept beside the graph."""
-    monkeypatch.setattr(topology, "_LEAST_SHELVED", 1)
+    monkeypatch.setattr(topology, "_LEAST_STORED", 1)
 
 
 def values(graph: Graph, name: str, query: str = ALL) -> list[object]:

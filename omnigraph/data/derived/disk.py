@@ -30,7 +30,7 @@ _MOST_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredArrays:
     """Arrays by name, and the versions of the tables that they were made from."""
 
     versions: tuple[int, ...]
@@ -43,7 +43,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class DiskCache:
     """A folder with one file for each family of derived arrays: the newest that was made."""
 
     folder: Path
@@ -53,17 +53,17 @@ class Shelf:
         """Tell whether anything was put for a family."""
         return os.path.exists(self._path(family))  # noqa: PTH110 - Path's raises for some errors
 
-    def get(self, family: Family) -> Kept | None:
+    def get(self, family: Family) -> StoredArrays | None:
         """Give what was put last for a family, if it is there and whole."""
         try:
             with pa.memory_map(str(self._path(family))) as mapped:
-                content = _checked(mapped.read_buffer())
+                content = _verify_checksum(mapped.read_buffer())
                 batch = pa.ipc.open_file(content).get_batch(0)
                 said = json.loads(batch.schema.metadata[b"omnigraph"])
                 if said["format"] != _FORMAT or said["family"] != repr(family):
                     return None
                 arrays = {name: batch[name].values for name in batch.schema.names}
-                return Kept(tuple(said["versions"]), arrays)
+                return StoredArrays(tuple(said["versions"]), arrays)
         except (OSError, pa.ArrowException, KeyError, ValueError, TypeError):
             return None
 
@@ -72,7 +72,7 @@ class Shelf:
         if not self.writable:
             return
         said = {"format": _FORMAT, "family": repr(family), "versions": versions}
-        columns = {name: _one_row(values) for name, values in arrays.items()}
+        columns = {name: _to_one_row(values) for name, values in arrays.items()}
         batch = pa.record_batch(columns).replace_schema_metadata({"omnigraph": json.dumps(said)})
         with suppress(OSError):
             self.folder.mkdir(exist_ok=True)
@@ -107,7 +107,7 @@ def _add_checksum(path: Path) -> None:
         file.write(found.to_bytes(_CHECKSUM_BYTES))
 
 
-def _checked(content: pa.Buffer) -> pa.Buffer:
+def _verify_checksum(content: pa.Buffer) -> pa.Buffer:
     """Give the content before its checksum; raises ValueError when it does not have that."""
     end = content.size - _CHECKSUM_BYTES
     if end < 0 or crc32(content.slice(0, end)) != int.from_bytes(content.slice(end)):
@@ -115,7 +115,7 @@ def _checked(content: pa.Buffer) -> pa.Buffer:
     return content.slice(0, end)
 
 
-def _one_row(values: "np.ndarray | pa.Array") -> pa.Array:
+def _to_one_row(values: "np.ndarray | pa.Array") -> pa.Array:
     """Give an array as the only value of a column, so that arrays of any lengths make a batch."""
     items = values if isinstance(values, pa.Array) else pa.array(values)
     return pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)

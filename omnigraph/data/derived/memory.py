@@ -14,10 +14,10 @@ class Sized(Protocol):
         """The number of bytes."""
 
 
-Kept = TypeVar("Kept", bound=Sized)
+Content = TypeVar("Content", bound=Sized)
 
 
-class Cache:
+class MemoryCache:
     """Keeps what was used last; a key stands for content that never changes.
 
     Keys can be of a family, such as all versions of one thing, of which the newest can be found.
@@ -31,8 +31,8 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(
-        self, key: Hashable, make: Callable[[], Kept], *, family: Hashable | None = None
-    ) -> Kept:
+        self, key: Hashable, make: Callable[[], Content], *, family: Hashable | None = None
+    ) -> Content:
         """Give what is kept under a key, or make it; two threads may both make it."""
         found = self.peek(key)
         if found is None:

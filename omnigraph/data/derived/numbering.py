@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
-Numbering: TypeAlias = tuple[int, ...]
+Lineage: TypeAlias = tuple[int, ...]
 
-NONE = -1
+NO_ROW = -1
 # More ids than this part of all are sought by hashing instead of halving.
 _HASHED_PART = 3
 # So many rows that came later have a rank between two of the base.
@@ -22,7 +22,7 @@ _FRAGMENT_BITS = 32
 
 
 @dataclass(frozen=True)
-class Base:
+class SortedRows:
     """The rows of one version of a table in the order of their ids.
 
     `positions` are their places in the order of the table.
@@ -42,38 +42,38 @@ class Base:
     def find(self, ids: pa.Array) -> Numbers:
         """Give the place of each id; NONE where there is no such row."""
         if not len(self.ids) or len(ids) * _HASHED_PART > len(self.ids):
-            return numbers(pc.index_in(ids, value_set=self.ids))
+            return to_numbers(pc.index_in(ids, value_set=self.ids))
         places = pc.search_sorted(self.ids, ids).to_numpy(zero_copy_only=False)
         inside = np.minimum(places.astype(np.int64), len(self.ids) - 1)
         same = pc.equal(self.ids.take(pa.array(inside)), ids).to_numpy(zero_copy_only=False)
-        return np.where(same, inside, NONE)
+        return np.where(same, inside, NO_ROW)
 
     def at(self, addresses: Addresses) -> Numbers:
         """Give the place of each row by its address; NONE where there is no such row."""
         fragments, starts, places = self._by_fragment
         if not len(fragments):
-            return np.full(len(addresses), NONE)
-        numbers, offsets = _split(addresses)
+            return np.full(len(addresses), NO_ROW)
+        numbers, offsets = _split_addresses(addresses)
         which = np.minimum(np.searchsorted(fragments, numbers), len(fragments) - 1)
         sizes = starts[which + 1] - starts[which]
         inside = (fragments[which] == numbers) & (offsets < sizes)
-        return np.where(inside, places[np.where(inside, starts[which] + offsets, 0)], NONE)
+        return np.where(inside, places[np.where(inside, starts[which] + offsets, 0)], NO_ROW)
 
     @cached_property
     def _by_fragment(self) -> tuple[Numbers, Numbers, Numbers]:
         """The fragments, where the places of the rows of each begin, and these places."""
-        numbers, offsets = _split(self.addresses)
+        numbers, offsets = _split_addresses(self.addresses)
         fragments, which = np.unique(numbers, return_inverse=True)
         sizes = np.zeros(len(fragments), np.int64)
         np.maximum.at(sizes, which, offsets + 1)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.full(starts[-1], NONE)
+        places = np.full(starts[-1], NO_ROW)
         places[starts[which] + offsets] = np.arange(len(numbers))
         return fragments, starts, places
 
 
 @dataclass(frozen=True)
-class Entities:
+class Numbering:
     """The rows of one version of a table; the ordinal of a row is its place in the base.
 
     Rows that are not in the base follow it, in the order in which they came. A row that was
@@ -83,8 +83,8 @@ class Entities:
     give the same ordinals, and more of them only add to these.
     """
 
-    base: Base
-    numbering: Numbering
+    base: SortedRows
+    lineage: Lineage
     added: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
     gone: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
     moved: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
@@ -102,15 +102,15 @@ class Entities:
     @property
     def version(self) -> int:
         """The version of the table."""
-        return self.numbering[-1]
+        return self.lineage[-1]
 
     @property
     def is_base(self) -> bool:
         """Whether these are the rows of the base and no others."""
-        return len(self.numbering) == 1
+        return len(self.lineage) == 1
 
     @property
-    def patched(self) -> int:
+    def patch_size(self) -> int:
         """How many rows differ from the base."""
         return len(self.moved) + len(self.gone)
 
@@ -125,8 +125,8 @@ class Entities:
 
     def find(self, ids: pa.Array) -> Numbers:
         """Give the ordinal of each id; NONE where there is no such row."""
-        found = self.known(ids)
-        return np.where(_among(found, self.gone), NONE, found) if len(self.gone) else found
+        found = self.find_with_removed(ids)
+        return np.where(_among(found, self.gone), NO_ROW, found) if len(self.gone) else found
 
     def at(self, addresses: Addresses) -> Numbers:
         """Give the ordinals of rows by their addresses."""
@@ -141,9 +141,9 @@ class Entities:
     def ids_of(self, ordinals: Numbers) -> pa.Array:
         """Give the ids of rows by their ordinals; null for NONE."""
         if not len(self.added) or ordinals.max(initial=0) < len(self.base):
-            return taken(self.base.ids, ordinals)
+            return take_or_null(self.base.ids, ordinals)
         both = pa.chunked_array([self.base.ids, self.added])
-        return both.take(_indices(ordinals)).combine_chunks()
+        return both.take(_to_indices(ordinals)).combine_chunks()
 
     def addresses_of(self, ordinals: Numbers) -> Addresses:
         """Give the addresses of rows by their ordinals."""
@@ -164,63 +164,63 @@ class Entities:
         ranks[late] = self._added_ranks[ordinals[late] - len(self.base)]
         return ranks
 
-    def extended(
+    def extend(
         self, version: int, removed: Addresses, ids: pa.Array, addresses: Addresses
-    ) -> "Entities":
+    ) -> "Numbering":
         """Give the rows of another version, which lacks some and has others."""
         gone = self.at(removed)
-        ordinals = self.known(ids)
+        ordinals = self.find_with_removed(ids)
         new = np.flatnonzero(ordinals < 0)
         ordinals[new] = len(self) + np.arange(len(new))
         kept = ~np.isin(self.moved, np.concatenate([gone, ordinals]))
         moved = np.concatenate([self.moved[kept], ordinals])
         order = np.argsort(moved)
-        return Entities(
+        return Numbering(
             self.base,
-            (*self.numbering, version),
+            (*self.lineage, version),
             pa.concat_arrays([self.added, ids.take(pa.array(new))]),
             np.setdiff1d(np.union1d(self.gone, gone), ordinals),
             moved[order],
             np.concatenate([self.addresses[kept], addresses])[order],
         )
 
-    def known(self, ids: pa.Array) -> Numbers:
+    def find_with_removed(self, ids: pa.Array) -> Numbers:
         """Give the ordinal that each id has or had."""
         found = self.base.find(ids)
         if len(self.added):
-            late = numbers(pc.index_in(ids, value_set=self.added))
+            late = to_numbers(pc.index_in(ids, value_set=self.added))
             found = np.where(late < 0, found, late + len(self.base))
         return found.copy()
 
     @cached_property
     def _added_ranks(self) -> Numbers:
-        before = numbers(pc.search_sorted(self.base.ids, self.added)) << _RANK_BITS
-        return before - len(self.added) + text_ranks(self.added) - 1
+        before = to_numbers(pc.search_sorted(self.base.ids, self.added)) << _RANK_BITS
+        return before - len(self.added) + rank_texts(self.added) - 1
 
 
-def _split(addresses: Addresses) -> tuple[Numbers, Numbers]:
+def _split_addresses(addresses: Addresses) -> tuple[Numbers, Numbers]:
     """Give the fragment of each address, and the offset there."""
     found = addresses.astype(np.int64)
     return found >> _FRAGMENT_BITS, found & ((1 << _FRAGMENT_BITS) - 1)
 
 
-def numbers(column: pa.Array) -> Numbers:
+def to_numbers(column: pa.Array) -> Numbers:
     """Give whole numbers as NumPy has them; NONE for null."""
-    found: Numbers = column.cast(pa.int64()).fill_null(NONE).to_numpy(zero_copy_only=False)
+    found: Numbers = column.cast(pa.int64()).fill_null(NO_ROW).to_numpy(zero_copy_only=False)
     return found
 
 
-def taken(values: pa.Array, places: Numbers) -> pa.Array:
+def take_or_null(values: pa.Array, places: Numbers) -> pa.Array:
     """Give the values at some places; null for NONE."""
-    return values.take(_indices(places))
+    return values.take(_to_indices(places))
 
 
-def text_ranks(texts: pa.Array) -> Numbers:
+def rank_texts(texts: pa.Array) -> Numbers:
     """Give numbers from 1 that sort texts."""
-    return numbers(pc.rank(texts, tiebreaker="dense"))
+    return to_numbers(pc.rank(texts, tiebreaker="dense"))
 
 
-def _indices(places: Numbers) -> pa.Array:
+def _to_indices(places: Numbers) -> pa.Array:
     missing = places < 0
     return pa.array(places, mask=missing) if missing.any() else pa.array(places)
 

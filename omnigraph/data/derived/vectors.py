@@ -14,7 +14,7 @@ _MOST = 1e30
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class VectorMatrix:
     """Vectors as the rows of a matrix, and the length of each; that of a missing one is NaN."""
 
     matrix: "np.ndarray[Any, np.dtype[np.float32]]"
@@ -39,11 +39,11 @@ class Vectors:
         return np.asarray(found)
 
 
-def vectors_of(column: pa.Array) -> Vectors:
+def build_matrix(column: pa.Array) -> VectorMatrix:
     """Give the vectors of a column; without nulls, they are not copied."""
     dimension = column.type.list_size
     items = column.values.slice(column.offset * dimension, len(column) * dimension)
     matrix = items.to_numpy(zero_copy_only=False).reshape(-1, dimension)
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
     lengths[np.asarray(column.is_null(), bool)] = np.nan
-    return Vectors(matrix, lengths)
+    return VectorMatrix(matrix, lengths)

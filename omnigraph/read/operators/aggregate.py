@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import is_identity
-from omnigraph.data.derived.codes import combined, dense
-from omnigraph.data.derived.numbering import NONE, Numbers
+from omnigraph.data.derived.adjacency import is_row_range
+from omnigraph.data.derived.codes import encode, number_combinations
+from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.comparison import unsigned
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.expr import Aggregate, VariableRef
@@ -42,11 +42,11 @@ class Aggregation:
                 # It was counted, and so it is never null.
                 return pa.array(self._all_counts(), pa.int64())
             codes = self.rows.codes[expr.argument.variable]
-            present = self._taking_part(codes != NONE, codes if expr.distinct else None)
+            present = self._taking_part(codes != NO_ROW, codes if expr.distinct else None)
             return pa.array(self._counts(present, expr.distinct), pa.int64())
         column = Evaluation(self.run, self.rows).column(expr.argument)
         known = np.asarray(column.is_valid(), bool)
-        present = self._taking_part(known, dense(column) if expr.distinct else None)
+        present = self._taking_part(known, encode(column) if expr.distinct else None)
         if expr.function == "count":
             return pa.array(self._counts(present, expr.distinct), pa.int64())
         return self._over(expr, column, present)
@@ -56,7 +56,7 @@ class Aggregation:
         weights = self.rows.weights
         if weights is None:
             return np.bincount(self.groups, minlength=self.count)
-        is_each = self.count == self.rows.count and is_identity(self.groups)
+        is_each = self.count == self.rows.count and is_row_range(self.groups)
         return weights if is_each else self._whole_sums(self.groups, weights, None)
 
     def _taking_part(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
@@ -64,7 +64,7 @@ class Aggregation:
         present = np.flatnonzero(known)
         if once is None:
             return present
-        first, _ = combined([self.groups[present], once[present]], len(present))
+        first, _ = number_combinations([self.groups[present], once[present]], len(present))
         return present[np.sort(first)]
 
     def _over(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
@@ -151,7 +151,7 @@ def _extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> 
     ranks = order if least else -order
     best = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(best, groups, ranks)
-    winners = np.full(count, NONE)
+    winners = np.full(count, NO_ROW)
     at = np.flatnonzero(ranks == best[groups])
     winners[groups[at]] = at
     return column.take(pa.array(winners, mask=winners < 0))

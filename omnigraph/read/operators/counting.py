@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Woven
+from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan
@@ -122,7 +122,7 @@ class Counted:
             sums = step.degrees
         else:
             dot(step.indegrees(len(worth)), worth)  # raises when the sums would overflow
-            sums = step.sums(worth)
+            sums = step.sum_targets(worth)
         return sums if codes is None else sums[codes]
 
     def _along_few(self, expand: Expand, codes: Numbers) -> Numbers:
@@ -149,7 +149,7 @@ class Counted:
         found: np.ndarray = satisfying(self._run, variable, distinct, filters)[inverse]
         return found
 
-    def _whole_step(self, expand: Expand) -> Woven | None:
+    def _whole_step(self, expand: Expand) -> AnyAdjacency | None:
         """Give the adjacency of exactly one edge that has no name, if whole tables are at hand."""
         reader, domains = self._run.reader, self._run.domains
         one = expand.hops.minimum == 1 and expand.hops.maximum == 1

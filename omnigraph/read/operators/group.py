@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import identity
-from omnigraph.data.derived.codes import combined, dense
+from omnigraph.data.derived.adjacency import row_range
+from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import unsigned
 from omnigraph.query.checked import Column
@@ -22,16 +22,16 @@ from omnigraph.schema.types import FLOATS
 
 def _numbered(rows: Rows, expr: Expr, column: pa.Array) -> Numbers:
     """Give numbers that are equal where a key is; a node or edge is equal to itself only."""
-    return rows.codes[expr.variable] if isinstance(expr, VariableRef) else dense(column)
+    return rows.codes[expr.variable] if isinstance(expr, VariableRef) else encode(column)
 
 
 def _same_nodes(rows: Rows, names: list[str]) -> tuple[Numbers, Numbers]:
     """Give the first row of every different combination of nodes, and which one each row has."""
     if set(names) == set(rows.codes):
         # No two rows have the same nodes and edges.
-        every = identity(rows.count)
+        every = row_range(rows.count)
         return every, every
-    return combined([rows.codes[name] for name in names], rows.count)
+    return number_combinations([rows.codes[name] for name in names], rows.count)
 
 
 def _identifies(run: Run, keys: Sequence[Column], name: str) -> bool:
@@ -76,7 +76,7 @@ def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:
         else:
             values = {key.name: _key(run, known, key.expr) for key in aggregate.keys}
             same = [_numbered(known, key.expr, values[key.name]) for key in aggregate.keys]
-            chosen, of_known = combined(same, known.count)
+            chosen, of_known = number_combinations(same, known.count)
             columns = {name: column.take(pa.array(chosen)) for name, column in values.items()}
             groups, count = of_known[of_row], len(chosen)
     aggregation = Aggregation(run, rows, groups, count)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import numbers
+from omnigraph.data.derived.numbering import to_numbers
 from omnigraph.data.values.comparison import IDENTITY
 from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.expr import VariableRef
@@ -92,8 +92,8 @@ def _object_ranks(column: pa.Array) -> pa.Array:
     order = pa.table([ids, own], names=["id", "own"])
     places = pc.sort_indices(order, [("id", "ascending"), ("own", "ascending")])
     ranks = np.empty(len(column), np.int64)
-    identities = numbers(own)[numbers(places)]
-    ranks[numbers(places)] = np.cumsum(np.diff(identities, prepend=identities[:1]) != 0)
+    identities = to_numbers(own)[to_numbers(places)]
+    ranks[to_numbers(places)] = np.cumsum(np.diff(identities, prepend=identities[:1]) != 0)
     return pa.array(ranks, mask=np.asarray(column.is_null(), bool))
 
 

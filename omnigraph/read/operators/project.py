@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.codes import combined, dense
+from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import IDENTITY, unsigned
 from omnigraph.query.checked import Column
@@ -42,7 +42,7 @@ def column_of(run: Run, rows: Rows, expr: Expr) -> pa.Array:
 def distinct(rows: Rows) -> Rows:
     """Give each different row of computed columns once; of equal zeros, that without a sign."""
     columns = {name: unsigned(rows.column(name)) for name in rows.columns}
-    first, _ = combined([dense(column) for column in columns.values()], rows.count)
+    first, _ = number_combinations([encode(column) for column in columns.values()], rows.count)
     return replace(rows, columns=columns).take(np.sort(first))
 
 

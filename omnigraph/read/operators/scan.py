@@ -45,7 +45,7 @@ def _narrowed(run: Run, reader: Sparse, scan: NodeScan, name: str) -> Numbers:
     where = condition(scan.filters, reader.stored(name), run.constant)
     if where is None:
         raise NeedsWhole
-    return reader.entities(name).where(where) + run.domains[scan.variable].base(name)
+    return reader.numbering(name).where(where) + run.domains[scan.variable].base(name)
 
 
 def sought_ids(run: Run, scan: NodeScan, point: PointRead) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
     """Give the node of an id, or of the values of a key, if there is one."""
     codes = [np.empty(0, np.int64)]
     for name, wanted in sought_ids(run, scan, point).items():
-        found = run.reader.entities(name).find(pa.array([wanted], pa.utf8()))
+        found = run.reader.numbering(name).find(pa.array([wanted], pa.utf8()))
         codes.append(found[found >= 0] + run.domains[scan.variable].base(name))
     return np.concatenate(codes)
 

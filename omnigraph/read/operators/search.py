@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.data.derived.vectors import vectors_of
-from omnigraph.data.derived.vocabulary import vocabulary_of
+from omnigraph.data.derived.vectors import build_matrix
+from omnigraph.data.derived.word_index import index_words
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
 from omnigraph.read.execution import Run
 from omnigraph.read.reader import Domain
@@ -64,16 +64,16 @@ def _indexed(
         found = search(texts.made)
         return texts.ordinals[found[ADDRESS].to_numpy()], found
     found = search(index)
-    return run.reader.entities(name).at(found[ADDRESS].to_numpy()), found
+    return run.reader.numbering(name).at(found[ADDRESS].to_numpy()), found
 
 
 def _like(run: Run, name: str, column: str, query: str, edits: int) -> Numbers:
     """Give the ordinals of the rows with a word like one of the query."""
-    vocabulary = whole(run.reader, name, column, vocabulary_of)
+    vocabulary = whole(run.reader, name, column, index_words)
     places = [np.empty(0, np.int32)]
     for word in dict.fromkeys(words_of(query)):
         run.check(0)
-        places.append(vocabulary.made.like(word, edits))
+        places.append(vocabulary.made.find_similar(word, edits))
     return vocabulary.ordinals[np.concatenate(places)]
 
 
@@ -126,7 +126,7 @@ def _distances(
         return found
     found = np.full(len(domain) + 1, np.nan)
     for name in _types(run, field):
-        vectors = whole(run.reader, name, field.property, vectors_of)
+        vectors = whole(run.reader, name, field.property, build_matrix)
         found[vectors.ordinals + domain.base(name)] = vectors.made.distances(wanted)
     return found[codes]
 
@@ -135,7 +135,7 @@ def _few_distances(
     domain: Domain, field: PropertyRef, codes: Numbers, wanted: "np.ndarray"
 ) -> _Scores:
     distinct, inverse = np.unique(codes, return_inverse=True)
-    few = vectors_of(domain.values(field.property, distinct, field.type))
+    few = build_matrix(domain.values(field.property, distinct, field.type))
     return few.distances(wanted)[inverse]
 
 
@@ -153,7 +153,7 @@ def _near(
         return None
     domain = _domain(run, field)
     found = [
-        run.reader.entities(name).at(index.nearest(wanted, asked)) + domain.base(name)
+        run.reader.numbering(name).at(index.nearest(wanted, asked)) + domain.base(name)
         for name, index in zip(names, indexes, strict=True)
         if index is not None
     ]

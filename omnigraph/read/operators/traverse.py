@@ -96,7 +96,7 @@ def _closed(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domain
     starts, ends = rows.codes[expand.source], rows.codes[expand.target]
     width = max(len(target), 1)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        return rows.keep(run.reader.joins(expand.steps, source, target, starts, ends))
+        return rows.keep(run.reader.are_joined(expand.steps, source, target, starts, ends))
     distinct, inverse = np.unique(starts, return_inverse=True)
     places, nodes = walked(run, distinct, expand, source, target)
     return rows.keep(_holds(places * width + nodes, inverse * width + ends))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Followed
+from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.plan import Expand
 from omnigraph.read.execution import Run
@@ -72,7 +72,7 @@ class _Walk:
                 found[frontier] = True
         return np.flatnonzero(found)
 
-    def _led_to(self, starts: Numbers, followed: Followed) -> Numbers:
+    def _led_to(self, starts: Numbers, followed: Neighbours) -> Numbers:
         """Give the keys that one more step leads to; some may be there many times."""
         owners, nodes, _ = followed
         return starts[owners] * self._width + nodes

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import functions as fn
 from pyspark.sql.window import Window
 
-from omnigraph.data.derived.vectors import vectors_of
-from omnigraph.data.derived.vocabulary import vocabulary_of
+from omnigraph.data.derived.vectors import build_matrix
+from omnigraph.data.derived.word_index import index_words
 from omnigraph.query.expr import (
     Bm25,
     Nearest,
@@ -89,9 +89,9 @@ class Like:
 
     def found(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
         for batch in self.share.batches(["id", self.column]):
-            vocabulary = vocabulary_of(batch[self.column])
+            vocabulary = index_words(batch[self.column])
             places = [np.empty(0, np.int32)]
-            places += [vocabulary.like(word, self.edits) for word in self.words]
+            places += [vocabulary.find_similar(word, self.edits) for word in self.words]
             once = np.unique(np.concatenate(places))
             yield batch["id"].take(pa.array(once)), np.zeros(len(once))
 
@@ -108,7 +108,7 @@ class Near:
     def found(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
         wanted = np.asarray(self.vector, np.float32)
         for batch in self.share.batches(["id", self.column]):
-            yield batch["id"], vectors_of(batch[self.column]).distances(wanted)
+            yield batch["id"], build_matrix(batch[self.column]).distances(wanted)
 
 
 @dataclass(frozen=True, slots=True)

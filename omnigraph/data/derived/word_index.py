@@ -11,7 +11,7 @@ from rapidfuzz.process import cdist
 
 from omnigraph.storage.texts import words_of
 
-_Places: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
+_Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 
 # For each byte, that of the small letter, and 0 where no word goes on. What is beyond ASCII may
 # be a letter or not; the tokenizer tells.
@@ -24,7 +24,7 @@ _BYTES_OF_A_WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class WordIndex:
     """The words of some texts as an index has them, before stemming.
 
     Texts are cut into pieces at what is surely no letter. `pieces` has for every word the piece
@@ -32,16 +32,16 @@ class Vocabulary:
     """
 
     words: list[str]
-    pieces: _Places
-    offsets: _Places
-    texts: _Places
+    pieces: _Positions
+    offsets: _Positions
+    texts: _Positions
 
     @property
     def nbytes(self) -> int:
         numbers = self.pieces.nbytes + self.offsets.nbytes + self.texts.nbytes
         return numbers + len(self.words) * _BYTES_OF_A_WORD
 
-    def like(self, word: str, edits: int) -> _Places:
+    def find_similar(self, word: str, edits: int) -> _Positions:
         """Give the places of the texts with a word that so many edits make of this one."""
         if not self.words:
             return np.empty(0, np.int32)
@@ -54,20 +54,20 @@ class Vocabulary:
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
 
-def vocabulary_of(texts: pa.Array) -> Vocabulary:
+def index_words(texts: pa.Array) -> WordIndex:
     """Give the words of texts; null has none."""
-    pieces, owners = _cut(texts)
+    pieces, owners = _cut_pieces(texts)
     codes = pieces.indices.to_numpy()
     counts = np.bincount(codes, minlength=len(pieces.dictionary))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     order = np.argsort(codes, kind="stable")
-    words, of = _words(pieces.dictionary)
-    return Vocabulary(words, of, offsets.astype(np.int32), owners[order])
+    words, of = _list_words(pieces.dictionary)
+    return WordIndex(words, of, offsets.astype(np.int32), owners[order])
 
 
-def _cut(texts: pa.Array) -> tuple[pa.DictionaryArray, _Places]:
+def _cut_pieces(texts: pa.Array) -> tuple[pa.DictionaryArray, _Positions]:
     """Give the pieces of texts, small where they are ASCII, and for each the place of its text."""
-    offsets, data = _bytes(texts)
+    offsets, data = _text_bytes(texts)
     small = _SMALL[data]
     inside = small > 0
     # The first byte of a text begins a piece, whatever the last one of the text before.
@@ -84,7 +84,7 @@ def _cut(texts: pa.Array) -> tuple[pa.DictionaryArray, _Places]:
     return pieces.dictionary_encode(), np.repeat(np.arange(len(texts), dtype=np.int32), counts)
 
 
-def _bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
+def _text_bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
     """Give the bytes of texts, one after the other, and where each begins and the last ends."""
     known = pa.concat_arrays([texts.fill_null("")])
     if not len(known):
@@ -96,7 +96,7 @@ def _bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
     return offsets - offsets[0], np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
 
 
-def _words(pieces: pa.Array) -> tuple[list[str], _Places]:
+def _list_words(pieces: pa.Array) -> tuple[list[str], _Positions]:
     """Give all words of pieces, and the place of the piece of each."""
     plain = np.asarray(pc.string_is_ascii(pieces), bool)
     words = pieces.filter(pa.array(plain)).to_pylist()
