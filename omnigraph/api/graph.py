@@ -16,7 +16,7 @@ from omnigraph.api.given import schema_source
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.api.view import Place, Reads, View, exported, place_of
 from omnigraph.data.result import Result
-from omnigraph.data.values.columns import with_moments
+from omnigraph.data.values.columns import with_timestamps
 from omnigraph.errors import InputError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
@@ -179,7 +179,7 @@ class Graph:
         """Give one node or edge as it was at a version, or None when it was not there."""
         table = self.snapshot_at_version(version, branch).table(table_key)
         rows = table.scan(where=pc.field("id") == entity_id)
-        return with_moments(rows).to_pylist()[0] if rows.num_rows else None
+        return with_timestamps(rows).to_pylist()[0] if rows.num_rows else None
 
     def branches(self) -> list[str]:
         """Give the names of all branches, `main` first."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import relisted
+from omnigraph.data.values.columns import replace_items
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import (
@@ -163,7 +163,7 @@ def _lists(column: pa.Array, item: ScalarType) -> pa.Array:
     items = _texts(column.flatten(), item)
     if before:
         items = pc.binary_join_element_wise(before, items, after, "")
-    return pc.binary_join(relisted(column, items, pa.list_(pa.utf8())), ",")
+    return pc.binary_join(replace_items(column, items, pa.list_(pa.utf8())), ",")
 
 
 def _floats(column: pa.Array) -> pa.Array:

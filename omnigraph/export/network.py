@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from omnigraph.data.values.columns import with_moments
+from omnigraph.data.values.columns import with_timestamps
 from omnigraph.errors import InputError, UnavailableError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType
 from omnigraph.schema.types import BLOB
@@ -44,7 +44,7 @@ def records_of(snapshot: Snapshot, chosen: Iterable[StoredType]) -> Iterator[Rec
     for stored in chosen:
         ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
         rows = snapshot.table(stored.identity).scan(["id", *ends, *shown_properties(stored)])
-        for row in with_moments(rows.sort_by("id")).to_pylist():
+        for row in with_timestamps(rows.sort_by("id")).to_pylist():
             yield stored, row
 
 

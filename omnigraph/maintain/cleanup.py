@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.rules import shorten
 from omnigraph.errors import HeadMovedError, InputError, Json
 from omnigraph.merge.runs import RunStatus, list_runs
 from omnigraph.storage import layout
@@ -90,7 +90,7 @@ def duration(given: timedelta | str) -> timedelta:
         return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
     except (OverflowError, ValueError) as failed:
         longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
+        raise InputError(f"'{shorten(given)}' is too long a time", hint=longest) from failed
 
 
 def retention(

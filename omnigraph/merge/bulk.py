@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import one_array
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.merge.diff import Op, TableDiff, matched
 from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
 from omnigraph.merge.threeway import Side, Terms
@@ -86,7 +86,7 @@ class Bulk:
         table, place = contest.ours, place_of(contest.ours)
         taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
         if len(taken):
-            rows = rows_with(contest.theirs, "id", taken, table.schema.names)
+            rows = look_up_rows(contest.theirs, "id", taken, table.schema.names)
             pieces += write_pieces(place, rows.cast(table.schema))
         kept = table.deleted(change.hidden)
         made = contest.stored, with_pieces(kept, pieces) if pieces else kept
@@ -137,7 +137,7 @@ def _emitted(reading: _Reading, buckets: int) -> Iterator[Parcel]:
         tag = _tag(reading.base, reading.side, is_new)
         for first in range(0, len(addresses), _IDS_AT_A_TIME):
             some = addresses[first : first + _IDS_AT_A_TIME]
-            ids = one_array(rows_at(place.open(), some, ["id"])["id"])
+            ids = to_array(rows_at(place.open(), some, ["id"])["id"])
             rows = pa.record_batch([ids, pa.array(some)], names=["id", "address"])
             for bucket, part in keys.bucketed(rows, buckets, by=["id"]):
                 yield Parcel(bucket, tag, keys.packed(part))
@@ -186,7 +186,7 @@ def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Row
         tag = _tag(base, side, is_new)
         parts = [keys.unpacked(each.payload) for each in parcels if each.tag == tag]
         rows = pa.concat_tables([_NOTHING, *parts]).sort_by("address")
-        found.append((rows["address"].to_numpy(), one_array(rows["id"])))
+        found.append((rows["address"].to_numpy(), to_array(rows["id"])))
     return found[0], found[1]
 
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import islice
 
 from omnigraph.data.result import json_value
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.rules import shorten
 from omnigraph.errors import Json, TableNotFoundError
 from omnigraph.html import html_table
 from omnigraph.merge.diff import Op, RowChanges, TableDiff, diff, stats_json
@@ -195,7 +195,7 @@ def _entities(rows: RowChanges) -> Iterator[Change]:
     stored = rows.stored
     names = {column: field_name(stored, column) for column in shown_columns(stored)}
     before, after = (
-        with_moments(each.select(list(names))).to_pylist() or [None] * len(rows)
+        with_timestamps(each.select(list(names))).to_pylist() or [None] * len(rows)
         for each in (rows.before, rows.after)
     )
     changed = rows.changed if rows.op is Op.UPDATE else {}
@@ -238,4 +238,4 @@ def _kind(stored: StoredType) -> EntityKind:
 
 def _short(value: object) -> str:
     shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-    return shortened("null" if value is None else shown, _LONGEST_SHOWN)
+    return shorten("null" if value is None else shown, _LONGEST_SHOWN)

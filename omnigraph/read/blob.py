@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.types import BLOB
@@ -76,7 +76,7 @@ def blob_of(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob 
     stored = _stored(snapshot.catalog, type_name)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
-    found = rows_with(snapshot.table(stored.identity), "id", ids, [name])[name]
+    found = look_up_rows(snapshot.table(stored.identity), "id", ids, [name])[name]
     if not len(found):
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     value = found[0].as_buffer()

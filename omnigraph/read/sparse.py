@@ -17,7 +17,7 @@ from omnigraph.data.derived.numbering import (
     take_or_null,
     to_numbers,
 )
-from omnigraph.data.values.columns import one_array
+from omnigraph.data.values.columns import to_array
 from omnigraph.query.checked import Step
 from omnigraph.read.reader import Domain, Reader, Way, ways
 from omnigraph.schema.catalog import column_name
@@ -82,7 +82,7 @@ class Met:
 
     def keep(self, rows: pa.Table) -> Numbers:
         """Note rows with all their columns; gives their ordinals."""
-        ordinals = self.meet(one_array(rows["id"]))
+        ordinals = self.meet(to_array(rows["id"]))
         before = 0 if self.fetched is None else self.fetched.num_rows
         self.places[ordinals] = before + np.arange(len(ordinals))
         wanted = rows.select(self._selected)
@@ -104,7 +104,7 @@ class Met:
         places = np.where(
             ordinals < 0, NO_ROW, self.places[ordinals] if len(self.places) else NO_ROW
         )
-        return take_or_null(one_array(self.fetched[column]), places)
+        return take_or_null(to_array(self.fetched[column]), places)
 
     def ranks(self, ordinals: Numbers) -> Numbers:
         """Give numbers that sort rows by id, and NONE before all others."""
@@ -215,8 +215,8 @@ class Sparse(Reader):
         own = self.numbering(way.edge.name)
         columns = ["src", "dst"] if edges is None else ["src", "dst", *own._selected]
         rows = looked_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
-        starts = places[to_numbers(pc.index_in(one_array(rows[start]), value_set=ids))]
-        ends = self.numbering(way.end).meet(one_array(rows[end])) + target.base(way.end)
+        starts = places[to_numbers(pc.index_in(to_array(rows[start]), value_set=ids))]
+        ends = self.numbering(way.end).meet(to_array(rows[end])) + target.base(way.end)
         if edges is None:
             return np.stack([starts, ends, np.zeros(len(starts), np.int64)])
         return np.stack([starts, ends, own.keep(rows) + edges.base(way.edge.name)])

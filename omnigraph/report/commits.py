@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.rules import shorten
 from omnigraph.versioning.commit import Commit
 
 _ROW, _LANE, _LEFT = 30, 18, 14
@@ -61,7 +61,7 @@ def _commit(
     return (
         f'<circle cx="{x}" cy="{y}" r="5" fill="{_colour(lane)}"/>'
         f'<text x="{texts_at}" y="{y + 4}"><tspan class="id">{commit.id[-8:]}</tspan>'
-        f'<tspan class="head">{escape(names)}</tspan> {escape(shortened(said, _LONGEST_MESSAGE))}'
+        f'<tspan class="head">{escape(names)}</tspan> {escape(shorten(said, _LONGEST_MESSAGE))}'
         f'<tspan class="when">  {when}{escape(who)}</tspan></text>'
     )
 

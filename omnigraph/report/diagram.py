@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 from operator import attrgetter
 
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.rules import shorten
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 
 _MOST_PROPERTIES = 7
@@ -28,7 +28,7 @@ class _Box:
     def lines(self) -> list[str]:
         """What the box says below the name of the type."""
         shown = [
-            shortened(f"{item.name}: {item.type}{'?' if item.nullable else ''}", _LONGEST_LINE)
+            shorten(f"{item.name}: {item.type}{'?' if item.nullable else ''}", _LONGEST_LINE)
             for item in self.node.properties.values()
         ]
         rest = len(shown) - _MOST_PROPERTIES

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers, take_or_null
-from omnigraph.data.values.columns import Column, default_of, one_by_one, with_defaults
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.data.values.rules import Breach, keys
+from omnigraph.data.values.columns import Conversion, convert_each, default_of, with_defaults
+from omnigraph.data.values.ids import assign_ids
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.data.values.rules import Breach, check_keys
 from omnigraph.errors import Code, Violation
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
 from omnigraph.query.expr import (
@@ -102,12 +102,12 @@ class _Mutation:
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         batch = with_defaults(stored, pa.record_batch(columns, schema=schema))
-        keyless = list(keys(stored, batch))
+        keyless = list(check_keys(stored, batch))
         self._tell(stored, None, keyless)
         if keyless:
             return
         at = schema.get_field_index("id")
-        batch = batch.set_column(at, "id", row_ids(stored, batch))
+        batch = batch.set_column(at, "id", assign_ids(stored, batch))
         self._tell(stored, batch["id"], _unfit(found, 1))
         self.draft.put(stored.name, pa.Table.from_batches([batch]))
 
@@ -133,7 +133,7 @@ class _Mutation:
         if kind is EntityKind.EDGE:
             return
         for edge, column in incident(self.draft.snapshot, stored.name):
-            lost = rows_with(self.draft.table(edge), column, ids, ["id"])["id"]
+            lost = look_up_rows(self.draft.table(edge), column, ids, ["id"])["id"]
             self.draft.remove(edge.name, lost.combine_chunks())
 
     def _ids(self, stored: StoredType, where: Predicate) -> pa.Array:
@@ -173,11 +173,11 @@ class _Mutation:
         evaluation = Evaluation(self.run, Rows(rows.num_rows, {_ROW: codes}))
         return pa.array(evaluation.holds(map_operands(where, _of_row)))
 
-    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Column:
+    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Conversion:
         kind = stored.column(name)
         assert kind is not None
-        found = one_by_one([self.run.constant(value)], kind)
-        return Column(found.values.cast(arrow_type(kind)), found.reasons)
+        found = convert_each([self.run.constant(value)], kind)
+        return Conversion(found.values.cast(arrow_type(kind)), found.reasons)
 
     def _tell(
         self, stored: StoredType, ids: pa.Array | pa.ChunkedArray | None, broken: Iterable[Breach]
@@ -204,7 +204,7 @@ def _of_row(expr: Expr) -> Expr:
     return expr
 
 
-def _unfit(found: Mapping[str, Column], count: int) -> Iterator[Breach]:
+def _unfit(found: Mapping[str, Conversion], count: int) -> Iterator[Breach]:
     """Give the values that do not fit their columns, once for each of so many rows."""
     for name, column in found.items():
         for reason in column.reasons.values():

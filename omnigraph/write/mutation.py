@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
     ExpectedVersionMismatchError,
@@ -177,7 +177,7 @@ class _Attempt:
 
 
 def _replaces(table: Table, change: Change) -> bool:
-    return bool(rows_with(table, "id", change.ids, ["id"]).num_rows)
+    return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
 def _told_once(violations: Iterable[Violation]) -> list[Violation]:

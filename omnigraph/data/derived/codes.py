@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers, to_numbers
-from omnigraph.data.values.comparison import IDENTITY, unsigned
+from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 
 _MOST = 2**62
 _SPARSE = 4
@@ -24,7 +24,7 @@ def encode(column: pa.Array) -> Numbers:
         return to_numbers(column)
     if pa.types.is_list(column.type):
         return np.zeros(len(column), np.int64)
-    return to_numbers(unsigned(column).dictionary_encode().indices)
+    return to_numbers(unify_zeros(column).dictionary_encode().indices)
 
 
 def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers, Numbers]:

@@ -34,7 +34,7 @@ from omnigraph.data.derived.numbering import (
     to_numbers,
 )
 from omnigraph.data.derived.table_column import TableColumn
-from omnigraph.data.values.columns import one_array
+from omnigraph.data.values.columns import to_array
 from omnigraph.errors import StorageError
 from omnigraph.storage.delta import Delta, delta_between
 from omnigraph.storage.reading import (
@@ -312,7 +312,7 @@ def _adjacency_family(table: Table, backwards: bool, *, named: bool) -> Family:
 def _sort_rows(table: Table) -> SortedRows:
     """Number the rows of a table by their ids."""
     found = read_with_addresses(table, ["id"])
-    ids = one_array(found["id"])
+    ids = to_array(found["id"])
     order = to_numbers(pc.sort_indices(ids))
     return SortedRows(ids.take(pa.array(order)), found[ADDRESS].to_numpy()[order], order)
 
@@ -320,18 +320,18 @@ def _sort_rows(table: Table) -> SortedRows:
 def _read_whole_column(table: Table, entities: Numbering, name: str) -> pa.Array:
     """Give a column by the ordinals of the rows; null for ordinals that are not used."""
     if entities.is_base:
-        values = one_array(read_columns(table, [name])[name])
+        values = to_array(read_columns(table, [name])[name])
         return values.take(pa.array(entities.base.positions))
     found = read_with_addresses(table, [name])
     places = np.full(len(entities), NO_ROW)
     places[entities.at(found[ADDRESS].to_numpy())] = np.arange(found.num_rows)
-    return take_or_null(one_array(found[name]), places)
+    return take_or_null(to_array(found[name]), places)
 
 
 def _read_ends(edges: EdgeTable) -> EdgeEnds:
     found = read_with_addresses(edges.table, ["src", "dst"])
-    sources = edges.sources.find(one_array(found["src"]))
-    targets = edges.targets.find(one_array(found["dst"]))
+    sources = edges.sources.find(to_array(found["src"]))
+    targets = edges.targets.find(to_array(found["dst"]))
     return EdgeEnds(found[ADDRESS].to_numpy(), sources, targets)
 
 
@@ -342,9 +342,9 @@ def _read_entries(table: Table, edges: EdgeTable, addresses: Addresses) -> EdgeE
     if found is None:
         nothing = np.empty(0, np.int64)
         return EdgeEntries(nothing, nothing, None if edges.own is None else nothing)
-    own = None if edges.own is None else edges.own.find_with_removed(one_array(found["id"]))
-    sources = edges.sources.find_with_removed(one_array(found["src"]))
-    return EdgeEntries(sources, edges.targets.find_with_removed(one_array(found["dst"])), own)
+    own = None if edges.own is None else edges.own.find_with_removed(to_array(found["id"]))
+    sources = edges.sources.find_with_removed(to_array(found["src"]))
+    return EdgeEntries(sources, edges.targets.find_with_removed(to_array(found["dst"])), own)
 
 
 def _drop_still_joined(
@@ -363,8 +363,8 @@ def _drop_still_joined(
     if found.num_rows == _MOST_PARALLEL:
         return None
     width = len(edges.targets)
-    known = edges.sources.find(one_array(found["src"])) * width
-    known += edges.targets.find(one_array(found["dst"]))
+    known = edges.sources.find(to_array(found["src"])) * width
+    known += edges.targets.find(to_array(found["dst"]))
     gone = ~np.isin(removed.sources * width + removed.targets, known)
     return EdgeEntries(removed.sources[gone], removed.targets[gone])
 
@@ -383,7 +383,7 @@ def _count_starts(edges: EdgeTable, backwards: bool) -> int:
 def _read_values(table: Table, addresses: Addresses, column: str) -> pa.Array:
     if not len(addresses):
         return table.schema.empty_table()[column].combine_chunks()
-    return one_array(rows_at(table, addresses, [column])[column])
+    return to_array(rows_at(table, addresses, [column])[column])
 
 
 def _continues(numbering: Lineage, earlier: Lineage) -> bool:

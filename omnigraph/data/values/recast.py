@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from omnigraph.data.values.columns import moments, relisted
+from omnigraph.data.values.columns import replace_items, to_timestamps
 
 
 def recast(column: pa.Array, target: pa.DataType) -> pa.Array:
@@ -10,7 +10,7 @@ def recast(column: pa.Array, target: pa.DataType) -> pa.Array:
     if column.type == target:
         return column
     if pa.types.is_list(target):
-        return relisted(column, recast(column.flatten(), target.value_type), target)
+        return replace_items(column, recast(column.flatten(), target.value_type), target)
     if pa.types.is_date64(column.type):  # which means a day to Arrow, and to us a millisecond
-        return moments(column).cast(target)
+        return to_timestamps(column).cast(target)
     return column.cast(target)

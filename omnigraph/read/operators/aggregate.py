@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.derived.adjacency import is_row_range
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
-from omnigraph.data.values.comparison import unsigned
+from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.expr import Aggregate, VariableRef
 from omnigraph.read.execution import Run
@@ -70,7 +70,7 @@ class Aggregation:
     def _over(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
         kept, groups = column.take(pa.array(present)), self.groups[present]
         if expr.function in ("min", "max"):
-            return _extremes(unsigned(kept), groups, self.count, least=expr.function == "min")
+            return _extremes(unify_zeros(kept), groups, self.count, least=expr.function == "min")
         counts = self._counts(present, expr.distinct)
         numbers = kept.to_numpy(zero_copy_only=False)
         weights = None if expr.distinct or self.rows.weights is None else self.rows.weights[present]

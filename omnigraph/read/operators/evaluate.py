@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import one_by_one
+from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.comparison import (
-    Column,
-    any_of,
-    compared,
+    Operand,
+    broadcast,
+    compare,
     contains,
-    member,
-    spread,
+    equals_any,
+    is_member,
     starts_with,
 )
 from omnigraph.errors import ResultOverflowError
@@ -60,7 +60,7 @@ class Evaluation:
         """Tell for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
             return self._matching(predicate)
-        truth = spread(self.truth(predicate), self.rows.count)
+        truth = broadcast(self.truth(predicate), self.rows.count)
         if truth.null_count:
             truth = pc.fill_null(truth, fill_value=False)
         found: _Mask = truth.to_numpy(zero_copy_only=False)
@@ -68,9 +68,9 @@ class Evaluation:
 
     def column(self, expr: Expr) -> pa.Array:
         """Give the value of an expression for each row."""
-        return spread(self.value(expr), self.rows.count)
+        return broadcast(self.value(expr), self.rows.count)
 
-    def value(self, expr: Expr) -> Column:
+    def value(self, expr: Expr) -> Operand:
         """Give the value of an expression: one for each row, or one for all."""
         match expr:
             case PropertyRef(variable, name, kind):
@@ -85,7 +85,7 @@ class Evaluation:
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
-    def truth(self, predicate: Predicate) -> Column:
+    def truth(self, predicate: Predicate) -> Operand:
         """Give the truth of a predicate for each row: true, false or unknown."""
         match predicate:
             case And(items):
@@ -111,7 +111,7 @@ class Evaluation:
         codes, mask = self.rows.codes[match.field.variable], matching(self.run, match)
         return np.asarray((codes >= 0) & mask[codes])
 
-    def _is_null(self, operand: Expr) -> Column:
+    def _is_null(self, operand: Expr) -> Operand:
         if isinstance(operand, VariableRef):
             return pa.array(self.rows.codes[operand.variable] < 0)
         return pc.is_null(self.value(operand))
@@ -134,14 +134,14 @@ class Evaluation:
         return pa.ListArray.from_arrays(pa.array([0, len(items)], pa.int32()), items)[0]
 
     def _values(self, exprs: Sequence[Constant | ParamRef | Now], kind: ValueType) -> pa.Array:
-        found = one_by_one([self.run.constant(each) for each in exprs], kind)
+        found = convert_each([self.run.constant(each) for each in exprs], kind)
         for reason in found.reasons.values():
             raise ResultOverflowError(reason)
         return found.values
 
-    def _compared(self, left: Expr, operator: Operator, right: Expr) -> Column:
+    def _compared(self, left: Expr, operator: Operator, right: Expr) -> Operand:
         if isinstance(left, VariableRef) and isinstance(right, VariableRef):
-            return compared(self._identities(left), operator, self._identities(right))
+            return compare(self._identities(left), operator, self._identities(right))
         match operator:
             case Operator.IN:
                 return self._among(left, right)
@@ -152,13 +152,13 @@ class Evaluation:
             case Operator.STARTS_WITH:
                 return starts_with(self.value(left), self.value(right))
             case _:
-                return compared(self.value(left), operator, self.value(right))
+                return compare(self.value(left), operator, self.value(right))
 
-    def _among(self, item: Expr, members: Expr) -> Column:
+    def _among(self, item: Expr, members: Expr) -> Operand:
         """Tell where a value is in a list; numbers of several types are compared one by one."""
         if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
-            return member(self.value(item), self.value(members))
-        return any_of(self.value(item), map(self._scalar, members.items))
+            return is_member(self.value(item), self.value(members))
+        return equals_any(self.value(item), map(self._scalar, members.items))
 
     def _identities(self, ref: VariableRef) -> pa.Array:
         """Give a number for each row that is the same for the same node or edge of any domain."""

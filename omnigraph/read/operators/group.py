@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.data.derived.adjacency import row_range
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.data.values.comparison import unsigned
+from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import Expr, PropertyRef, VariableRef, variables
@@ -57,7 +57,7 @@ def _late(run: Run, known: Rows, expr: Expr) -> Late:
 
 def _key(run: Run, rows: Rows, expr: Expr) -> pa.Array:
     """Give a key for each row; of equal zeros, groups show the one without a sign."""
-    return unsigned(column_of(run, rows, expr))
+    return unify_zeros(column_of(run, rows, expr))
 
 
 def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:

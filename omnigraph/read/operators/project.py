@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.data.values.comparison import IDENTITY, unsigned
+from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import EntityKind, EntityType, Expr, VariableRef
 from omnigraph.query.plan import ResultColumn
@@ -41,7 +41,7 @@ def column_of(run: Run, rows: Rows, expr: Expr) -> pa.Array:
 
 def distinct(rows: Rows) -> Rows:
     """Give each different row of computed columns once; of equal zeros, that without a sign."""
-    columns = {name: unsigned(rows.column(name)) for name in rows.columns}
+    columns = {name: unify_zeros(rows.column(name)) for name in rows.columns}
     first, _ = number_combinations([encode(column) for column in columns.values()], rows.count)
     return replace(rows, columns=columns).take(np.sort(first))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from omnigraph.data.values.comparison import spread
+from omnigraph.data.values.comparison import broadcast
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +47,7 @@ class Pack:
 
     def _column(self, batch: pa.RecordBatch, place: int | pa.Scalar, kind: pa.DataType) -> pa.Array:
         if not isinstance(place, int):
-            return spread(place, batch.num_rows)
+            return broadcast(place, batch.num_rows)
         column = batch.column(place)
         return _object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
 

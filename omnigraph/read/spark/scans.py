@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as fn
 
-from omnigraph.data.values.columns import one_array
+from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.recast import recast
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
@@ -171,7 +171,7 @@ class Scans:
         schema = spark_schema(stored, columns)
         kinds = arrow_schema_of(schema)
         pairs = zip(rows.columns, kinds.types, strict=True)
-        arrays = [recast(one_array(column), kind) for column, kind in pairs]
+        arrays = [recast(to_array(column), kind) for column, kind in pairs]
         return self.spark.createDataFrame(pa.table(arrays, schema=kinds), schema)
 
     @cached_property
