@@ -31,8 +31,8 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
+from omnigraph.read.answer import ReadRequest
+from omnigraph.read.dense import DenseReader
 from omnigraph.read.execution import Budget
 from omnigraph.span import Source
 from omnigraph.versioning import history
@@ -84,9 +84,9 @@ class Branch(View):
         self._access.check(self.name, Action.CHANGE)
         now = datetime.now(UTC)
 
-        def asked(snapshot: Snapshot) -> tuple[MutationPlan, Terms]:
+        def asked(snapshot: Snapshot) -> tuple[MutationPlan, ReadRequest]:
             plan = _mutation_plan(source, name, snapshot)
-            terms = Terms(
+            terms = ReadRequest(
                 params=bind_params(plan, params),
                 now=now,
                 budget=self._budget,
@@ -275,7 +275,7 @@ def job(
 def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
     """Let the next read find what is in memory extended by a small commit."""
     if commit is not None:
-        Dense(access.repository.pinned(commit), access.topology).extend(before)
+        DenseReader(access.repository.pinned(commit), access.topology).extend(before)
 
 
 def merge_how(

@@ -21,10 +21,10 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import Answer, Terms, answer
-from omnigraph.read.blob import Blob, blob_of
+from omnigraph.read.answer import PlanAnswer, ReadRequest, answer
+from omnigraph.read.blob import Blob, read_blob
 from omnigraph.read.execution import Budget
-from omnigraph.read.road import Road, choose, rows_read
+from omnigraph.read.road import Road, choose_road, count_rows_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
@@ -152,11 +152,11 @@ class View:
         """Give the plan of a read, and the road it would take; nothing is run."""
         snapshot = self.snapshot
         plan = _read_plan(source, name, snapshot)
-        return Explanation(plan, choose(plan, snapshot, self._access.topology))
+        return Explanation(plan, choose_road(plan, snapshot, self._access.topology))
 
     def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
         """Give a Blob property of one node or edge to read from; None when it is null."""
-        return blob_of(self.snapshot, type_name, row_id, name)
+        return read_blob(self.snapshot, type_name, row_id, name)
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Give for each property of a node or edge the commit that it has its value from."""
@@ -246,9 +246,9 @@ class View:
         states = snapshot.commit.tables.values()
         if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
             return False
-        if rows_read(plan, snapshot) <= _MOST_ROWS_HERE:
+        if count_rows_read(plan, snapshot) <= _MOST_ROWS_HERE:
             return False
-        return choose(plan, snapshot, self._access.topology).road is Road.ADJACENCY
+        return choose_road(plan, snapshot, self._access.topology).road is Road.ADJACENCY
 
     def _answer(
         self,
@@ -257,14 +257,14 @@ class View:
         params: Mapping[str, object],
         *,
         measures: bool = False,
-    ) -> Answer:
+    ) -> PlanAnswer:
         terms = self._terms(plan, params, measures=measures)
         return answer(plan, snapshot, self._access.topology, terms)
 
     def _terms(
         self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
-    ) -> Terms:
-        return Terms(
+    ) -> ReadRequest:
+        return ReadRequest(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
             budget=self._budget,

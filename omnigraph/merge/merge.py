@@ -24,7 +24,7 @@ from omnigraph.merge.diff import Op, diff, stats_json
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
-from omnigraph.read.dense import Dense
+from omnigraph.read.dense import DenseReader
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
@@ -171,7 +171,7 @@ def merge(
             )
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
+        DenseReader(repository.pinned(commit), topology).extend(planned.sides.standing)
         return planned.result(source, target, commit)
     raise HeadMovedError(
         f"'{target}' moved again and again while merging into it", hint="merge again"
@@ -218,7 +218,7 @@ def revert(
             commit = planned.published(repository, target, found, how, request=request, merged=None)
         except (ExpectedVersionMismatchError, HeadMovedError):
             continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
+        DenseReader(repository.pinned(commit), topology).extend(planned.sides.standing)
         return planned.result(commit_id, target, commit)
     raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
 

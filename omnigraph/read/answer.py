@@ -9,19 +9,19 @@ import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Budget, Run
-from omnigraph.read.interpreter import read
-from omnigraph.read.profile import Measured, Stopwatch
+from omnigraph.read.dense import DenseReader
+from omnigraph.read.execution import Budget, Execution
+from omnigraph.read.interpreter import execute_plan
+from omnigraph.read.profile import Measurement, Stopwatch
 from omnigraph.read.reader import Reader
-from omnigraph.read.road import LOOKUP_ROWS, Choice, Road, choose, columns_read
-from omnigraph.read.sparse import NeedsWhole, Sparse
+from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
+from omnigraph.read.sparse import SparseReader, TooManyLookups
 from omnigraph.schema.values import Value
 from omnigraph.versioning.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ReadRequest:
     """On what terms a query is answered: its values, its instant and its limits."""
 
     params: Mapping[str, Value | None]
@@ -33,37 +33,41 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlanAnswer:
     """The rows of a plan, the road that was taken, and what its operators took."""
 
     table: pa.Table
     road: Road
-    choice: Choice
-    measured: tuple[Measured, ...]
+    choice: RoadChoice
+    measurements: tuple[Measurement, ...]
 
 
-def answer(plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: Terms) -> Answer:
+def answer(
+    plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: ReadRequest
+) -> PlanAnswer:
     """Give the rows of a plan.
 
     When more rows have to be looked up than was estimated, the plan is run again from whole
     tables; reading changes nothing, so that is safe.
     """
-    choice = choose(plan, snapshot, topology)
+    choice = choose_road(plan, snapshot, topology)
     if choice.road is Road.INDEX:
-        sparse = Sparse(snapshot, columns_read(plan, snapshot))
+        sparse = SparseReader(snapshot, find_columns_read(plan, snapshot))
         try:
-            found = _answered(plan, sparse, terms, choice, Road.INDEX)
-        except NeedsWhole:
+            found = _execute(plan, sparse, terms, choice, Road.INDEX)
+        except TooManyLookups:
             pass
         else:
             topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return found
     topology.clear_cost(choice.missing)
-    return _answered(plan, Dense(snapshot, topology), terms, choice, Road.ADJACENCY)
+    return _execute(plan, DenseReader(snapshot, topology), terms, choice, Road.ADJACENCY)
 
 
-def _answered(plan: ReadPlan, reader: Reader, terms: Terms, choice: Choice, road: Road) -> Answer:
-    run = Run(
+def _execute(
+    plan: ReadPlan, reader: Reader, terms: ReadRequest, choice: RoadChoice, road: Road
+) -> PlanAnswer:
+    run = Execution(
         reader=reader,
         params=terms.params,
         now=terms.now,
@@ -72,6 +76,6 @@ def _answered(plan: ReadPlan, reader: Reader, terms: Terms, choice: Choice, road
         cancelled=terms.cancelled,
         stopwatch=Stopwatch() if terms.measures else None,
     )
-    table = read(run, plan)
-    measured = () if run.stopwatch is None else tuple(run.stopwatch.measured)
-    return Answer(table, road, choice, measured)
+    table = execute_plan(run, plan)
+    measured = () if run.stopwatch is None else tuple(run.stopwatch.measurements)
+    return PlanAnswer(table, road, choice, measured)

@@ -44,7 +44,7 @@ class Blob:
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """Give the bytes from an offset on, all or so many; behind the end there are none."""
         first, end = self._bounds(offset, length)
-        return self._decoded(first, end)
+        return self._decode(first, end)
 
     def chunks(
         self, size: int = CHUNK_BYTES, offset: int = 0, length: int | None = None
@@ -53,7 +53,7 @@ class Blob:
         if size < 1:
             raise InputError("a chunk has at least 1 byte")
         first, end = self._bounds(offset, length)
-        return (self._decoded(start, min(start + size, end)) for start in range(first, end, size))
+        return (self._decode(start, min(start + size, end)) for start in range(first, end, size))
 
     def _bounds(self, offset: int, length: int | None) -> tuple[int, int]:
         if offset < 0 or (length is not None and length < 0):
@@ -63,7 +63,7 @@ class Blob:
             raise InputError(f"the blob refers to {self.uri}", hint="fetch it from there")
         return offset, size if length is None else min(size, offset + length)
 
-    def _decoded(self, first: int, end: int) -> bytes:
+    def _decode(self, first: int, end: int) -> bytes:
         if first >= end or self._encoded is None:
             return b""
         start = first // 3
@@ -71,26 +71,26 @@ class Blob:
         return a2b_base64(groups)[first - 3 * start : end - 3 * start]
 
 
-def blob_of(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
+def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
     """Give a Blob property of one node or edge, or None when it is null."""
-    stored = _stored(snapshot.catalog, type_name)
+    stored = _find_type(snapshot.catalog, type_name)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
     found = look_up_rows(snapshot.table(stored.identity), "id", ids, [name])[name]
     if not len(found):
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     value = found[0].as_buffer()
-    return None if value is None else blob_in(value)
+    return None if value is None else parse_blob(value)
 
 
-def blob_in(value: pa.Buffer) -> Blob:
+def parse_blob(value: pa.Buffer) -> Blob:
     """Give the blob of a property as rows have it."""
     if memoryview(value)[: len(_MARK)] != _MARK:
         return Blob(value.to_pybytes().decode())
     return Blob(None, value.slice(len(_MARK)))
 
 
-def _stored(catalog: Catalog, name: str) -> StoredType:
+def _find_type(catalog: Catalog, name: str) -> StoredType:
     found = catalog.stored(name)
     if found is None:
         near = nearest_name(name, [*catalog.nodes, *catalog.edges])

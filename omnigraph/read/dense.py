@@ -19,7 +19,7 @@ from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or
 from omnigraph.data.derived.topology import EdgeTable, Topology
 from omnigraph.errors import StorageError
 from omnigraph.query.checked import Step
-from omnigraph.read.reader import Domain, Reader, Way, ways
+from omnigraph.read.reader import DirectedEdge, Domain, Reader, find_ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.table import Table
@@ -33,7 +33,7 @@ _READ_ROWS = 40_000
 
 
 @dataclass(frozen=True)
-class Dense(Reader):
+class DenseReader(Reader):
     """A snapshot whose tables are numbered whole; what is derived is kept for all snapshots."""
 
     topology: Topology
@@ -63,7 +63,7 @@ class Dense(Reader):
         if stored_name == "id":
             return entities.ids_of(ordinals)
         if self._are_few(table, stored_name, len(ordinals)):
-            return self._singly(name, stored_name, ordinals)
+            return self._read_singly(name, stored_name, ordinals)
         whole = self.topology.column(table, stored_name)
         is_all = ordinals is entities.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
@@ -116,16 +116,16 @@ class Dense(Reader):
         edges: Domain | None = None,
     ) -> AnyAdjacency:
         """Give where steps lead from all rows of one domain to those of another."""
-        found = ways(self, steps, source, target)
+        found = find_ways(self, steps, source, target)
         if len(source.types) == len(target.types) == len(found) == 1:
             return self.topology.adjacency(
-                self._edges(found[0], named=edges is not None), backwards=found[0].backwards
+                self._edge_table(found[0], named=edges is not None), backwards=found[0].backwards
             )
         domains = (source, target, *(() if edges is None else (edges,)))
         numberings = tuple(self._lineages(each) for each in domains)
         versions = tuple((way.backwards, *self.table(way.edge.name).key) for way in found)
         key = ("adjacency", versions, numberings)
-        return self.cache.get(key, lambda: self._joined(found, source, target, edges))
+        return self.cache.get(key, lambda: self._join_ways(found, source, target, edges))
 
     def extend(self, before: Snapshot) -> None:
         """Extend what is in memory of another snapshot, where only a few rows differ.
@@ -157,19 +157,19 @@ class Dense(Reader):
         table = self.table(edge.name)
         for backwards, named in product((False, True), repeat=2):
             if self.topology.has_adjacency(table, backwards=backwards, named=named):
-                edges = self._edges(Way(edge, backwards), named=named)
+                edges = self._edge_table(DirectedEdge(edge, backwards), named=named)
                 self.topology.adjacency(edges, backwards=backwards)
 
     def _lineages(self, domain: Domain) -> tuple[object, ...]:
         return tuple((name, self.numbering(name).lineage) for name in domain.types)
 
-    def _edges(self, way: Way, *, named: bool) -> EdgeTable:
+    def _edge_table(self, way: DirectedEdge, *, named: bool) -> EdgeTable:
         name = way.edge.name
         ends = self.numbering(way.edge.source), self.numbering(way.edge.target)
         return EdgeTable(self.table(name), *ends, self.numbering(name) if named else None)
 
-    def _joined(
-        self, found: list[Way], source: Domain, target: Domain, edges: Domain | None
+    def _join_ways(
+        self, found: list[DirectedEdge], source: Domain, target: Domain, edges: Domain | None
     ) -> Adjacency:
         """Give one adjacency of several ways."""
         parts = [self._entries(way, source, target, edges) for way in found]
@@ -184,18 +184,18 @@ class Dense(Reader):
         return build_adjacency(EdgeEntries(once[0], once[1], once[2]), len(source))
 
     def _entries(
-        self, way: Way, source: Domain, target: Domain, edges: Domain | None
+        self, way: DirectedEdge, source: Domain, target: Domain, edges: Domain | None
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Give the codes of both ends, and of the edges, along a way."""
         named = edges is not None
-        found = self.topology.entries(self._edges(way, named=named), backwards=way.backwards)
-        starts = found.sources + source.base(way.start)
-        ends = found.targets + target.base(way.end)
+        found = self.topology.entries(self._edge_table(way, named=named), backwards=way.backwards)
+        starts = found.sources + source.offset(way.start)
+        ends = found.targets + target.offset(way.end)
         if edges is None or found.edges is None:
             return starts, ends, starts[:0]
-        return starts, ends, found.edges + edges.base(way.edge.name)
+        return starts, ends, found.edges + edges.offset(way.edge.name)
 
-    def _singly(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
+    def _read_singly(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         distinct, inverse = np.unique(ordinals, return_inverse=True)
         real = distinct[distinct >= 0]
         addresses = self.numbering(name).addresses_of(real)

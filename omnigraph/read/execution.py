@@ -27,7 +27,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Run:
+class Execution:
     """What all operators of one execution share."""
 
     reader: Reader

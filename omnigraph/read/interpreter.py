@@ -24,28 +24,28 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
 )
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.counting import Counted
-from omnigraph.read.operators.group import grouped
-from omnigraph.read.operators.order import last_row, limited, ordered
-from omnigraph.read.operators.project import distinct, projected, result_table
-from omnigraph.read.operators.scan import crossed
-from omnigraph.read.operators.search import scores
-from omnigraph.read.operators.traverse import expanded, filtered
-from omnigraph.read.rows import ONE, Rows
+from omnigraph.read.execution import Execution
+from omnigraph.read.operators.counting import PatternCounter
+from omnigraph.read.operators.group import group_rows
+from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
+from omnigraph.read.operators.project import build_table, drop_duplicates, project_rows
+from omnigraph.read.operators.scan import cross_nodes
+from omnigraph.read.operators.search import score_rows
+from omnigraph.read.operators.traverse import filter_rows, follow_edges
+from omnigraph.read.rows import ONE_ROW, Rows
 
 _SEED = "#seed"
 
 
-def read(run: Run, plan: ReadPlan) -> pa.Table:
+def execute_plan(run: Execution, plan: ReadPlan) -> pa.Table:
     """Give the rows of a plan."""
-    rows = executed(run, ONE, plan.operators)
-    return result_table(rows, plan.columns, run.reader.snapshot.catalog)
+    rows = execute(run, ONE_ROW, plan.operators)
+    return build_table(rows, plan.columns, run.reader.snapshot.catalog)
 
 
-def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
+def execute(run: Execution, rows: Rows, operators: Sequence[Operator]) -> Rows:
     """Give the rows after some operators."""
-    counted = Counted(run)
+    counted = PatternCounter(run)
     for at, operator in enumerate(operators):
         if isinstance(operator, NodeScan | Expand):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
@@ -53,69 +53,71 @@ def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
                 continue
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
             # Not before all of the pattern is known: more may hang from what is counted.
-            rows = _multiplied(run, rows, counted)
+            rows = _multiply(run, rows, counted)
         following = tuple(operators[at + 1 : at + 3])
-        rows = _measured(run, [operator], partial(_executed, run, rows, operator, following))
+        rows = _measure(run, [operator], partial(_execute_operator, run, rows, operator, following))
         run.check(rows.count, len(rows.codes) + len(rows.columns))
-    return _multiplied(run, rows, counted) if counted.pending else rows
+    return _multiply(run, rows, counted) if counted.pending else rows
 
 
-def _multiplied(run: Run, rows: Rows, counted: Counted) -> Rows:
+def _multiply(run: Execution, rows: Rows, counted: PatternCounter) -> Rows:
     """Give the rows multiplied by the counted operators so far."""
-    return _measured(run, counted.pending, partial(counted.applied, rows))
+    return _measure(run, counted.pending, partial(counted.apply, rows))
 
 
-def _measured(run: Run, operators: Sequence[Operator], make: Callable[[], Rows]) -> Rows:
+def _measure(run: Execution, operators: Sequence[Operator], make: Callable[[], Rows]) -> Rows:
     if run.stopwatch is None:
         return make()
-    with run.stopwatch.over(operators) as measuring:
+    with run.stopwatch.measure(operators) as measuring:
         rows = make()
         measuring.rows = rows.count
     return rows
 
 
-def _executed(run: Run, rows: Rows, operator: Operator, following: tuple[Operator, ...]) -> Rows:
+def _execute_operator(
+    run: Execution, rows: Rows, operator: Operator, following: tuple[Operator, ...]
+) -> Rows:
     match operator:
         case NodeScan():
-            return crossed(run, rows, operator)
+            return cross_nodes(run, rows, operator)
         case Expand():
-            return expanded(run, rows, operator)
+            return follow_edges(run, rows, operator)
         case Filter(predicate):
-            return filtered(run, rows, (predicate,))
+            return filter_rows(run, rows, (predicate,))
         case AntiJoin(_, inner):
-            return rows.keep(~_matched(run, rows, inner))
+            return rows.keep(~_has_match(run, rows, inner))
         case Optional():
-            return _optional(run, rows, operator)
+            return _match_optional(run, rows, operator)
         case Rank():
-            return _ranked(run, rows, operator, _first(run, operator, following))
+            return _rank(run, rows, operator, _wanted_rows(run, operator, following))
         case Aggregate():
-            return grouped(run, rows, operator)
+            return group_rows(run, rows, operator)
         case Project(columns):
-            return projected(run, rows, columns)
+            return project_rows(run, rows, columns)
         case Distinct():
-            return distinct(rows)
+            return drop_duplicates(rows)
         case Order():
             limit = following[0] if following else None
-            return ordered(run, rows, operator, limit if isinstance(limit, Limit) else None)
+            return sort_rows(run, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
-            return limited(run, rows, operator)
+            return limit_rows(run, rows, operator)
         case _:
             assert_never(operator)
 
 
-def _matched(run: Run, rows: Rows, inner: Sequence[Operator]) -> "np.ndarray":
+def _has_match(run: Execution, rows: Rows, inner: Sequence[Operator]) -> "np.ndarray":
     """Tell for which rows an inner pattern has a match."""
     seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
-    found = executed(run, seeded, inner)
+    found = execute(run, seeded, inner)
     mask = np.zeros(rows.count, bool)
     mask[found.codes[_SEED]] = True
     return mask
 
 
-def _optional(run: Run, rows: Rows, optional: Optional) -> Rows:
+def _match_optional(run: Execution, rows: Rows, optional: Optional) -> Rows:
     """Give every row with its inner matches, or with none of the variables that they bind."""
     seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
-    found = executed(run, seeded, optional.inner)
+    found = execute(run, seeded, optional.inner)
     without = np.ones(rows.count, bool)
     without[found.codes[_SEED]] = False
     rest = np.flatnonzero(without)
@@ -129,7 +131,7 @@ def _optional(run: Run, rows: Rows, optional: Optional) -> Rows:
     return kept
 
 
-def _first(run: Run, rank: Rank, following: tuple[Operator, ...]) -> int | None:
+def _wanted_rows(run: Execution, rank: Rank, following: tuple[Operator, ...]) -> int | None:
     """Give how many rows are wanted of those that rank first; None for all, or if others are."""
     match following:
         case (Order(keys=(key, *_)), Limit() as limit) if rank.restricts:
@@ -139,8 +141,8 @@ def _first(run: Run, rank: Rank, following: tuple[Operator, ...]) -> int | None:
             return None
 
 
-def _ranked(run: Run, rows: Rows, rank: Rank, first: int | None) -> Rows:
-    found = scores(run, rank.ranking, rows, first)
+def _rank(run: Execution, rows: Rows, rank: Rank, first: int | None) -> Rows:
+    found = score_rows(run, rank.ranking, rows, first)
     missing = np.isnan(found)
     rows = rows.with_column(rank.column, pa.array(found, mask=missing))
     return rows.keep(~missing) if rank.restricts else rows

@@ -10,7 +10,7 @@ from omnigraph.storage.reading import metered
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """Some operators that ran together: the rows after them, their time, and what they read."""
 
     operators: tuple[Operator, ...]
@@ -20,7 +20,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class Measuring:
+class OpenMeasurement:
     """The measurement of an operator while it runs."""
 
     rows: int = 0
@@ -30,13 +30,13 @@ class Measuring:
 class Stopwatch:
     """Measures operators; those of a pattern inside another are part of the outer one."""
 
-    measured: list[Measured] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
     _busy: bool = False
 
     @contextmanager
-    def over(self, operators: Sequence[Operator]) -> Iterator[Measuring]:
+    def measure(self, operators: Sequence[Operator]) -> Iterator[OpenMeasurement]:
         """Measure what happens within the block."""
-        measuring = Measuring()
+        measuring = OpenMeasurement()
         if self._busy:
             yield measuring
             return
@@ -48,4 +48,6 @@ class Stopwatch:
         finally:
             self._busy = False
         seconds = time.perf_counter() - began
-        self.measured.append(Measured(tuple(operators), measuring.rows, seconds, meter.bytes))
+        self.measurements.append(
+            Measurement(tuple(operators), measuring.rows, seconds, meter.bytes)
+        )

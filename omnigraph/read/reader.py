@@ -22,7 +22,7 @@ from omnigraph.versioning.snapshot import Snapshot
 _ORDINAL_BITS = 40
 
 
-class Numbered(Protocol):
+class Ordinals(Protocol):
     """Rows of a table by their ordinals."""
 
     def __len__(self) -> int:
@@ -52,29 +52,29 @@ class Domain:
     types: tuple[str, ...]
 
     def __len__(self) -> int:
-        return int(self.bases[-1])
+        return int(self.offsets[-1])
 
     @cached_property
-    def bases(self) -> Numbers:
+    def offsets(self) -> Numbers:
         """The first code of each type, and behind the last one the number of all codes."""
         counts = [len(self.reader.numbering(name)) for name in self.types]
         return np.cumsum([0, *counts])
 
-    def base(self, type_name: str) -> int:
+    def offset(self, type_name: str) -> int:
         """Give the first code of a type."""
-        return int(self.bases[self.types.index(type_name)])
+        return int(self.offsets[self.types.index(type_name)])
 
     def all(self) -> Numbers:
         """Give the codes of all rows."""
         if len(self.types) == 1:
             return self.reader.numbering(self.types[0]).all()
-        parts = [self.reader.numbering(name).all() + self.base(name) for name in self.types]
+        parts = [self.reader.numbering(name).all() + self.offset(name) for name in self.types]
         return np.concatenate(parts)
 
     def of_type(self, type_name: str, codes: Numbers) -> Numbers:
         """Give the places of the codes that are rows of a type."""
         at = self.types.index(type_name)
-        return np.flatnonzero((codes >= self.bases[at]) & (codes < self.bases[at + 1]))
+        return np.flatnonzero((codes >= self.offsets[at]) & (codes < self.offsets[at + 1]))
 
     def codes_of(self, other: "Domain", codes: Numbers) -> Numbers:
         """Give the codes here of rows of another domain; NONE for those that are not here."""
@@ -84,7 +84,7 @@ class Domain:
         for name in other.types:
             if name in self.types:
                 mine = other.of_type(name, codes)
-                found[mine] = codes[mine] - other.base(name) + self.base(name)
+                found[mine] = codes[mine] - other.offset(name) + self.offset(name)
         return found
 
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:
@@ -101,7 +101,7 @@ class Domain:
         for each in self.types:
             mine = self.of_type(each, codes)
             if len(mine) and self.reader.type_of(each, name) == kind:
-                parts.append(self.reader.values(each, name, codes[mine] - self.base(each)))
+                parts.append(self.reader.values(each, name, codes[mine] - self.offset(each)))
                 places[mine] = before + np.arange(len(mine))
                 before += len(mine)
         found = pa.concat_arrays(parts) if parts else pa.nulls(0, arrow_type(kind))
@@ -110,10 +110,10 @@ class Domain:
     def identities(self, codes: Numbers) -> Numbers:
         """Give numbers that are the same for the same row in every domain."""
         at = self._places_of_types(codes)
-        return (self._type_numbers(codes) << _ORDINAL_BITS) + codes - self.bases[at]
+        return (self._type_numbers(codes) << _ORDINAL_BITS) + codes - self.offsets[at]
 
     def _places_of_types(self, codes: Numbers) -> Numbers:
-        found = np.searchsorted(self.bases, codes, side="right") - 1
+        found = np.searchsorted(self.offsets, codes, side="right") - 1
         return np.clip(found, 0, len(self.types) - 1)
 
     def _type_numbers(self, codes: Numbers) -> Numbers:
@@ -184,7 +184,7 @@ class Reader(ABC):
         """Whether whole tables are at hand, so that all rows can be gone through."""
 
     @abstractmethod
-    def numbering(self, name: str) -> Numbered:
+    def numbering(self, name: str) -> Ordinals:
         """Give the rows of a type, numbered."""
 
     @abstractmethod
@@ -216,7 +216,7 @@ class Reader(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class DirectedEdge:
     """One direction in which a step goes along the edges of a type."""
 
     edge: EdgeType
@@ -231,11 +231,13 @@ class Way:
         return self.edge.source if self.backwards else self.edge.target
 
 
-def ways(reader: Reader, steps: tuple[Step, ...], source: Domain, target: Domain) -> list[Way]:
+def find_ways(
+    reader: Reader, steps: tuple[Step, ...], source: Domain, target: Domain
+) -> list[DirectedEdge]:
     """Give all ways that steps can go from the types of one domain to those of another."""
     found = []
     for step in steps:
         edge = reader.edge(step.edge)
         directions = {Direction.OUT: [False], Direction.IN: [True], Direction.BOTH: [False, True]}
-        found += [Way(edge, backwards) for backwards in directions[step.direction]]
+        found += [DirectedEdge(edge, backwards) for backwards in directions[step.direction]]
     return [way for way in found if way.start in source.types and way.end in target.types]

@@ -15,15 +15,15 @@ _MOST_COUNTED = 9_200_000_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateColumn:
     """A column that is computed from other rows, one for each, when it is needed."""
 
     rows: "Rows"
     make: "Callable[[Rows], pa.Array]"
 
-    def take(self, places: pa.Array) -> "Late":
+    def take(self, places: pa.Array) -> "LateColumn":
         """Give the column of the rows at some places."""
-        return Late(self.rows.take(places.to_numpy()), self.make)
+        return LateColumn(self.rows.take(places.to_numpy()), self.make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Rows:
     count: int
     codes: Mapping[str, Numbers] = field(default_factory=dict)
     weights: Numbers | None = None
-    columns: Mapping[str, pa.Array | Late] = field(default_factory=dict)
+    columns: Mapping[str, pa.Array | LateColumn] = field(default_factory=dict)
 
     def column(self, name: str) -> pa.Array:
         """Give a computed column."""
         found = self.columns[name]
-        return found.make(found.rows) if isinstance(found, Late) else found
+        return found.make(found.rows) if isinstance(found, LateColumn) else found
 
     def take(self, places: Numbers) -> "Rows":
         """Give the rows at some places, in their order."""
@@ -63,55 +63,55 @@ class Rows:
         """Give the rows with one more variable."""
         return replace(self, codes={**self.codes, variable: codes})
 
-    def weighted(self, factors: Numbers) -> "Rows":
+    def multiply(self, factors: Numbers) -> "Rows":
         """Give the rows multiplied; those that are multiplied by nothing go."""
-        weights = factors if self.weights is None else product(self.weights, factors)
+        weights = factors if self.weights is None else multiply_counts(self.weights, factors)
         return replace(self, weights=weights).keep(factors > 0)
 
     @property
     def total(self) -> int:
         """How many rows these stand for."""
-        return self.count if self.weights is None else total(self.weights)
+        return self.count if self.weights is None else sum_counts(self.weights)
 
     def with_column(self, name: str, values: pa.Array) -> "Rows":
         """Give the rows with one more computed column."""
         return replace(self, columns={**self.columns, name: values})
 
-    def repeated(self) -> "Rows":
+    def repeat(self) -> "Rows":
         """Give every row as often as it counts."""
         if self.weights is None:
             return self
         return replace(self, weights=None).take(np.repeat(np.arange(self.count), self.weights))
 
 
-ONE = Rows(1)
+ONE_ROW = Rows(1)
 
 
-def product(one: Numbers, other: Numbers) -> Numbers:
+def multiply_counts(one: Numbers, other: Numbers) -> Numbers:
     """Multiply counts; raises when one does not fit 64 bits."""
-    if _most(one) * _most(other) > _MOST_COUNTED:
-        _check((one.astype(np.float64) * other).max())
+    if _greatest(one) * _greatest(other) > _MOST_COUNTED:
+        _check_countable((one.astype(np.float64) * other).max())
     return one * other
 
 
-def dot(one: Numbers, other: Numbers) -> int:
+def sum_products(one: Numbers, other: Numbers) -> int:
     """Multiply counts and add the products up; raises when that does not fit 64 bits."""
-    if _most(one) * _most(other) * len(one) <= _MOST_COUNTED:
+    if _greatest(one) * _greatest(other) * len(one) <= _MOST_COUNTED:
         return int(np.dot(one, other))
-    return total(product(one, other))
+    return sum_counts(multiply_counts(one, other))
 
 
-def total(counts: Numbers) -> int:
+def sum_counts(counts: Numbers) -> int:
     """Add counts up; raises when the sum does not fit 64 bits."""
-    if _most(counts) * len(counts) > _MOST_COUNTED:
-        _check(counts.sum(dtype=np.float64))
+    if _greatest(counts) * len(counts) > _MOST_COUNTED:
+        _check_countable(counts.sum(dtype=np.float64))
     return int(counts.sum())
 
 
-def _most(counts: Numbers) -> int:
+def _greatest(counts: Numbers) -> int:
     return int(counts.max(initial=0))
 
 
-def _check(rough: float) -> None:
+def _check_countable(rough: float) -> None:
     if rough > _MOST_COUNTED:
         raise ResultOverflowError("the pattern matches more often than I64 can count")

@@ -19,7 +19,7 @@ from omnigraph.data.derived.numbering import (
 )
 from omnigraph.data.values.columns import to_array
 from omnigraph.query.checked import Step
-from omnigraph.read.reader import Domain, Reader, Way, ways
+from omnigraph.read.reader import DirectedEdge, Domain, Reader, find_ways
 from omnigraph.schema.catalog import column_name
 from omnigraph.storage.reading import ADDRESS, rows_where
 from omnigraph.storage.table import Table
@@ -27,12 +27,12 @@ from omnigraph.storage.table import Table
 MOST_ROWS = 20_000
 
 
-class NeedsWhole(Exception):
+class TooManyLookups(Exception):
     """Raised when a query needs more rows than should be looked up one by one."""
 
 
 @dataclass(slots=True)
-class Met:
+class PartialNumbering:
     """The rows of a table that a query met so far; their ordinals say in which order.
 
     `columns` are those that the query reads of a row. They are fetched when the row is looked
@@ -51,41 +51,41 @@ class Met:
 
     def all(self) -> Numbers:
         """Raise: all rows are never looked up one by one."""
-        raise NeedsWhole
+        raise TooManyLookups
 
     def at(self, addresses: Addresses) -> Numbers:  # noqa: ARG002
         """Raise: addresses come from searches, which find too many rows."""
-        raise NeedsWhole
+        raise TooManyLookups
 
     def find(self, ids: pa.Array) -> Numbers:
         """Give the ordinal of each id; NONE where there is no such row."""
-        found = self._known(ids)
+        found = self._find_known(ids)
         missing = ids.filter(pa.array(found < 0))
         if len(missing):
             self._fetch(pc.field("id").isin(pc.unique(missing)))
-            found = self._known(ids)
+            found = self._find_known(ids)
         return found
 
-    def where(self, condition: pc.Expression) -> Numbers:
+    def find_where(self, condition: pc.Expression) -> Numbers:
         """Give the ordinals of all rows that meet a condition."""
         return self._fetch(condition)
 
-    def meet(self, ids: pa.Array) -> Numbers:
+    def add_ids(self, ids: pa.Array) -> Numbers:
         """Give the ordinals of rows that are known to be there."""
-        found = self._known(ids)
+        found = self._find_known(ids)
         new = pc.unique(ids.filter(pa.array(found < 0)))
         if not len(new):
             return found
         self.ids = pa.concat_arrays([self.ids, new])
         self.places = np.concatenate([self.places, np.full(len(new), NO_ROW)])
-        return self._known(ids)
+        return self._find_known(ids)
 
-    def keep(self, rows: pa.Table) -> Numbers:
+    def add_rows(self, rows: pa.Table) -> Numbers:
         """Note rows with all their columns; gives their ordinals."""
-        ordinals = self.meet(to_array(rows["id"]))
+        ordinals = self.add_ids(to_array(rows["id"]))
         before = 0 if self.fetched is None else self.fetched.num_rows
         self.places[ordinals] = before + np.arange(len(ordinals))
-        wanted = rows.select(self._selected)
+        wanted = rows.select(self.fetched_columns)
         self.fetched = wanted if self.fetched is None else pa.concat_tables([self.fetched, wanted])
         return ordinals
 
@@ -94,7 +94,7 @@ class Met:
         if column == "id":
             return take_or_null(self.ids, ordinals)
         if column not in self.columns:
-            raise NeedsWhole
+            raise TooManyLookups
         real = np.unique(ordinals[ordinals >= 0])
         missing = real[self.places[real] < 0]
         if len(missing):
@@ -113,52 +113,54 @@ class Met:
         return np.where(ordinals < 0, NO_ROW, rank_texts(self.ids)[ordinals])
 
     @property
-    def _selected(self) -> list[str]:
+    def fetched_columns(self) -> list[str]:
         return ["id", *(name for name in self.columns if name != "id")]
 
-    def _known(self, ids: pa.Array) -> Numbers:
+    def _find_known(self, ids: pa.Array) -> Numbers:
         return to_numbers(pc.index_in(ids, value_set=self.ids))
 
     def _fetch(self, condition: pc.Expression) -> Numbers:
-        return self.keep(looked_up(self.table, self._selected, condition))
+        return self.add_rows(look_up(self.table, self.fetched_columns, condition))
 
 
-def looked_up(table: Table, columns: Sequence[str], condition: pc.Expression) -> pa.Table:
+def look_up(table: Table, columns: Sequence[str], condition: pc.Expression) -> pa.Table:
     """Give the rows that meet a condition; raises NeedsWhole when they are many."""
     if not table.takes_conditions:
-        raise NeedsWhole
+        raise TooManyLookups
     found = rows_where(table, columns, condition, MOST_ROWS)
     if found.num_rows == MOST_ROWS:
-        raise NeedsWhole
+        raise TooManyLookups
     return found.drop_columns(ADDRESS)
 
 
 @dataclass(frozen=True)
-class Sparse(Reader):
+class SparseReader(Reader):
     """A snapshot of which only the rows that a query meets are read.
 
     `columns` are those that the query reads of each type.
     """
 
     columns: Mapping[str, tuple[str, ...]]
-    _met: dict[str, Met] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _numberings: dict[str, PartialNumbering] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def cache(self) -> MemoryCache:
         """Raise: nothing is derived."""
-        raise NeedsWhole
+        raise TooManyLookups
 
     @property
     def is_whole(self) -> bool:
         return False
 
-    def numbering(self, name: str) -> Met:
+    def numbering(self, name: str) -> PartialNumbering:
         """Give the rows of a type that were met."""
-        if name not in self._met:
+        if name not in self._numberings:
             stored = self.stored(name)
             columns = tuple(column_name(stored, each) for each in self.columns.get(name, ()))
-            self._met[name] = Met(self.table(name), self.count(name), columns)
-        return self._met[name]
+            self._numberings[name] = PartialNumbering(self.table(name), self.count(name), columns)
+        return self._numberings[name]
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
         """Give a column of rows by their ordinals; null for NONE."""
@@ -176,7 +178,7 @@ class Sparse(Reader):
         """Give where steps lead from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         nothing = np.empty(0, np.int64)
-        along = ways(self, steps, source, target)
+        along = find_ways(self, steps, source, target)
         found = [np.stack([nothing] * 3)]
         found += [self._along(way, source, target, distinct, edges) for way in along]
         # An edge is met from both its ends by an undirected step, and a pair by many edges.
@@ -203,20 +205,25 @@ class Sparse(Reader):
         return found
 
     def _along(
-        self, way: Way, source: Domain, target: Domain, codes: Numbers, edges: Domain | None
+        self,
+        way: DirectedEdge,
+        source: Domain,
+        target: Domain,
+        codes: Numbers,
+        edges: Domain | None,
     ) -> Numbers:
         """Give the place of the start, the target and the edge of all edges along a way."""
         places = source.of_type(way.start, codes)
         if not len(places):
             return np.empty((3, 0), np.int64)
         sources = self.numbering(way.start)
-        ids = sources.values("id", codes[places] - source.base(way.start))
+        ids = sources.values("id", codes[places] - source.offset(way.start))
         start, end = ("dst", "src") if way.backwards else ("src", "dst")
         own = self.numbering(way.edge.name)
-        columns = ["src", "dst"] if edges is None else ["src", "dst", *own._selected]
-        rows = looked_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
+        columns = ["src", "dst"] if edges is None else ["src", "dst", *own.fetched_columns]
+        rows = look_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
         starts = places[to_numbers(pc.index_in(to_array(rows[start]), value_set=ids))]
-        ends = self.numbering(way.end).meet(to_array(rows[end])) + target.base(way.end)
+        ends = self.numbering(way.end).add_ids(to_array(rows[end])) + target.offset(way.end)
         if edges is None:
             return np.stack([starts, ends, np.zeros(len(starts), np.int64)])
-        return np.stack([starts, ends, own.keep(rows) + edges.base(way.edge.name)])
+        return np.stack([starts, ends, own.add_rows(rows) + edges.offset(way.edge.name)])

@@ -25,9 +25,9 @@ from omnigraph.query.expr import (
     parts,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.pushdown import condition
+from omnigraph.read.pushdown import build_condition
 from omnigraph.read.reader import Domain
 from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
@@ -40,7 +40,7 @@ from omnigraph.write.filling import Vectors
 _ROW = "#row"
 
 
-def mutated(run: Run, plan: MutationPlan, vectors: Vectors) -> Draft:
+def mutated(run: Execution, plan: MutationPlan, vectors: Vectors) -> Draft:
     """Give what the statements of a plan change, each seeing the earlier ones."""
     mutation = _Mutation(run, Draft(run.reader.snapshot))
     for statement in plan.statements:
@@ -68,7 +68,7 @@ class _Held(Domain):
 
 @dataclass(frozen=True, slots=True)
 class _Mutation:
-    run: Run
+    run: Execution
     draft: Draft
 
     def do(self, statement: CheckedStatement) -> None:
@@ -159,7 +159,7 @@ class _Mutation:
         names = [part.property for part in parts(where) if isinstance(part, PropertyRef)]
         narrowed = None
         if table.takes_conditions:
-            narrowed = condition(tuple(conjuncts(where)), stored, self.run.constant)
+            narrowed = build_condition(tuple(conjuncts(where)), stored, self.run.constant)
         for batch in batches_where(table, list(dict.fromkeys(["id", *names])), narrowed):
             self.run.check(0)
             yield batch

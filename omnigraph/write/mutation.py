@@ -16,9 +16,9 @@ from omnigraph.errors import (
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Run
+from omnigraph.read.answer import ReadRequest
+from omnigraph.read.dense import DenseReader
+from omnigraph.read.execution import Execution
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
@@ -79,7 +79,7 @@ class Receipt:
 def change(
     repository: Repository,
     topology: Topology,
-    asked: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    asked: Callable[[Snapshot], tuple[MutationPlan, ReadRequest]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
@@ -117,14 +117,14 @@ class _Attempt:
     repository: Repository
     topology: Topology
     plan: MutationPlan
-    terms: Terms
+    terms: ReadRequest
     intent: Intent
     snapshot: Snapshot
 
     def run(self) -> Receipt:
         """Run the mutation, check what it leaves, and publish it."""
-        reader = Dense(self.snapshot, self.topology)
-        run = Run(
+        reader = DenseReader(self.snapshot, self.topology)
+        run = Execution(
             reader=reader,
             params=self.terms.params,
             now=self.terms.now,
@@ -143,7 +143,7 @@ class _Attempt:
         run.check(0)
         commit = self._published(changes, verdict.looked_at)
         if commit.parent == self.snapshot.commit.id:
-            Dense(self.repository.pinned(commit), self.topology).extend(self.snapshot)
+            DenseReader(self.repository.pinned(commit), self.topology).extend(self.snapshot)
         return _receipt(self.plan, self.terms, self.intent, commit)
 
     def _published(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> Commit:
@@ -201,14 +201,14 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
+def _digest(plan: MutationPlan, terms: ReadRequest, intent: Intent) -> str:
     """Give what stands for a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
 
 
 def _earlier(
-    repository: Repository, plan: MutationPlan, terms: Terms, intent: Intent
+    repository: Repository, plan: MutationPlan, terms: ReadRequest, intent: Intent
 ) -> Receipt | None:
     """Give the receipt of an operation that was carried out before."""
     if intent.operation_id is None:
@@ -226,7 +226,9 @@ def another_change(operation_id: str, commit: Commit) -> InputError:
     )
 
 
-def _receipt(plan: MutationPlan, terms: Terms, intent: Intent, commit: Commit | None) -> Receipt:
+def _receipt(
+    plan: MutationPlan, terms: ReadRequest, intent: Intent, commit: Commit | None
+) -> Receipt:
     """Give the receipt of a commit; raises when another change led to it."""
     if commit is not None and commit.request not in (None, _digest(plan, terms, intent)):
         raise another_change(commit.operation_id, commit)

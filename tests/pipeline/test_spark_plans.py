@@ -14,9 +14,9 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.plan import Operator, ReadPlan
-from omnigraph.read.execution import Budget, Run
+from omnigraph.read.execution import Budget, Execution
 from omnigraph.read.spark.lowering import lowered
-from omnigraph.read.sparse import Sparse
+from omnigraph.read.sparse import SparseReader
 from omnigraph.span import Source
 from omnigraph.spark.connector import register
 from tests.engine.asking import made
@@ -69,8 +69,8 @@ def _plan(graph: Graph, case: Case) -> ReadPlan:
 
 def _plan_on_spark(graph: Graph, plan: ReadPlan, spark: "SparkSession") -> str:
     register(spark)
-    run = Run(
-        reader=Sparse(graph.snapshot(), {}),
+    run = Execution(
+        reader=SparseReader(graph.snapshot(), {}),
         params={},
         now=datetime.now(UTC),
         budget=Budget(),

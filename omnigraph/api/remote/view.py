@@ -31,8 +31,8 @@ from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.blob import Blob, blob_in
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.blob import Blob, parse_blob
+from omnigraph.read.road import Road, RoadChoice
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.span import Source
@@ -121,13 +121,15 @@ class RemoteView:
         body = {**self._asked(text, named, {}), "mode": "explain"}
         road = cast(Any, self._client.ask("/read", body, source=text))["road"]
         plan = cast(ReadPlan, compile_query(text, self.catalog, named))
-        return Explanation(plan, Choice(Road(road["road"]), road["lookups"], road["rows_to_read"]))
+        return Explanation(
+            plan, RoadChoice(Road(road["road"]), road["lookups"], road["rows_to_read"])
+        )
 
     def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
         """Give a Blob property of one node or edge to read from; None when it is null."""
         about = {"type": type_name, "id": row_id, "property": name}
         found = self._get("/blob", **about, **self._at())["blob"]
-        return None if found is None else blob_in(pa.py_buffer(found.encode()))
+        return None if found is None else parse_blob(pa.py_buffer(found.encode()))
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Give for each property of a node or edge the commit that it has its value from."""

@@ -39,8 +39,8 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.search import matching
+from omnigraph.read.execution import Execution
+from omnigraph.read.operators.search import match_texts
 from omnigraph.read.rows import Rows
 from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
 
@@ -53,13 +53,13 @@ _UNKNOWN = pa.scalar(None, pa.bool_())
 class Evaluation:
     """Expressions over some rows."""
 
-    run: Run
+    run: Execution
     rows: Rows
 
     def holds(self, predicate: Predicate) -> _Mask:
         """Tell for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
-            return self._matching(predicate)
+            return self._match_text(predicate)
         truth = broadcast(self.truth(predicate), self.rows.count)
         if truth.null_count:
             truth = pc.fill_null(truth, fill_value=False)
@@ -100,15 +100,15 @@ class Evaluation:
             case TextMatch(field=field, query=query):
                 if self.run.constant(query) is None:
                     return _UNKNOWN
-                found = pa.array(self._matching(predicate))
+                found = pa.array(self._match_text(predicate))
                 return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
             case Comparison(left, operator, right):
-                return self._compared(left, operator, right)
+                return self._compare(left, operator, right)
 
-    def _matching(self, match: TextMatch) -> _Mask:
+    def _match_text(self, match: TextMatch) -> _Mask:
         """Tell for each row whether its text is there and matches."""
         assert match.field.variable is not None
-        codes, mask = self.rows.codes[match.field.variable], matching(self.run, match)
+        codes, mask = self.rows.codes[match.field.variable], match_texts(self.run, match)
         return np.asarray((codes >= 0) & mask[codes])
 
     def _is_null(self, operand: Expr) -> Operand:
@@ -139,14 +139,14 @@ class Evaluation:
             raise ResultOverflowError(reason)
         return found.values
 
-    def _compared(self, left: Expr, operator: Operator, right: Expr) -> Operand:
+    def _compare(self, left: Expr, operator: Operator, right: Expr) -> Operand:
         if isinstance(left, VariableRef) and isinstance(right, VariableRef):
             return compare(self._identities(left), operator, self._identities(right))
         match operator:
             case Operator.IN:
-                return self._among(left, right)
+                return self._is_among(left, right)
             case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
-                return self._among(right, left)
+                return self._is_among(right, left)
             case Operator.CONTAINS:
                 return contains(self.value(left), self.value(right))
             case Operator.STARTS_WITH:
@@ -154,7 +154,7 @@ class Evaluation:
             case _:
                 return compare(self.value(left), operator, self.value(right))
 
-    def _among(self, item: Expr, members: Expr) -> Operand:
+    def _is_among(self, item: Expr, members: Expr) -> Operand:
         """Tell where a value is in a list; numbers of several types are compared one by one."""
         if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
             return is_member(self.value(item), self.value(members))

@@ -13,14 +13,14 @@ from omnigraph.query.checked import Column
 from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import Expr, PropertyRef, VariableRef, variables
 from omnigraph.query.plan import Aggregate
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.aggregate import Aggregation
-from omnigraph.read.operators.project import column_of
-from omnigraph.read.rows import Late, Rows
+from omnigraph.read.operators.project import compute_column
+from omnigraph.read.rows import LateColumn, Rows
 from omnigraph.schema.types import FLOATS
 
 
-def _numbered(rows: Rows, expr: Expr, column: pa.Array) -> Numbers:
+def _number_keys(rows: Rows, expr: Expr, column: pa.Array) -> Numbers:
     """Give numbers that are equal where a key is; a node or edge is equal to itself only."""
     return rows.codes[expr.variable] if isinstance(expr, VariableRef) else encode(column)
 
@@ -34,7 +34,7 @@ def _same_nodes(rows: Rows, names: list[str]) -> tuple[Numbers, Numbers]:
     return number_combinations([rows.codes[name] for name in names], rows.count)
 
 
-def _identifies(run: Run, keys: Sequence[Column], name: str) -> bool:
+def _identifies(run: Execution, keys: Sequence[Column], name: str) -> bool:
     """Tell whether different nodes of a variable always have different keys of a group."""
     exprs = [key.expr for key in keys]
     if any(isinstance(expr, VariableRef) and expr.variable == name for expr in exprs):
@@ -51,19 +51,19 @@ def _identifies(run: Run, keys: Sequence[Column], name: str) -> bool:
     return by_key or "id" in read
 
 
-def _late(run: Run, known: Rows, expr: Expr) -> Late:
-    return Late(known, lambda rows: _key(run, rows, expr))
+def _late_key(run: Execution, known: Rows, expr: Expr) -> LateColumn:
+    return LateColumn(known, lambda rows: _compute_key(run, rows, expr))
 
 
-def _key(run: Run, rows: Rows, expr: Expr) -> pa.Array:
+def _compute_key(run: Execution, rows: Rows, expr: Expr) -> pa.Array:
     """Give a key for each row; of equal zeros, groups show the one without a sign."""
-    return unify_zeros(column_of(run, rows, expr))
+    return unify_zeros(compute_column(run, rows, expr))
 
 
-def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:
+def group_rows(run: Execution, rows: Rows, aggregate: Aggregate) -> Rows:
     """Give one row for each different set of keys; without keys exactly one."""
     if not aggregate.keys:
-        columns: dict[str, pa.Array | Late] = {}
+        columns: dict[str, pa.Array | LateColumn] = {}
         groups, count = np.zeros(rows.count, np.int64), 1
     else:
         names = sorted({name for key in aggregate.keys for name in variables(key.expr)})
@@ -71,16 +71,16 @@ def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:
         first, of_row = _same_nodes(rows, names)
         known = Rows(len(first), {name: rows.codes[name][first] for name in names})
         if all(_identifies(run, aggregate.keys, name) for name in names):
-            columns = {key.name: _late(run, known, key.expr) for key in aggregate.keys}
+            columns = {key.name: _late_key(run, known, key.expr) for key in aggregate.keys}
             groups, count = of_row, known.count
         else:
-            values = {key.name: _key(run, known, key.expr) for key in aggregate.keys}
-            same = [_numbered(known, key.expr, values[key.name]) for key in aggregate.keys]
+            values = {key.name: _compute_key(run, known, key.expr) for key in aggregate.keys}
+            same = [_number_keys(known, key.expr, values[key.name]) for key in aggregate.keys]
             chosen, of_known = number_combinations(same, known.count)
             columns = {name: column.take(pa.array(chosen)) for name, column in values.items()}
             groups, count = of_known[of_row], len(chosen)
     aggregation = Aggregation(run, rows, groups, count)
     for column in aggregate.aggregates:
         assert isinstance(column.expr, AggregateExpr)
-        columns[column.name] = aggregation.value(column.expr)
+        columns[column.name] = aggregation.compute(column.expr)
     return Rows(count, columns=columns)

@@ -8,31 +8,31 @@ import pyarrow as pa
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import NodeScan, PointRead
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.traverse import filtered
-from omnigraph.read.pushdown import condition
+from omnigraph.read.execution import Execution
+from omnigraph.read.operators.traverse import filter_rows
+from omnigraph.read.pushdown import build_condition
 from omnigraph.read.rows import Rows
-from omnigraph.read.sparse import NeedsWhole, Sparse
+from omnigraph.read.sparse import SparseReader, TooManyLookups
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.values import Value
 
 
-def scanned(run: Run, scan: NodeScan) -> Numbers:
+def find_nodes(run: Execution, scan: NodeScan) -> Numbers:
     """Give the codes of the nodes that a scan finds; its variable is bound from here on."""
     domain = run.bind(scan.variable, EntityType(EntityKind.NODE, scan.types))
     if scan.point is not None:
-        codes = _found(run, scan, scan.point)
-    elif isinstance(run.reader, Sparse):
-        codes = np.concatenate([_narrowed(run, run.reader, scan, name) for name in scan.types])
+        codes = _find_point(run, scan, scan.point)
+    elif isinstance(run.reader, SparseReader):
+        codes = np.concatenate([_find_by_index(run, run.reader, scan, name) for name in scan.types])
     else:
         codes = domain.all()
     rows = Rows(len(codes), {scan.variable: codes})
-    return filtered(run, rows, scan.filters).codes[scan.variable]
+    return filter_rows(run, rows, scan.filters).codes[scan.variable]
 
 
-def crossed(run: Run, rows: Rows, scan: NodeScan) -> Rows:
+def cross_nodes(run: Execution, rows: Rows, scan: NodeScan) -> Rows:
     """Give every row with every node that a scan finds."""
-    codes = scanned(run, scan)
+    codes = find_nodes(run, scan)
     run.check(rows.count * len(codes), len(rows.codes) + 1)
     if rows.count == 1:
         return rows.take(np.zeros(len(codes), np.int64)).bind(scan.variable, codes)
@@ -40,19 +40,19 @@ def crossed(run: Run, rows: Rows, scan: NodeScan) -> Rows:
     return rows.take(places).bind(scan.variable, np.tile(codes, rows.count))
 
 
-def _narrowed(run: Run, reader: Sparse, scan: NodeScan, name: str) -> Numbers:
+def _find_by_index(run: Execution, reader: SparseReader, scan: NodeScan, name: str) -> Numbers:
     """Give the nodes of a type that the index of a column leaves to be looked at."""
-    where = condition(scan.filters, reader.stored(name), run.constant)
+    where = build_condition(scan.filters, reader.stored(name), run.constant)
     if where is None:
-        raise NeedsWhole
-    return reader.numbering(name).where(where) + run.domains[scan.variable].base(name)
+        raise TooManyLookups
+    return reader.numbering(name).find_where(where) + run.domains[scan.variable].offset(name)
 
 
-def sought_ids(run: Run, scan: NodeScan, point: PointRead) -> dict[str, str]:
+def point_ids(run: Execution, scan: NodeScan, point: PointRead) -> dict[str, str]:
     """Give the id that the node has if it is of a type, by type; none when no node can have it."""
     given = [run.constant(value) for value in point.values]
     values = [value for value in given if value is not None]
-    if len(values) < len(given) or any(_is_unlike_any(value) for value in values):
+    if len(values) < len(given) or any(_is_never_key(value) for value in values):
         return {}
     if not point.by_key:
         return dict.fromkeys(scan.types, str(values[0]))
@@ -64,15 +64,15 @@ def sought_ids(run: Run, scan: NodeScan, point: PointRead) -> dict[str, str]:
     return found
 
 
-def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
+def _find_point(run: Execution, scan: NodeScan, point: PointRead) -> Numbers:
     """Give the node of an id, or of the values of a key, if there is one."""
     codes = [np.empty(0, np.int64)]
-    for name, wanted in sought_ids(run, scan, point).items():
+    for name, wanted in point_ids(run, scan, point).items():
         found = run.reader.numbering(name).find(pa.array([wanted], pa.utf8()))
-        codes.append(found[found >= 0] + run.domains[scan.variable].base(name))
+        codes.append(found[found >= 0] + run.domains[scan.variable].offset(name))
     return np.concatenate(codes)
 
 
-def _is_unlike_any(value: Value) -> bool:
+def _is_never_key(value: Value) -> bool:
     """Tell whether no key can hold a value: NaN and infinity."""
     return isinstance(value, float) and not math.isfinite(value)

@@ -9,38 +9,38 @@ from omnigraph.data.derived.adjacency import Adjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.operators.walk import walked
+from omnigraph.read.operators.walk import walk
 from omnigraph.read.reader import Domain
 from omnigraph.read.rows import Rows
 
 _PLACE = "#place"
 
 
-def expanded(run: Run, rows: Rows, expand: Expand) -> Rows:
+def follow_edges(run: Execution, rows: Rows, expand: Expand) -> Rows:
     """Give a row for every target, or for every edge, that an expand reaches from each row."""
     source = run.domains[expand.source]
     rows = rows.keep(rows.codes[expand.source] >= 0)
     if expand.closes:
-        return _closed(run, rows, expand, source, run.domains[expand.target])
+        return _keep_joined(run, rows, expand, source, run.domains[expand.target])
     target = run.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
     if expand.edge_variable is not None:
-        return _by_edge(run, rows, expand, source, target)
-    owners, nodes = reached(run, rows.codes[expand.source], expand, source, target)
+        return _follow_named(run, rows, expand, source, target)
+    owners, nodes = find_targets(run, rows.codes[expand.source], expand, source, target)
     run.check(len(owners), len(rows.codes) + 1)
     found = rows.take(owners).bind(expand.target, nodes)
-    return filtered(run, found, expand.filters)
+    return filter_rows(run, found, expand.filters)
 
 
-def filtered(run: Run, rows: Rows, filters: tuple[Predicate, ...]) -> Rows:
+def filter_rows(run: Execution, rows: Rows, filters: tuple[Predicate, ...]) -> Rows:
     """Give the rows for which all predicates are true."""
     for _, alike in groupby(filters, _fields):
-        rows = rows.keep(_true_for(run, rows, alike))
+        rows = rows.keep(_are_true(run, rows, alike))
     return rows
 
 
-def _true_for(run: Run, rows: Rows, filters: Iterable[Predicate]) -> "np.ndarray":
+def _are_true(run: Execution, rows: Rows, filters: Iterable[Predicate]) -> "np.ndarray":
     """Tell for which rows all predicates are true."""
     evaluation = Evaluation(run, rows)
     masks = [evaluation.holds(predicate) for predicate in filters]
@@ -53,33 +53,33 @@ def _fields(predicate: Predicate) -> frozenset[PropertyRef]:
     return frozenset(part for part in parts(predicate) if isinstance(part, PropertyRef))
 
 
-def satisfying(
-    run: Run, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
+def test_predicates(
+    run: Execution, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
 ) -> "np.ndarray":
     """Tell for some rows of a variable whether all predicates are true."""
     if not filters:
         return np.ones(len(codes), bool)
     if len(filters) == 1:
-        return _true_for(run, Rows(len(codes), {variable: codes}), filters)
+        return _are_true(run, Rows(len(codes), {variable: codes}), filters)
     rows = Rows(len(codes), {variable: codes, _PLACE: np.arange(len(codes))})
     mask = np.zeros(len(codes), bool)
-    mask[filtered(run, rows, filters).codes[_PLACE]] = True
+    mask[filter_rows(run, rows, filters).codes[_PLACE]] = True
     return mask
 
 
-def reached(
-    run: Run, codes: Numbers, expand: Expand, source: Domain, target: Domain
+def find_targets(
+    run: Execution, codes: Numbers, expand: Expand, source: Domain, target: Domain
 ) -> tuple[Numbers, Numbers]:
     """Give every pair of a row and a target that it reaches."""
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
         owners, nodes, _ = run.reader.follow(expand.steps, source, target, codes)
         return owners, nodes
     distinct, inverse = np.unique(codes, return_inverse=True)
-    starts, ends = walked(run, distinct, expand, source, target)
-    return _joined(inverse, starts, ends, len(distinct))
+    starts, ends = walk(run, distinct, expand, source, target)
+    return _join_ends(inverse, starts, ends, len(distinct))
 
 
-def _joined(
+def _join_ends(
     inverse: Numbers, starts: Numbers, ends: Numbers, count: int
 ) -> tuple[Numbers, Numbers]:
     """Give for each row the ends of the start it has; starts are in their order."""
@@ -88,21 +88,23 @@ def _joined(
     return owners, nodes
 
 
-def _closed(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
+def _keep_joined(
+    run: Execution, rows: Rows, expand: Expand, source: Domain, target: Domain
+) -> Rows:
     """Give the rows whose two bound ends are joined; with a named edge, one for each edge."""
     rows = rows.keep(rows.codes[expand.target] >= 0)
     if expand.edge_variable is not None:
-        return _closed_by_edge(run, rows, expand, source, target)
+        return _join_named(run, rows, expand, source, target)
     starts, ends = rows.codes[expand.source], rows.codes[expand.target]
     width = max(len(target), 1)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
         return rows.keep(run.reader.are_joined(expand.steps, source, target, starts, ends))
     distinct, inverse = np.unique(starts, return_inverse=True)
-    places, nodes = walked(run, distinct, expand, source, target)
-    return rows.keep(_holds(places * width + nodes, inverse * width + ends))
+    places, nodes = walk(run, distinct, expand, source, target)
+    return rows.keep(_is_among(places * width + nodes, inverse * width + ends))
 
 
-def _holds(known: Numbers, wanted: Numbers) -> "np.ndarray":
+def _is_among(known: Numbers, wanted: Numbers) -> "np.ndarray":
     """Tell which of the wanted numbers are among the known ones, which are in their order."""
     if not len(known):
         return np.zeros(len(wanted), bool)
@@ -110,19 +112,21 @@ def _holds(known: Numbers, wanted: Numbers) -> "np.ndarray":
     return np.asarray(known[at] == wanted)
 
 
-def _by_edge(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
-    edges = edge_domain(run, expand)
+def _follow_named(
+    run: Execution, rows: Rows, expand: Expand, source: Domain, target: Domain
+) -> Rows:
+    edges = bind_edge(run, expand)
     codes = rows.codes[expand.source]
     owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
     run.check(len(owners), len(rows.codes) + 2)
     assert own is not None
     assert expand.edge_variable is not None
     found = rows.take(owners).bind(expand.target, nodes).bind(expand.edge_variable, own)
-    return filtered(run, found, (*expand.filters, *expand.edge_filters))
+    return filter_rows(run, found, (*expand.filters, *expand.edge_filters))
 
 
-def _closed_by_edge(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
-    edges = edge_domain(run, expand)
+def _join_named(run: Execution, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
+    edges = bind_edge(run, expand)
     codes = rows.codes[expand.source]
     owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
     run.check(len(owners), len(rows.codes) + 1)
@@ -130,10 +134,10 @@ def _closed_by_edge(run: Run, rows: Rows, expand: Expand, source: Domain, target
     assert own is not None
     assert expand.edge_variable is not None
     found = rows.take(owners[joined]).bind(expand.edge_variable, own[joined])
-    return filtered(run, found, expand.edge_filters)
+    return filter_rows(run, found, expand.edge_filters)
 
 
-def edge_domain(run: Run, expand: Expand) -> Domain:
+def bind_edge(run: Execution, expand: Expand) -> Domain:
     """Give the domain of a named edge, which is bound from here on."""
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))

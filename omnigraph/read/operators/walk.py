@@ -5,15 +5,15 @@ import numpy as np
 from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.plan import Expand
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.reader import Domain
 
 # So many pairs of a start and a node are marked at a time.
 _MOST_MARKS = 1 << 26
 
 
-def walked(
-    run: Run, starts: Numbers, expand: Expand, source: Domain, target: Domain
+def walk(
+    run: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
 ) -> tuple[Numbers, Numbers]:
     """Give every start, by its place, with each node whose shortest distance is within the hops.
 
@@ -23,7 +23,7 @@ def walked(
     places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     size = max(1, _MOST_MARKS // max(width, 1))
     for first in range(0, len(starts) if width else 0, size):
-        keys = _Walk(run, starts[first : first + size], expand, source, target).keys()
+        keys = _ArrayWalk(run, starts[first : first + size], expand, source, target).find_keys()
         found, reached = np.divmod(keys, width)
         places.append(found + first)
         nodes.append(reached)
@@ -31,7 +31,7 @@ def walked(
     return np.concatenate(places), np.concatenate(nodes)
 
 
-class _Walk:
+class _ArrayWalk:
     """A walk from some starts, all at once.
 
     A pair of a start and a node is one number, its key: the place of the start times the width
@@ -39,7 +39,7 @@ class _Walk:
     """
 
     def __init__(
-        self, run: Run, starts: Numbers, expand: Expand, source: Domain, target: Domain
+        self, run: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
     ) -> None:
         self._run = run
         self._starts = starts
@@ -50,34 +50,34 @@ class _Walk:
         self._seen = np.zeros(len(starts) * self._width, bool)
         self._slots = np.empty(len(self._seen), np.int32)
 
-    def keys(self) -> Numbers:
+    def find_keys(self) -> Numbers:
         """Give the keys of all pairs within the hops, in their order."""
         hops, steps = self._expand.hops, self._expand.steps
         found = np.zeros(len(self._seen), bool)
         first = self._run.reader.follow(steps, self._source, self._target, self._starts)
-        level, own = self._led_to(np.arange(len(self._starts)), first), self._own()
+        level, own = self._step_keys(np.arange(len(self._starts)), first), self._own_keys()
         if hops.minimum == 0:
             found[own] = True
         if hops.minimum <= 1:
             found[level] = True
         self._seen[own] = True
-        frontier, distance = self._unseen(level), 1
+        frontier, distance = self._mark_unseen(level), 1
         while len(frontier) and (hops.maximum is None or distance < hops.maximum):
             distance += 1
             self._run.check(len(frontier), 2)
             owners, nodes = np.divmod(frontier, self._width)
             further = self._run.reader.follow(steps, self._target, self._target, nodes)
-            frontier = self._unseen(self._led_to(owners, further))
+            frontier = self._mark_unseen(self._step_keys(owners, further))
             if distance >= hops.minimum:
                 found[frontier] = True
         return np.flatnonzero(found)
 
-    def _led_to(self, starts: Numbers, followed: Neighbours) -> Numbers:
+    def _step_keys(self, starts: Numbers, followed: Neighbours) -> Numbers:
         """Give the keys that one more step leads to; some may be there many times."""
         owners, nodes, _ = followed
         return starts[owners] * self._width + nodes
 
-    def _unseen(self, keys: Numbers) -> Numbers:
+    def _mark_unseen(self, keys: Numbers) -> Numbers:
         """Give each key that was not seen before once; it is seen from here on."""
         fresh = keys[~self._seen[keys]]
         self._seen[fresh] = True
@@ -86,7 +86,7 @@ class _Walk:
         found: Numbers = fresh[self._slots[fresh] == order]
         return found
 
-    def _own(self) -> Numbers:
+    def _own_keys(self) -> Numbers:
         """Give the keys of each start with itself, as far as it is in the target's domain."""
         codes = self._target.codes_of(self._source, self._starts)
         places = np.flatnonzero(codes >= 0)

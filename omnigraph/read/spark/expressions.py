@@ -33,9 +33,9 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.rows import ONE
+from omnigraph.read.rows import ONE_ROW
 from omnigraph.read.spark.matches import ID, TYPE, Fixed, Matches
 from omnigraph.schema.types import (
     F32,
@@ -66,16 +66,16 @@ _HALF = 2**32
 _DECIMAL = "decimal(20,0)"
 
 
-def fixed_value(run: Run, expr: Fixed) -> pa.Scalar:
+def fixed_value(run: Execution, expr: Fixed) -> pa.Scalar:
     """Give the value that an expression has for all rows."""
-    return Evaluation(run, ONE).value(expr)
+    return Evaluation(run, ONE_ROW).value(expr)
 
 
 @dataclass(frozen=True, slots=True)
 class Expressions:
     """Expressions over the rows of a frame."""
 
-    run: Run
+    run: Execution
     matches: Matches
 
     def value(self, expr: Expr) -> "Column":

@@ -25,10 +25,10 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
 )
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
 from omnigraph.read.operators.project import result_type
-from omnigraph.read.operators.scan import sought_ids
+from omnigraph.read.operators.scan import point_ids
 from omnigraph.read.spark.expressions import Expressions, fixed_value, positive_zero
 from omnigraph.read.spark.grouping import FIXED, distinct, grouped, projected
 from omnigraph.read.spark.hops import walked
@@ -69,7 +69,7 @@ class Lowered:
     last: int | None = None
 
 
-def lowered(run: Run, plan: ReadPlan, spark: "SparkSession", slices: int) -> Lowered:
+def lowered(run: Execution, plan: ReadPlan, spark: "SparkSession", slices: int) -> Lowered:
     """Give the frame of a plan, sorted into so many slices."""
     return _Lowering(run, plan, spark, slices).lowered(plan)
 
@@ -77,7 +77,7 @@ def lowered(run: Run, plan: ReadPlan, spark: "SparkSession", slices: int) -> Low
 class _Lowering:
     """One plan on its way to Spark."""
 
-    def __init__(self, run: Run, plan: ReadPlan, spark: "SparkSession", slices: int) -> None:
+    def __init__(self, run: Execution, plan: ReadPlan, spark: "SparkSession", slices: int) -> None:
         catalog = run.reader.snapshot.catalog
         self.scans = Scans(spark, run.reader)
         self._run = run
@@ -162,7 +162,7 @@ class _Lowering:
         found = self.scans.scan(kind, self._fields.get(scan.variable, ()))
         frame = found.frame
         if scan.point is not None:
-            ids = sought_ids(self._run, scan, scan.point)
+            ids = point_ids(self._run, scan, scan.point)
             frame = frame.filter(self._is_one_of(found.entity, ids))
         return self._filtered(Matches(frame, {scan.variable: found.entity}), scan.filters)
 

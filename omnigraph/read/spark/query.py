@@ -13,14 +13,14 @@ import pyarrow as pa
 from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, OmniGraphError
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.execution import Run
-from omnigraph.read.road import rows_read
+from omnigraph.read.answer import ReadRequest
+from omnigraph.read.execution import Execution
+from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.estimate import rows_made
 from omnigraph.read.spark.lowering import Lowered, lowered
 from omnigraph.read.spark.overflow import overflow_in
 from omnigraph.read.spark.scans import FEW_ROWS
-from omnigraph.read.sparse import Sparse
+from omnigraph.read.sparse import SparseReader
 from omnigraph.spark.choice import default_settings
 from omnigraph.spark.connector import register
 from omnigraph.spark.job import Tag, failed_job
@@ -56,14 +56,14 @@ _ALWAYS = {
 
 
 def on_spark(
-    plan: ReadPlan, snapshot: Snapshot, terms: Terms, settings: SparkSettings | None
+    plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, settings: SparkSettings | None
 ) -> ResultStream:
     """Give the rows of a plan from the session of this process, or from one that it starts."""
     return streamed(plan, snapshot, terms, session(settings or default_settings()))
 
 
 def streamed(
-    plan: ReadPlan, snapshot: Snapshot, terms: Terms, spark: "SparkSession"
+    plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, spark: "SparkSession"
 ) -> ResultStream:
     """Give the rows of a plan, which Spark begins to compute at once.
 
@@ -71,8 +71,8 @@ def streamed(
     """
     own, slices = _session(plan, snapshot, spark)
     watch = _Watch(Tag(own), terms)
-    run = Run(
-        reader=Sparse(snapshot, {}),
+    run = Execution(
+        reader=SparseReader(snapshot, {}),
         params=terms.params,
         now=terms.now,
         budget=terms.budget,
@@ -87,7 +87,7 @@ def _session(
     plan: ReadPlan, snapshot: Snapshot, spark: "SparkSession"
 ) -> "tuple[SparkSession, int]":
     """Give a session with settings of its own beside the given one, and the number of slices."""
-    rows = max(rows_read(plan, snapshot), rows_made(plan.operators, snapshot))
+    rows = max(count_rows_read(plan, snapshot), rows_made(plan.operators, snapshot))
     if rows < FEW_ROWS:  # not worth to be divided, nor to compile code for
         slices, more = 1, _WITHOUT_CODE
     else:
@@ -159,7 +159,7 @@ class _Watch:
     """Runs what Spark does for one query, so that it can be cancelled, and fails in our words."""
 
     tag: Tag
-    terms: Terms
+    terms: ReadRequest
     started: float = field(default_factory=time.monotonic)
 
     def over(self, work: Callable[[], Found]) -> Found:

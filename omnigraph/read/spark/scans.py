@@ -12,7 +12,7 @@ from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.recast import recast
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
-from omnigraph.read.reader import Reader, Way, ways
+from omnigraph.read.reader import DirectedEdge, Reader, find_ways
 from omnigraph.read.spark.matches import Entity, Field, Names
 from omnigraph.schema.catalog import column_name
 from omnigraph.spark.connector import arrow_schema_of, spark_schema, spark_type
@@ -99,7 +99,7 @@ class Scans:
             Entity(kind, names[4], names[5], own),
         )
 
-    def _along(self, way: Way, wanted: Sequence[Field]) -> "DataFrame":
+    def _along(self, way: DirectedEdge, wanted: Sequence[Field]) -> "DataFrame":
         """Give the edges of one type in one direction."""
         start, end = self._ends(way)
         known = self._known(way.edge.name, wanted)
@@ -140,11 +140,13 @@ class Scans:
     def _number(self, name: str) -> "Column":
         return fn.lit(self.reader.number(name))
 
-    def _ends(self, way: Way) -> tuple[str, str]:
+    def _ends(self, way: DirectedEdge) -> tuple[str, str]:
         return (_ENDS[1], _ENDS[0]) if way.backwards else _ENDS
 
-    def _ways(self, steps: tuple[Step, ...], source: EntityType, target: EntityType) -> list[Way]:
-        return ways(self.reader, steps, self.reader.domain(source), self.reader.domain(target))
+    def _ways(
+        self, steps: tuple[Step, ...], source: EntityType, target: EntityType
+    ) -> list[DirectedEdge]:
+        return find_ways(self.reader, steps, self.reader.domain(source), self.reader.domain(target))
 
     def _together(
         self, parts: "Sequence[DataFrame]", wanted: Sequence[Field], width: int = 1

@@ -22,7 +22,7 @@ from omnigraph.query.expr import (
     TextMatch,
 )
 from omnigraph.query.plan import Rank
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.search import DEFAULT_EDITS
 from omnigraph.read.spark.matches import Computed, Entity, Matches, joined
 from omnigraph.read.spark.scans import Scans
@@ -115,7 +115,7 @@ class Near:
 class Searching:
     """The searches of one query."""
 
-    run: Run
+    run: Execution
     scans: Scans
 
     def matched(self, matches: Matches, match: TextMatch) -> Matches:
