@@ -32,7 +32,7 @@ from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import ReadRequest
-from omnigraph.read.dense import DenseReader
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Budget
 from omnigraph.span import Source
 from omnigraph.versioning import history

@@ -234,12 +234,12 @@ class View:
             except BudgetError as exceeded:
                 if not is_auto or self._is_bounded or exceeded.limit == "seconds":
                     raise
-        from omnigraph.read.spark.query import on_spark
+        from omnigraph.read.spark.query import read_on_spark
 
         terms = self._terms(plan, params)
         if not self._is_bounded:
             terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
-        return on_spark(plan, snapshot, terms, self._reads.spark)
+        return read_on_spark(plan, snapshot, terms, self._reads.spark)
 
     def _is_large(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
         """Tell whether a plan reads more rows than this process should hold."""

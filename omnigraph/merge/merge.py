@@ -24,7 +24,7 @@ from omnigraph.merge.diff import Op, diff, stats_json
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
-from omnigraph.read.dense import DenseReader
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts

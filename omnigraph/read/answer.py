@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.dense import DenseReader
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Budget, Execution
 from omnigraph.read.interpreter import execute_plan
 from omnigraph.read.profile import Measurement, Stopwatch
 from omnigraph.read.reader import Reader
 from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
-from omnigraph.read.sparse import SparseReader, TooManyLookups
+from omnigraph.read.sparse_reader import SparseReader, TooManyLookups
 from omnigraph.schema.values import Value
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -67,7 +67,7 @@ def answer(
 def _execute(
     plan: ReadPlan, reader: Reader, terms: ReadRequest, choice: RoadChoice, road: Road
 ) -> PlanAnswer:
-    run = Execution(
+    execution = Execution(
         reader=reader,
         params=terms.params,
         now=terms.now,
@@ -76,6 +76,6 @@ def _execute(
         cancelled=terms.cancelled,
         stopwatch=Stopwatch() if terms.measures else None,
     )
-    table = execute_plan(run, plan)
-    measured = () if run.stopwatch is None else tuple(run.stopwatch.measurements)
+    table = execute_plan(execution, plan)
+    measured = () if execution.stopwatch is None else tuple(execution.stopwatch.measurements)
     return PlanAnswer(table, road, choice, measured)

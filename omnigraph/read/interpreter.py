@@ -25,6 +25,7 @@ from omnigraph.query.plan import (
     ReadPlan,
 )
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.counting import PatternCounter
 from omnigraph.read.operators.group import group_rows
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
@@ -32,20 +33,19 @@ from omnigraph.read.operators.project import build_table, drop_duplicates, proje
 from omnigraph.read.operators.scan import cross_nodes
 from omnigraph.read.operators.search import score_rows
 from omnigraph.read.operators.traverse import filter_rows, follow_edges
-from omnigraph.read.rows import ONE_ROW, Rows
 
 _SEED = "#seed"
 
 
-def execute_plan(run: Execution, plan: ReadPlan) -> pa.Table:
+def execute_plan(execution: Execution, plan: ReadPlan) -> pa.Table:
     """Give the rows of a plan."""
-    rows = execute(run, ONE_ROW, plan.operators)
-    return build_table(rows, plan.columns, run.reader.snapshot.catalog)
+    rows = execute(execution, ONE_ROW, plan.operators)
+    return build_table(rows, plan.columns, execution.reader.snapshot.catalog)
 
 
-def execute(run: Execution, rows: Rows, operators: Sequence[Operator]) -> Rows:
+def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) -> Matches:
     """Give the rows after some operators."""
-    counted = PatternCounter(run)
+    counted = PatternCounter(execution)
     for at, operator in enumerate(operators):
         if isinstance(operator, NodeScan | Expand):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
@@ -53,71 +53,75 @@ def execute(run: Execution, rows: Rows, operators: Sequence[Operator]) -> Rows:
                 continue
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
             # Not before all of the pattern is known: more may hang from what is counted.
-            rows = _multiply(run, rows, counted)
+            rows = _multiply(execution, rows, counted)
         following = tuple(operators[at + 1 : at + 3])
-        rows = _measure(run, [operator], partial(_execute_operator, run, rows, operator, following))
-        run.check(rows.count, len(rows.codes) + len(rows.columns))
-    return _multiply(run, rows, counted) if counted.pending else rows
+        rows = _measure(
+            execution, [operator], partial(_execute_operator, execution, rows, operator, following)
+        )
+        execution.check(rows.count, len(rows.codes) + len(rows.columns))
+    return _multiply(execution, rows, counted) if counted.pending else rows
 
 
-def _multiply(run: Execution, rows: Rows, counted: PatternCounter) -> Rows:
+def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> Matches:
     """Give the rows multiplied by the counted operators so far."""
-    return _measure(run, counted.pending, partial(counted.apply, rows))
+    return _measure(execution, counted.pending, partial(counted.apply, rows))
 
 
-def _measure(run: Execution, operators: Sequence[Operator], make: Callable[[], Rows]) -> Rows:
-    if run.stopwatch is None:
+def _measure(
+    execution: Execution, operators: Sequence[Operator], make: Callable[[], Matches]
+) -> Matches:
+    if execution.stopwatch is None:
         return make()
-    with run.stopwatch.measure(operators) as measuring:
+    with execution.stopwatch.measure(operators) as measuring:
         rows = make()
         measuring.rows = rows.count
     return rows
 
 
 def _execute_operator(
-    run: Execution, rows: Rows, operator: Operator, following: tuple[Operator, ...]
-) -> Rows:
+    execution: Execution, rows: Matches, operator: Operator, following: tuple[Operator, ...]
+) -> Matches:
     match operator:
         case NodeScan():
-            return cross_nodes(run, rows, operator)
+            return cross_nodes(execution, rows, operator)
         case Expand():
-            return follow_edges(run, rows, operator)
+            return follow_edges(execution, rows, operator)
         case Filter(predicate):
-            return filter_rows(run, rows, (predicate,))
+            return filter_rows(execution, rows, (predicate,))
         case AntiJoin(_, inner):
-            return rows.keep(~_has_match(run, rows, inner))
+            return rows.keep(~_has_match(execution, rows, inner))
         case Optional():
-            return _match_optional(run, rows, operator)
+            return _match_optional(execution, rows, operator)
         case Rank():
-            return _rank(run, rows, operator, _wanted_rows(run, operator, following))
+            return _rank(execution, rows, operator, _wanted_rows(execution, operator, following))
         case Aggregate():
-            return group_rows(run, rows, operator)
+            return group_rows(execution, rows, operator)
         case Project(columns):
-            return project_rows(run, rows, columns)
+            return project_rows(execution, rows, columns)
         case Distinct():
             return drop_duplicates(rows)
         case Order():
             limit = following[0] if following else None
-            return sort_rows(run, rows, operator, limit if isinstance(limit, Limit) else None)
+            return sort_rows(execution, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
-            return limit_rows(run, rows, operator)
+            return limit_rows(execution, rows, operator)
         case _:
             assert_never(operator)
 
 
-def _has_match(run: Execution, rows: Rows, inner: Sequence[Operator]) -> "np.ndarray":
+def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -> "np.ndarray":
     """Tell for which rows an inner pattern has a match."""
-    seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
-    found = execute(run, seeded, inner)
+    seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
+    found = execute(execution, seeded, inner)
     mask = np.zeros(rows.count, bool)
     mask[found.codes[_SEED]] = True
     return mask
 
 
-def _match_optional(run: Execution, rows: Rows, optional: Optional) -> Rows:
+def _match_optional(execution: Execution, rows: Matches, optional: Optional) -> Matches:
     """Give every row with its inner matches, or with none of the variables that they bind."""
-    seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
-    found = execute(run, seeded, optional.inner)
+    seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
+    found = execute(execution, seeded, optional.inner)
     without = np.ones(rows.count, bool)
     without[found.codes[_SEED]] = False
     rest = np.flatnonzero(without)
@@ -131,18 +135,18 @@ def _match_optional(run: Execution, rows: Rows, optional: Optional) -> Rows:
     return kept
 
 
-def _wanted_rows(run: Execution, rank: Rank, following: tuple[Operator, ...]) -> int | None:
+def _wanted_rows(execution: Execution, rank: Rank, following: tuple[Operator, ...]) -> int | None:
     """Give how many rows are wanted of those that rank first; None for all, or if others are."""
     match following:
         case (Order(keys=(key, *_)), Limit() as limit) if rank.restricts:
             is_by_rank = isinstance(key.expr, ColumnRef) and key.expr.column == rank.column
-            return last_row(run, limit) if is_by_rank and not key.descending else None
+            return last_row(execution, limit) if is_by_rank and not key.descending else None
         case _:
             return None
 
 
-def _rank(run: Execution, rows: Rows, rank: Rank, first: int | None) -> Rows:
-    found = score_rows(run, rank.ranking, rows, first)
+def _rank(execution: Execution, rows: Matches, rank: Rank, first: int | None) -> Matches:
+    found = score_rows(execution, rank.ranking, rows, first)
     missing = np.isnan(found)
     rows = rows.with_column(rank.column, pa.array(found, mask=missing))
     return rows.keep(~missing) if rank.restricts else rows

@@ -26,10 +26,10 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.pushdown import build_condition
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import ValueType
@@ -170,7 +170,7 @@ class _Mutation:
         """Tell which rows meet a condition."""
         self.run.domains[_ROW] = _Held(self.run.reader, (stored.name,), rows)
         codes = np.arange(rows.num_rows)
-        evaluation = Evaluation(self.run, Rows(rows.num_rows, {_ROW: codes}))
+        evaluation = Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
         return pa.array(evaluation.holds(map_operands(where, _of_row)))
 
     def _constant(self, stored: StoredType, name: str, value: Assigned) -> Conversion:

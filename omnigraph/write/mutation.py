@@ -17,7 +17,7 @@ from omnigraph.errors import (
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import ReadRequest
-from omnigraph.read.dense import DenseReader
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table

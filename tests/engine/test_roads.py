@@ -14,7 +14,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.api.view import View
 from omnigraph.data.derived import topology
 from omnigraph.data.derived.topology import Topology
-from omnigraph.read import dense
+from omnigraph.read import dense_reader
 from omnigraph.read.execution import Budget
 from omnigraph.read.operators import order
 from omnigraph.read.road import Road
@@ -45,7 +45,7 @@ def test_what_is_done_for_large_tables_changes_no_answer(
 ) -> None:
     world = random_world(Random(seed))
     graph = world.graph(tmp_path / "g")
-    monkeypatch.setattr(dense, "_LEAST_WHOLE", 4)
+    monkeypatch.setattr(dense_reader, "_LEAST_WHOLE", 4)
     monkeypatch.setattr(order, "_LEAST_CUT", 0)
 
     check(world, cold(graph), seed)

@@ -249,13 +249,13 @@ def test_auto_moves_to_spark_what_is_too_large_for_this_process(
 ) -> None:
     text = "query q() { match { $p: Person  $q: Person } return { $p.slug as p, $q.slug as q } }"
     moved: list[str] = []
-    on_spark = query.on_spark
+    on_spark = query.read_on_spark
 
     def noted(*given: Any) -> ResultStream:
         moved.append("spark")
         return on_spark(*given)
 
-    monkeypatch.setattr(query, "on_spark", noted)
+    monkeypatch.setattr(query, "read_on_spark", noted)
 
     assert len(graph.at(engine="auto").query(text)) == 3600
     assert moved == []

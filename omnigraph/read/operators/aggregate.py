@@ -13,8 +13,8 @@ from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.expr import Aggregate, VariableRef
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -30,8 +30,8 @@ _MANY_ROWS = 256
 class Aggregation:
     """Rows in groups, numbered from 0; a row of weight n counts n times."""
 
-    run: Execution
-    rows: Rows
+    execution: Execution
+    rows: Matches
     groups: Numbers
     count: int
 
@@ -44,7 +44,7 @@ class Aggregation:
             codes = self.rows.codes[expr.argument.variable]
             present = self._pick_rows(codes != NO_ROW, codes if expr.distinct else None)
             return pa.array(self._count(present, expr.distinct), pa.int64())
-        column = Evaluation(self.run, self.rows).column(expr.argument)
+        column = Evaluation(self.execution, self.rows).column(expr.argument)
         known = np.asarray(column.is_valid(), bool)
         present = self._pick_rows(known, encode(column) if expr.distinct else None)
         if expr.function == "count":

@@ -8,11 +8,11 @@ from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan
-from omnigraph.read.dense import DenseReader
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
 from omnigraph.read.operators.scan import find_nodes
 from omnigraph.read.operators.traverse import bind_edge, find_targets, test_predicates
-from omnigraph.read.rows import Rows, multiply_counts, sum_counts, sum_products
 
 # When more rows are counted from than this part of all, whole arrays are summed.
 _MOST_PARTS = 16
@@ -30,8 +30,8 @@ class _Ones:
 class PatternCounter:
     """The counted operators of a pattern, as trees that hang from variables or stand alone."""
 
-    def __init__(self, run: Execution) -> None:
-        self._run = run
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
         self._roots: list[NodeScan] = []
         self._children: dict[str, list[Expand]] = {}
         self._counted: set[str] = set()
@@ -46,13 +46,13 @@ class PatternCounter:
         if isinstance(operator, NodeScan):
             self._roots.append(operator)
             self._counted.add(operator.variable)
-            self._run.bind(operator.variable, EntityType(EntityKind.NODE, operator.types))
+            self._execution.bind(operator.variable, EntityType(EntityKind.NODE, operator.types))
         else:
             self._children.setdefault(operator.source, []).append(operator)
             self._counted.add(operator.target)
-            self._run.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
+            self._execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: Matches) -> Matches:
         """Give the rows multiplied by everything that was noted."""
         for root in self._roots:
             rows = rows.multiply(np.full(rows.count, self._count_root(root), np.int64))
@@ -64,7 +64,7 @@ class PatternCounter:
 
     def _weigh_distinct(self, name: str, codes: Numbers) -> Numbers:
         """Give for rows how often all below a variable occurs; of many equal ones only once."""
-        if len(codes) <= len(self._run.domains[name]):
+        if len(codes) <= len(self._execution.domains[name]):
             return self._weigh(name, codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
         return self._weigh(name, distinct)[inverse]
@@ -76,14 +76,14 @@ class PatternCounter:
 
     def _count_root(self, root: NodeScan) -> int:
         """Give how often a variable that stands alone, with all below it, occurs."""
-        run, children = self._run, self._children.get(root.variable, [])
+        execution, children = self._execution, self._children.get(root.variable, [])
         if root.point is not None or root.filters:
-            return _add_up(self._weigh_below(root.variable, find_nodes(run, root)))
+            return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         if not children:
-            return sum(run.reader.count(name) for name in root.types)
+            return sum(execution.reader.count(name) for name in root.types)
         step = self._whole_step(children[0]) if len(children) == 1 else None
         if step is None:
-            return _add_up(self._weigh_below(root.variable, find_nodes(run, root)))
+            return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         worth = self._weigh_domain(children[0].target, children[0].filters)
         if worth is None:
             return sum_counts(step.degrees)
@@ -97,7 +97,7 @@ class PatternCounter:
             weights = more if weights is None else multiply_counts(weights, more)
         if weights is not None:
             return weights
-        return _Ones(len(self._run.domains[variable]) if codes is None else len(codes))
+        return _Ones(len(self._execution.domains[variable]) if codes is None else len(codes))
 
     def _weigh_domain(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | None:
         """Give for every row of a variable's domain how often it occurs with all below it.
@@ -107,12 +107,14 @@ class PatternCounter:
         weights = self._weigh_below(variable, None)
         if not filters:
             return None if isinstance(weights, _Ones) else weights
-        codes = np.arange(len(self._run.domains[variable]))
-        return _multiply_by_truth(weights, test_predicates(self._run, variable, codes, filters))
+        codes = np.arange(len(self._execution.domains[variable]))
+        return _multiply_by_truth(
+            weights, test_predicates(self._execution, variable, codes, filters)
+        )
 
     def _weigh_expand(self, expand: Expand, codes: Numbers | None) -> Numbers:
         """Give for some rows, or for all, how often an expand leads on from each."""
-        source = self._run.domains[expand.source]
+        source = self._execution.domains[expand.source]
         many = codes is None or len(codes) * _MOST_PARTS > len(source)
         step = self._whole_step(expand) if many else None
         if step is None:
@@ -127,19 +129,21 @@ class PatternCounter:
 
     def _weigh_few(self, expand: Expand, codes: Numbers) -> Numbers:
         """Go from the rows to their targets, and count what hangs from these alone."""
-        run = self._run
-        source, target = run.domains[expand.source], run.domains[expand.target]
+        execution = self._execution
+        source, target = execution.domains[expand.source], execution.domains[expand.target]
         if expand.edge_variable is None:
-            owners, nodes = find_targets(run, codes, expand, source, target)
+            owners, nodes = find_targets(execution, codes, expand, source, target)
             kept = np.ones(len(owners), bool)
         else:
-            edges = bind_edge(run, expand)
-            owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
+            edges = bind_edge(execution, expand)
+            owners, nodes, own = execution.reader.follow(
+                expand.steps, source, target, codes, edges=edges
+            )
             assert own is not None
             kept = self._are_true(expand.edge_variable, own, expand.edge_filters)
-        run.check(len(owners), 2)
+        execution.check(len(owners), 2)
         distinct, inverse = np.unique(nodes, return_inverse=True)
-        sound = test_predicates(run, expand.target, distinct, expand.filters)
+        sound = test_predicates(execution, expand.target, distinct, expand.filters)
         worth = _multiply_by_truth(self._weigh_below(expand.target, distinct), sound)
         return _sum_by_owner(owners, worth[inverse] * kept, len(codes))
 
@@ -148,12 +152,12 @@ class PatternCounter:
     ) -> "np.ndarray":
         """Tell for rows, of which many may be the same, whether all predicates are true."""
         distinct, inverse = np.unique(codes, return_inverse=True)
-        found: np.ndarray = test_predicates(self._run, variable, distinct, filters)[inverse]
+        found: np.ndarray = test_predicates(self._execution, variable, distinct, filters)[inverse]
         return found
 
     def _whole_step(self, expand: Expand) -> AnyAdjacency | None:
         """Give the adjacency of exactly one edge that has no name, if whole tables are at hand."""
-        reader, domains = self._run.reader, self._run.domains
+        reader, domains = self._execution.reader, self._execution.domains
         one = expand.hops.minimum == 1 and expand.hops.maximum == 1
         if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
             return None

@@ -40,8 +40,8 @@ from omnigraph.query.expr import (
     VariableRef,
 )
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.search import match_texts
-from omnigraph.read.rows import Rows
 from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
 
 _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
@@ -53,8 +53,8 @@ _UNKNOWN = pa.scalar(None, pa.bool_())
 class Evaluation:
     """Expressions over some rows."""
 
-    run: Execution
-    rows: Rows
+    execution: Execution
+    rows: Matches
 
     def holds(self, predicate: Predicate) -> _Mask:
         """Tell for each row whether the predicate is true."""
@@ -75,7 +75,9 @@ class Evaluation:
         match expr:
             case PropertyRef(variable, name, kind):
                 assert variable is not None
-                return self.run.domains[variable].values(name, self.rows.codes[variable], kind)
+                return self.execution.domains[variable].values(
+                    name, self.rows.codes[variable], kind
+                )
             case ColumnRef(column, _):
                 return self.rows.column(column)
             case Constant() | ParamRef() | Now() | ListOf():
@@ -98,7 +100,7 @@ class Evaluation:
                 missing = self._is_null(operand)
                 return pc.invert(missing) if negated else missing
             case TextMatch(field=field, query=query):
-                if self.run.constant(query) is None:
+                if self.execution.constant(query) is None:
                     return _UNKNOWN
                 found = pa.array(self._match_text(predicate))
                 return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
@@ -108,7 +110,7 @@ class Evaluation:
     def _match_text(self, match: TextMatch) -> _Mask:
         """Tell for each row whether its text is there and matches."""
         assert match.field.variable is not None
-        codes, mask = self.rows.codes[match.field.variable], match_texts(self.run, match)
+        codes, mask = self.rows.codes[match.field.variable], match_texts(self.execution, match)
         return np.asarray((codes >= 0) & mask[codes])
 
     def _is_null(self, operand: Expr) -> Operand:
@@ -119,7 +121,7 @@ class Evaluation:
     def _scalar(self, expr: Constant | ParamRef | Now | ListOf) -> pa.Scalar:
         if isinstance(expr, ListOf):
             return self._list(expr)
-        value = self.run.constant(expr)
+        value = self.execution.constant(expr)
         if isinstance(value, str) and is_text(expr.type):
             return pa.scalar(value, pa.utf8())
         return self._values([expr], expr.type)[0]
@@ -134,7 +136,7 @@ class Evaluation:
         return pa.ListArray.from_arrays(pa.array([0, len(items)], pa.int32()), items)[0]
 
     def _values(self, exprs: Sequence[Constant | ParamRef | Now], kind: ValueType) -> pa.Array:
-        found = convert_each([self.run.constant(each) for each in exprs], kind)
+        found = convert_each([self.execution.constant(each) for each in exprs], kind)
         for reason in found.reasons.values():
             raise ResultOverflowError(reason)
         return found.values
@@ -163,7 +165,7 @@ class Evaluation:
     def _identities(self, ref: VariableRef) -> pa.Array:
         """Give a number for each row that is the same for the same node or edge of any domain."""
         codes = self.rows.codes[ref.variable]
-        return pa.array(self.run.domains[ref.variable].identities(codes), mask=codes < 0)
+        return pa.array(self.execution.domains[ref.variable].identities(codes), mask=codes < 0)
 
 
 def _item_types(members: ListOf) -> set[ScalarType]:

@@ -12,8 +12,8 @@ from omnigraph.query.checked import OrderKey, RowCount
 from omnigraph.query.expr import VariableRef
 from omnigraph.query.plan import Limit, Order
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.rows import Rows
 
 # Fewer rows than that are sorted whole, whatever the limit.
 _LEAST_CUT = 10_000
@@ -21,23 +21,23 @@ _BLOCK = 512
 _NULLS_FIRST = [("", "ascending", "at_start")]
 
 
-def sort_rows(run: Execution, rows: Rows, order: Order, limit: Limit | None) -> Rows:
+def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | None) -> Matches:
     """Give the rows in their order; of those that a limit will drop, some may be missing."""
     keys: list[OrderKey | str] = [*order.keys, *order.ties]
     if not keys:
         return rows
-    wanted = None if limit is None else last_row(run, limit)
+    wanted = None if limit is None else last_row(execution, limit)
     if wanted is not None:
-        rows = _drop_hopeless(_sort_numbers(run, rows, keys[0]), wanted, rows)
-    return rows.take(np.lexsort([_sort_numbers(run, rows, key) for key in reversed(keys)]))
+        rows = _drop_hopeless(_sort_numbers(execution, rows, keys[0]), wanted, rows)
+    return rows.take(np.lexsort([_sort_numbers(execution, rows, key) for key in reversed(keys)]))
 
 
-def _sort_numbers(run: Execution, rows: Rows, key: OrderKey | str) -> "np.ndarray":
+def _sort_numbers(execution: Execution, rows: Matches, key: OrderKey | str) -> "np.ndarray":
     """Give numbers that sort as a key does, or as the variable or column of a tie."""
     return (
-        _tie_numbers(run, rows, key)
+        _tie_numbers(execution, rows, key)
         if isinstance(key, str)
-        else _key_numbers(Evaluation(run, rows), key)
+        else _key_numbers(Evaluation(execution, rows), key)
     )
 
 
@@ -46,23 +46,23 @@ def _key_numbers(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
     if not isinstance(key.expr, VariableRef):
         return to_sort_key(evaluation.column(key.expr), key.descending)
     name = key.expr.variable
-    ranks = evaluation.run.domains[name].ranks(evaluation.rows.codes[name])
+    ranks = evaluation.execution.domains[name].ranks(evaluation.rows.codes[name])
     return ~ranks if key.descending else ranks
 
 
-def limit_rows(run: Execution, rows: Rows, limit: Limit) -> Rows:
+def limit_rows(execution: Execution, rows: Matches, limit: Limit) -> Matches:
     """Give the rows that a limit keeps; a row of weight n counts as n."""
-    skip = _count(run, limit.skip) or 0
-    last = last_row(run, limit)
+    skip = _count(execution, limit.skip) or 0
+    last = last_row(execution, limit)
     if rows.weights is not None:
         last = rows.total if last is None else min(last, rows.total)
-        run.check(last, len(rows.codes) + 1)
+        execution.check(last, len(rows.codes) + 1)
         rows = _cut_weights(rows, last).repeat()
     end = rows.count if last is None else min(last, rows.count)
     return rows.take(np.arange(min(skip, end), end))
 
 
-def _cut_weights(rows: Rows, last: int) -> Rows:
+def _cut_weights(rows: Matches, last: int) -> Matches:
     """Give the first rows, the last of them with no more weight than is wanted."""
     assert rows.weights is not None
     before = np.cumsum(rows.weights) - rows.weights
@@ -113,13 +113,13 @@ def _is_plain(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _tie_numbers(run: Execution, rows: Rows, name: str) -> "np.ndarray":
+def _tie_numbers(execution: Execution, rows: Matches, name: str) -> "np.ndarray":
     if name in rows.codes:
-        return run.domains[name].ranks(rows.codes[name])
+        return execution.domains[name].ranks(rows.codes[name])
     return to_sort_key(rows.column(name), descending=False)
 
 
-def _drop_hopeless(key: "np.ndarray", wanted: int, rows: Rows) -> Rows:
+def _drop_hopeless(key: "np.ndarray", wanted: int, rows: Matches) -> Matches:
     """Give rows among which the wanted first ones are."""
     if len(key) <= max(_LEAST_CUT, 4 * wanted) or not wanted:
         return rows
@@ -141,13 +141,13 @@ def _last_wanted(key: "np.ndarray", wanted: int) -> object:
     return np.partition(candidates, wanted - 1)[wanted - 1]
 
 
-def last_row(run: Execution, limit: Limit) -> int | None:
+def last_row(execution: Execution, limit: Limit) -> int | None:
     """Give how many first rows a limit needs; None for all."""
-    most = _count(run, limit.limit)
-    return None if most is None else most + (_count(run, limit.skip) or 0)
+    most = _count(execution, limit.limit)
+    return None if most is None else most + (_count(execution, limit.skip) or 0)
 
 
-def _count(run: Execution, given: RowCount | None) -> int | None:
-    value = None if given is None else run.constant(given)
+def _count(execution: Execution, given: RowCount | None) -> int | None:
+    value = None if given is None else execution.constant(given)
     assert value is None or isinstance(value, int)
     return value

@@ -13,9 +13,9 @@ from omnigraph.query.checked import Column
 from omnigraph.query.expr import EntityKind, EntityType, Expr, VariableRef
 from omnigraph.query.plan import ResultColumn
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.types import BLOB, DATETIME, STRING, ListType, ValueType, VectorType
@@ -23,23 +23,26 @@ from omnigraph.schema.types import BLOB, DATETIME, STRING, ListType, ValueType, 
 _TIME = pa.timestamp("ms", "UTC")
 
 
-def project_rows(run: Execution, rows: Rows, columns: Sequence[Column]) -> Rows:
+def project_rows(execution: Execution, rows: Matches, columns: Sequence[Column]) -> Matches:
     """Give rows of the named columns alone, each as often as it counts."""
-    run.check(rows.total, len(columns))
+    execution.check(rows.total, len(columns))
     rows = rows.repeat()
-    return Rows(
-        rows.count, columns={each.name: compute_column(run, rows, each.expr) for each in columns}
+    return Matches(
+        rows.count,
+        columns={each.name: compute_column(execution, rows, each.expr) for each in columns},
     )
 
 
-def compute_column(run: Execution, rows: Rows, expr: Expr) -> pa.Array:
+def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
     """Give the value of an expression for each row; a variable is an object."""
     if not isinstance(expr, VariableRef):
-        return Evaluation(run, rows).column(expr)
-    return _build_objects(run, run.domains[expr.variable], expr.type, rows.codes[expr.variable])
+        return Evaluation(execution, rows).column(expr)
+    return _build_objects(
+        execution, execution.domains[expr.variable], expr.type, rows.codes[expr.variable]
+    )
 
 
-def drop_duplicates(rows: Rows) -> Rows:
+def drop_duplicates(rows: Matches) -> Matches:
     """Give each different row of computed columns once; of equal zeros, that without a sign."""
     columns = {name: unify_zeros(rows.column(name)) for name in rows.columns}
     first, _ = number_combinations([encode(column) for column in columns.values()], rows.count)
@@ -54,7 +57,7 @@ def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
     return pa.struct([(name, _shown_type(each)) for name, each in fields])
 
 
-def build_table(rows: Rows, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
+def build_table(rows: Matches, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
     """Give the columns of a result, typed also when there are no rows."""
     kinds = [result_type(each.type, catalog) for each in columns]
     arrays = [rows.column(each.name) for each in columns]
@@ -73,8 +76,10 @@ def _shown_type(kind: ValueType) -> pa.DataType:
     return pa.list_(_TIME) if kind == ListType(DATETIME.scalar) else arrow_type(kind)
 
 
-def _build_objects(run: Execution, domain: Domain, kind: EntityType, codes: Numbers) -> pa.Array:
-    fields = object_fields(kind, run.reader.snapshot.catalog)
+def _build_objects(
+    execution: Execution, domain: Domain, kind: EntityType, codes: Numbers
+) -> pa.Array:
+    fields = object_fields(kind, execution.reader.snapshot.catalog)
     arrays = [
         domain.values(name, codes, each).cast(_shown_type(each)) for name, each in fields.items()
     ]

@@ -12,8 +12,8 @@ from omnigraph.data.derived.word_index import index_words
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
 from omnigraph.read.derived_column import derive_column
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
 from omnigraph.schema.values import Value
 from omnigraph.storage.nearest import vector_index
 from omnigraph.storage.reading import ADDRESS
@@ -32,57 +32,59 @@ _LEAST_ASKED = 100
 _MOST_ASKED = 4_000
 
 
-def match_texts(run: Execution, match: TextMatch) -> _Mask:
+def match_texts(execution: Execution, match: TextMatch) -> _Mask:
     """Tell for every row of the field's domain whether its text matches; NONE does not."""
-    domain, query = _domain(run, match.field), run.constant(match.query)
+    domain, query = _domain(execution, match.field), execution.constant(match.query)
     found = np.zeros(len(domain) + 1, bool)
     if isinstance(query, str):
-        for name in _types_with(run, match.field):
-            found[_find_matches(run, match, name, query) + domain.offset(name)] = True
+        for name in _types_with(execution, match.field):
+            found[_find_matches(execution, match, name, query) + domain.offset(name)] = True
     return found
 
 
-def _find_matches(run: Execution, match: TextMatch, name: str, query: str) -> Numbers:
+def _find_matches(execution: Execution, match: TextMatch, name: str, query: str) -> Numbers:
     """Give the ordinals of the rows of a type whose text matches."""
     column = match.field.property
     match match.function:
         case TextFunction.SEARCH:
-            return _search_index(run, name, column, lambda index: index.words(query))[0]
+            return _search_index(execution, name, column, lambda index: index.words(query))[0]
         case TextFunction.MATCH_TEXT:
-            return _search_index(run, name, column, lambda index: index.phrase(query))[0]
+            return _search_index(execution, name, column, lambda index: index.phrase(query))[0]
         case TextFunction.FUZZY:
-            return _find_similar(run, name, column, query, _edits(run, match))
+            return _find_similar(execution, name, column, query, _edits(execution, match))
 
 
 def _search_index(
-    run: Execution, name: str, column: str, search: Callable[[TextIndex], pa.Table]
+    execution: Execution, name: str, column: str, search: Callable[[TextIndex], pa.Table]
 ) -> tuple[Numbers, pa.Table]:
     """Search in the index of a column; gives the ordinals of what is found, and their scores."""
-    index = text_index(run.reader.table(name), column)
+    index = text_index(execution.reader.table(name), column)
     if index is None:
-        texts = derive_column(run.reader, name, column, index_in_memory)
+        texts = derive_column(execution.reader, name, column, index_in_memory)
         found = search(texts.content)
         return texts.ordinals[found[ADDRESS].to_numpy()], found
     found = search(index)
-    return run.reader.numbering(name).at(found[ADDRESS].to_numpy()), found
+    return execution.reader.numbering(name).at(found[ADDRESS].to_numpy()), found
 
 
-def _find_similar(run: Execution, name: str, column: str, query: str, edits: int) -> Numbers:
+def _find_similar(execution: Execution, name: str, column: str, query: str, edits: int) -> Numbers:
     """Give the ordinals of the rows with a word like one of the query."""
-    vocabulary = derive_column(run.reader, name, column, index_words)
+    vocabulary = derive_column(execution.reader, name, column, index_words)
     places = [np.empty(0, np.int32)]
     for word in dict.fromkeys(words_of(query)):
-        run.check(0)
+        execution.check(0)
         places.append(vocabulary.content.find_similar(word, edits))
     return vocabulary.ordinals[np.concatenate(places)]
 
 
-def _edits(run: Execution, match: TextMatch) -> int:
-    given = None if match.edits is None else run.constant(match.edits)
+def _edits(execution: Execution, match: TextMatch) -> int:
+    given = None if match.edits is None else execution.constant(match.edits)
     return given if isinstance(given, int) else DEFAULT_EDITS
 
 
-def score_rows(run: Execution, ranking: Ranking, rows: Rows, first: int | None = None) -> _Scores:
+def score_rows(
+    execution: Execution, ranking: Ranking, rows: Matches, first: int | None = None
+) -> _Scores:
     """Give the score of each row; NaN for one that has none.
 
     When only so many first rows are wanted, the others may have none: the nearest vectors of a
@@ -90,45 +92,47 @@ def score_rows(run: Execution, ranking: Ranking, rows: Rows, first: int | None =
     """
     match ranking:
         case Bm25(field, query):
-            return _score_words(run, field, run.constant(query), rows)
+            return _score_words(execution, field, execution.constant(query), rows)
         case Nearest(field, query):
-            return _score_distances(run, field, run.constant(query), rows, first)
+            return _score_distances(execution, field, execution.constant(query), rows, first)
         case Rrf(rankings, k):
-            constant = run.constant(k)
+            constant = execution.constant(k)
             assert isinstance(constant, int)
-            return _fuse(run, rankings, constant, rows)
+            return _fuse(execution, rankings, constant, rows)
 
 
-def _score_words(run: Execution, field: PropertyRef, query: Value | None, rows: Rows) -> _Scores:
-    domain, codes = _domain(run, field), rows.codes[_variable(field)]
+def _score_words(
+    execution: Execution, field: PropertyRef, query: Value | None, rows: Matches
+) -> _Scores:
+    domain, codes = _domain(execution, field), rows.codes[_variable(field)]
     found = np.full(len(domain) + 1, np.nan)
     if isinstance(query, str):
-        for name in _types_with(run, field):
+        for name in _types_with(execution, field):
             places, hits = _search_index(
-                run, name, field.property, lambda index: index.words(query)
+                execution, name, field.property, lambda index: index.words(query)
             )
             found[places + domain.offset(name)] = hits[SCORE].to_numpy()
     return found[codes]
 
 
 def _score_distances(
-    run: Execution, field: PropertyRef, query: Value | None, rows: Rows, first: int | None
+    execution: Execution, field: PropertyRef, query: Value | None, rows: Matches, first: int | None
 ) -> _Scores:
     """Give the cosine distance of each row's vector to the one asked for."""
-    domain, codes = _domain(run, field), rows.codes[_variable(field)]
+    domain, codes = _domain(execution, field), rows.codes[_variable(field)]
     if query is None:
         return np.full(len(codes), np.nan)
-    wanted = run.vector(field, query)
-    if not run.reader.is_whole or len(codes) * _FEW_OF < len(domain):
+    wanted = execution.vector(field, query)
+    if not execution.reader.is_whole or len(codes) * _FEW_OF < len(domain):
         return _measure_few(domain, field, codes, wanted)
-    near = None if first is None else _find_near(run, field, codes, wanted, first)
+    near = None if first is None else _find_near(execution, field, codes, wanted, first)
     if near is not None:
         found = np.full(len(codes), np.nan)
         found[near] = _measure_few(domain, field, codes[near], wanted)
         return found
     found = np.full(len(domain) + 1, np.nan)
-    for name in _types_with(run, field):
-        vectors = derive_column(run.reader, name, field.property, build_matrix)
+    for name in _types_with(execution, field):
+        vectors = derive_column(execution.reader, name, field.property, build_matrix)
         found[vectors.ordinals + domain.offset(name)] = vectors.content.distances(wanted)
     return found[codes]
 
@@ -142,20 +146,20 @@ def _measure_few(
 
 
 def _find_near(
-    run: Execution, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
+    execution: Execution, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
 ) -> Numbers | None:
     """Give the places of rows near to a vector, found by index; None when it has too few of them.
 
     It has when a query is about few rows, or about none that are near.
     """
     asked = max(_ASKED_TIMES * first, _LEAST_ASKED)
-    names = _types_with(run, field)
-    indexes = [vector_index(run.reader.table(name), field.property) for name in names]
+    names = _types_with(execution, field)
+    indexes = [vector_index(execution.reader.table(name), field.property) for name in names]
     if asked > _MOST_ASKED or not all(indexes):
         return None
-    domain = _domain(run, field)
+    domain = _domain(execution, field)
     found = [
-        run.reader.numbering(name).at(index.nearest(wanted, asked)) + domain.offset(name)
+        execution.reader.numbering(name).at(index.nearest(wanted, asked)) + domain.offset(name)
         for name, index in zip(names, indexes, strict=True)
         if index is not None
     ]
@@ -163,15 +167,17 @@ def _find_near(
     return near if len(near) >= first else None
 
 
-def _fuse(run: Execution, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Rows) -> _Scores:
+def _fuse(
+    execution: Execution, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Matches
+) -> _Scores:
     """Give the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
     total = np.zeros(rows.count)
     ranked = np.zeros(rows.count, bool)
     for ranking in rankings:
-        found = score_rows(run, ranking, rows)
+        found = score_rows(execution, ranking, rows)
         best_first = found if isinstance(ranking, Nearest) else -found
         ranks = _rank_nodes(
-            best_first, rows.codes[_variable(ranking.field)], _domain(run, ranking.field)
+            best_first, rows.codes[_variable(ranking.field)], _domain(execution, ranking.field)
         )
         has = ranks > 0
         total[has] += 1.0 / (k + ranks[has])
@@ -204,14 +210,14 @@ def _rank_values(values: _Scores, ids: Numbers) -> Numbers:
     return places
 
 
-def _domain(run: Execution, field: PropertyRef) -> Domain:
-    return run.domains[_variable(field)]
+def _domain(execution: Execution, field: PropertyRef) -> Domain:
+    return execution.domains[_variable(field)]
 
 
-def _types_with(run: Execution, field: PropertyRef) -> list[str]:
+def _types_with(execution: Execution, field: PropertyRef) -> list[str]:
     """Give the types of a variable that have the property."""
-    types = _domain(run, field).types
-    return [name for name in types if run.reader.type_of(name, field.property) == field.type]
+    types = _domain(execution, field).types
+    return [name for name in types if execution.reader.type_of(name, field.property) == field.type]
 
 
 def _variable(field: PropertyRef) -> str:

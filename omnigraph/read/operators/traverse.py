@@ -10,39 +10,39 @@ from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.operators.walk import walk
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
 
 _PLACE = "#place"
 
 
-def follow_edges(run: Execution, rows: Rows, expand: Expand) -> Rows:
+def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches:
     """Give a row for every target, or for every edge, that an expand reaches from each row."""
-    source = run.domains[expand.source]
+    source = execution.domains[expand.source]
     rows = rows.keep(rows.codes[expand.source] >= 0)
     if expand.closes:
-        return _keep_joined(run, rows, expand, source, run.domains[expand.target])
-    target = run.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
+        return _keep_joined(execution, rows, expand, source, execution.domains[expand.target])
+    target = execution.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
     if expand.edge_variable is not None:
-        return _follow_named(run, rows, expand, source, target)
-    owners, nodes = find_targets(run, rows.codes[expand.source], expand, source, target)
-    run.check(len(owners), len(rows.codes) + 1)
+        return _follow_named(execution, rows, expand, source, target)
+    owners, nodes = find_targets(execution, rows.codes[expand.source], expand, source, target)
+    execution.check(len(owners), len(rows.codes) + 1)
     found = rows.take(owners).bind(expand.target, nodes)
-    return filter_rows(run, found, expand.filters)
+    return filter_rows(execution, found, expand.filters)
 
 
-def filter_rows(run: Execution, rows: Rows, filters: tuple[Predicate, ...]) -> Rows:
+def filter_rows(execution: Execution, rows: Matches, filters: tuple[Predicate, ...]) -> Matches:
     """Give the rows for which all predicates are true."""
     for _, alike in groupby(filters, _fields):
-        rows = rows.keep(_are_true(run, rows, alike))
+        rows = rows.keep(_are_true(execution, rows, alike))
     return rows
 
 
-def _are_true(run: Execution, rows: Rows, filters: Iterable[Predicate]) -> "np.ndarray":
+def _are_true(execution: Execution, rows: Matches, filters: Iterable[Predicate]) -> "np.ndarray":
     """Tell for which rows all predicates are true."""
-    evaluation = Evaluation(run, rows)
+    evaluation = Evaluation(execution, rows)
     masks = [evaluation.holds(predicate) for predicate in filters]
     found: np.ndarray = masks[0] if len(masks) == 1 else np.logical_and.reduce(masks)
     return found
@@ -54,28 +54,28 @@ def _fields(predicate: Predicate) -> frozenset[PropertyRef]:
 
 
 def test_predicates(
-    run: Execution, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
+    execution: Execution, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
 ) -> "np.ndarray":
     """Tell for some rows of a variable whether all predicates are true."""
     if not filters:
         return np.ones(len(codes), bool)
     if len(filters) == 1:
-        return _are_true(run, Rows(len(codes), {variable: codes}), filters)
-    rows = Rows(len(codes), {variable: codes, _PLACE: np.arange(len(codes))})
+        return _are_true(execution, Matches(len(codes), {variable: codes}), filters)
+    rows = Matches(len(codes), {variable: codes, _PLACE: np.arange(len(codes))})
     mask = np.zeros(len(codes), bool)
-    mask[filter_rows(run, rows, filters).codes[_PLACE]] = True
+    mask[filter_rows(execution, rows, filters).codes[_PLACE]] = True
     return mask
 
 
 def find_targets(
-    run: Execution, codes: Numbers, expand: Expand, source: Domain, target: Domain
+    execution: Execution, codes: Numbers, expand: Expand, source: Domain, target: Domain
 ) -> tuple[Numbers, Numbers]:
     """Give every pair of a row and a target that it reaches."""
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        owners, nodes, _ = run.reader.follow(expand.steps, source, target, codes)
+        owners, nodes, _ = execution.reader.follow(expand.steps, source, target, codes)
         return owners, nodes
     distinct, inverse = np.unique(codes, return_inverse=True)
-    starts, ends = walk(run, distinct, expand, source, target)
+    starts, ends = walk(execution, distinct, expand, source, target)
     return _join_ends(inverse, starts, ends, len(distinct))
 
 
@@ -89,18 +89,18 @@ def _join_ends(
 
 
 def _keep_joined(
-    run: Execution, rows: Rows, expand: Expand, source: Domain, target: Domain
-) -> Rows:
+    execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
+) -> Matches:
     """Give the rows whose two bound ends are joined; with a named edge, one for each edge."""
     rows = rows.keep(rows.codes[expand.target] >= 0)
     if expand.edge_variable is not None:
-        return _join_named(run, rows, expand, source, target)
+        return _join_named(execution, rows, expand, source, target)
     starts, ends = rows.codes[expand.source], rows.codes[expand.target]
     width = max(len(target), 1)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        return rows.keep(run.reader.are_joined(expand.steps, source, target, starts, ends))
+        return rows.keep(execution.reader.are_joined(expand.steps, source, target, starts, ends))
     distinct, inverse = np.unique(starts, return_inverse=True)
-    places, nodes = walk(run, distinct, expand, source, target)
+    places, nodes = walk(execution, distinct, expand, source, target)
     return rows.keep(_is_among(places * width + nodes, inverse * width + ends))
 
 
@@ -113,32 +113,34 @@ def _is_among(known: Numbers, wanted: Numbers) -> "np.ndarray":
 
 
 def _follow_named(
-    run: Execution, rows: Rows, expand: Expand, source: Domain, target: Domain
-) -> Rows:
-    edges = bind_edge(run, expand)
+    execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
+) -> Matches:
+    edges = bind_edge(execution, expand)
     codes = rows.codes[expand.source]
-    owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
-    run.check(len(owners), len(rows.codes) + 2)
+    owners, nodes, own = execution.reader.follow(expand.steps, source, target, codes, edges=edges)
+    execution.check(len(owners), len(rows.codes) + 2)
     assert own is not None
     assert expand.edge_variable is not None
     found = rows.take(owners).bind(expand.target, nodes).bind(expand.edge_variable, own)
-    return filter_rows(run, found, (*expand.filters, *expand.edge_filters))
+    return filter_rows(execution, found, (*expand.filters, *expand.edge_filters))
 
 
-def _join_named(run: Execution, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
-    edges = bind_edge(run, expand)
+def _join_named(
+    execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
+) -> Matches:
+    edges = bind_edge(execution, expand)
     codes = rows.codes[expand.source]
-    owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
-    run.check(len(owners), len(rows.codes) + 1)
+    owners, nodes, own = execution.reader.follow(expand.steps, source, target, codes, edges=edges)
+    execution.check(len(owners), len(rows.codes) + 1)
     joined = nodes == rows.codes[expand.target][owners]
     assert own is not None
     assert expand.edge_variable is not None
     found = rows.take(owners[joined]).bind(expand.edge_variable, own[joined])
-    return filter_rows(run, found, expand.edge_filters)
+    return filter_rows(execution, found, expand.edge_filters)
 
 
-def bind_edge(run: Execution, expand: Expand) -> Domain:
+def bind_edge(execution: Execution, expand: Expand) -> Domain:
     """Give the domain of a named edge, which is bound from here on."""
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))
-    return run.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))
+    return execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))

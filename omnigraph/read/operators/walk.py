@@ -13,7 +13,7 @@ _MOST_MARKS = 1 << 26
 
 
 def walk(
-    run: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
+    execution: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
 ) -> tuple[Numbers, Numbers]:
     """Give every start, by its place, with each node whose shortest distance is within the hops.
 
@@ -23,11 +23,13 @@ def walk(
     places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     size = max(1, _MOST_MARKS // max(width, 1))
     for first in range(0, len(starts) if width else 0, size):
-        keys = _ArrayWalk(run, starts[first : first + size], expand, source, target).find_keys()
+        keys = _ArrayWalk(
+            execution, starts[first : first + size], expand, source, target
+        ).find_keys()
         found, reached = np.divmod(keys, width)
         places.append(found + first)
         nodes.append(reached)
-        run.check(sum(map(len, nodes)), 2)
+        execution.check(sum(map(len, nodes)), 2)
     return np.concatenate(places), np.concatenate(nodes)
 
 
@@ -39,9 +41,9 @@ class _ArrayWalk:
     """
 
     def __init__(
-        self, run: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
+        self, execution: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
     ) -> None:
-        self._run = run
+        self._execution = execution
         self._starts = starts
         self._expand = expand
         self._source = source
@@ -54,7 +56,7 @@ class _ArrayWalk:
         """Give the keys of all pairs within the hops, in their order."""
         hops, steps = self._expand.hops, self._expand.steps
         found = np.zeros(len(self._seen), bool)
-        first = self._run.reader.follow(steps, self._source, self._target, self._starts)
+        first = self._execution.reader.follow(steps, self._source, self._target, self._starts)
         level, own = self._step_keys(np.arange(len(self._starts)), first), self._own_keys()
         if hops.minimum == 0:
             found[own] = True
@@ -64,9 +66,9 @@ class _ArrayWalk:
         frontier, distance = self._mark_unseen(level), 1
         while len(frontier) and (hops.maximum is None or distance < hops.maximum):
             distance += 1
-            self._run.check(len(frontier), 2)
+            self._execution.check(len(frontier), 2)
             owners, nodes = np.divmod(frontier, self._width)
-            further = self._run.reader.follow(steps, self._target, self._target, nodes)
+            further = self._execution.reader.follow(steps, self._target, self._target, nodes)
             frontier = self._mark_unseen(self._step_keys(owners, further))
             if distance >= hops.minimum:
                 found[frontier] = True

@@ -34,9 +34,9 @@ from omnigraph.query.expr import (
     VariableRef,
 )
 from omnigraph.read.execution import Execution
+from omnigraph.read.matches import ONE_ROW
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.rows import ONE_ROW
-from omnigraph.read.spark.matches import ID, TYPE, Fixed, Matches
+from omnigraph.read.spark.matches import ID, TYPE, FixedExpr, FrameMatches
 from omnigraph.schema.types import (
     F32,
     FLOATS,
@@ -66,23 +66,23 @@ _HALF = 2**32
 _DECIMAL = "decimal(20,0)"
 
 
-def fixed_value(run: Execution, expr: Fixed) -> pa.Scalar:
+def evaluate_fixed(execution: Execution, expr: FixedExpr) -> pa.Scalar:
     """Give the value that an expression has for all rows."""
-    return Evaluation(run, ONE_ROW).value(expr)
+    return Evaluation(execution, ONE_ROW).value(expr)
 
 
 @dataclass(frozen=True, slots=True)
-class Expressions:
+class FrameExpressions:
     """Expressions over the rows of a frame."""
 
-    run: Execution
-    matches: Matches
+    execution: Execution
+    matches: FrameMatches
 
     def value(self, expr: Expr) -> "Column":
         """Give the value of an expression; of a whole node or edge, a struct of its id and type."""
         match expr:
             case PropertyRef(variable, name, kind):
-                return fn.col(self.matches.entities[variable or ""].of((name, kind)))
+                return fn.col(self.matches.entities[variable or ""].column_of((name, kind)))
             case VariableRef(variable, _):
                 entity = self.matches.entities[variable]
                 own = fn.struct(fn.col(entity.id).alias(ID), fn.col(entity.type).alias(TYPE))
@@ -93,7 +93,7 @@ class Expressions:
             case Constant() | ParamRef() | Now():
                 kind = expr.type
                 assert not isinstance(kind, ListType)
-                return literal(fixed_value(self.run, expr), kind)
+                return to_literal(evaluate_fixed(self.execution, expr), kind)
             case TextMatch():
                 return self.truth(expr)
             case _:
@@ -112,70 +112,68 @@ class Expressions:
                 missing = self._is_null(operand)
                 return ~missing if negated else missing
             case TextMatch(field=field, query=query):
-                if self.run.constant(query) is None:
+                if self.execution.constant(query) is None:
                     return fn.lit(None).cast("boolean")
                 found = fn.col(self.matches.found[predicate]).isNotNull()
                 return fn.when(self.value(field).isNotNull(), found)
             case Comparison(left, operator, right):
-                return self._compared(left, operator, right)
+                return self._compare(left, operator, right)
 
     def _is_null(self, operand: Expr) -> "Column":
         if isinstance(operand, ListOf):
             return fn.lit(col=False)
         if isinstance(operand, Constant | ParamRef | Now):
-            return fn.lit(self.run.constant(operand) is None)
+            return fn.lit(self.execution.constant(operand) is None)
         return self.value(operand).isNull()
 
-    def _compared(self, left: Expr, operator: Operator, right: Expr) -> "Column":
+    def _compare(self, left: Expr, operator: Operator, right: Expr) -> "Column":
         match operator:
             case Operator.IN:
-                return self._among(left, right)
+                return self._is_among(left, right)
             case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
-                return self._among(right, left)
+                return self._is_among(right, left)
             case Operator.CONTAINS:
                 return self.value(left).contains(self.value(right))
             case Operator.STARTS_WITH:
                 return self.value(left).startswith(self.value(right))
             case _:
                 kinds = type_of(left), type_of(right)
-                return compared(self.value(left), kinds[0], operator, self.value(right), kinds[1])
+                return compare(self.value(left), kinds[0], operator, self.value(right), kinds[1])
 
-    def _among(self, item: Expr, members: Expr) -> "Column":
+    def _is_among(self, item: Expr, members: Expr) -> "Column":
         """Tell where a value is in a list; null is in none, and nobody knows whether in others."""
         value, kind = self.value(item), type_of(item)
         if isinstance(members, ListOf):
-            return self._any(value, kind, [(each, each.type) for each in members.items])
+            return self._equals_any(value, kind, [(each, each.type) for each in members.items])
         listed = type_of(members)
         assert isinstance(listed, ListType)
         own = ScalarType(listed.item)
         if isinstance(members, Constant | ParamRef):
-            found = fixed_value(self.run, members)
+            found = evaluate_fixed(self.execution, members)
             if not found.is_valid:
                 return fn.lit(None).cast("boolean")
             if own == kind and own not in FLOATS and len(found.values):
-                return value.isin([literal(each, own) for each in found.values])
+                return value.isin([to_literal(each, own) for each in found.values])
             tests = [
-                compared(value, kind, Operator.EQUAL, literal(each, own), own)
+                compare(value, kind, Operator.EQUAL, to_literal(each, own), own)
                 for each in found.values
             ]
             return reduce(or_, tests, fn.lit(col=False))
         return fn.exists(
-            self.value(members), lambda each: compared(each, own, Operator.EQUAL, value, kind)
+            self.value(members), lambda each: compare(each, own, Operator.EQUAL, value, kind)
         )
 
-    def _any(
+    def _equals_any(
         self,
         value: "Column",
         kind: "ValueType | EntityType | None",
         items: "list[tuple[Constant | ParamRef, ValueType]]",
     ) -> "Column":
-        tests = [
-            compared(value, kind, Operator.EQUAL, self.value(each), own) for each, own in items
-        ]
+        tests = [compare(value, kind, Operator.EQUAL, self.value(each), own) for each, own in items]
         return reduce(or_, tests, fn.lit(col=False))
 
 
-def compared(
+def compare(
     left: "Column",
     ours: "ValueType | EntityType | None",
     operator: Operator,
@@ -194,7 +192,7 @@ def compared(
     found = compare(one, other)
     whole = [kind for kind in (ours, theirs) if kind not in FLOATS]
     if whole and whole[0] not in _EXACT:
-        exact = compare(*map(_whole, (left, right), floats))
+        exact = compare(*map(_to_decimal, (left, right), floats))
         found = fn.when(one == other, exact).otherwise(found)
     known = one.isNotNull() & other.isNotNull()
     is_no_number = fn.isnan(one) | fn.isnan(other)
@@ -202,7 +200,7 @@ def compared(
     return fn.when(known, told)
 
 
-def _whole(number: "Column", is_float: bool) -> "Column":
+def _to_decimal(number: "Column", is_float: bool) -> "Column":
     """Give a whole number without loss. Spark makes decimals of the digits that it would print."""
     if not is_float:
         return number.cast(_DECIMAL)
@@ -212,7 +210,7 @@ def _whole(number: "Column", is_float: bool) -> "Column":
     return upper.cast(_DECIMAL) * fn.lit(_HALF).cast("decimal(10,0)") + lower.cast(_DECIMAL)
 
 
-def literal(value: pa.Scalar, kind: ValueType) -> "Column":
+def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
     """Give a value as Spark holds those of a type."""
     if not value.is_valid:
         return fn.lit(None).cast(spark_type(kind))
@@ -222,7 +220,7 @@ def literal(value: pa.Scalar, kind: ValueType) -> "Column":
     return fn.lit(plain).cast(spark_type(kind))
 
 
-def positive_zero(column: "Column", kind: object) -> "Column":
+def unify_zeros(column: "Column", kind: object) -> "Column":
     """Give floats with one zero instead of two, where values are told apart."""
     return (
         column + fn.lit(0).cast("float" if kind == F32 else "double") if kind in FLOATS else column

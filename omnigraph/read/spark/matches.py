@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 # A property and its type: types that a variable can have may differ in that of a property.
-Field: TypeAlias = tuple[str, ValueType]
+TypedProperty: TypeAlias = tuple[str, ValueType]
 # What has one value for all rows.
-Fixed: TypeAlias = Constant | ParamRef | Now | ListOf
+FixedExpr: TypeAlias = Constant | ParamRef | Now | ListOf
 
 # The fields of a column that holds whole nodes or edges; behind them are its properties.
 ID = "id"
 TYPE = "type"
 
 
-class Names:
+class ColumnNames:
     """Names for the columns of frames: those of users may differ in the case of letters only."""
 
     def __init__(self) -> None:
@@ -35,13 +35,13 @@ class Names:
         """Give a name that no column has yet."""
         return f"c{next(self._numbers)}"
 
-    def several(self, many: int) -> list[str]:
+    def new_list(self, many: int) -> list[str]:
         """Give so many new names."""
         return [self.new() for _ in range(many)]
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class EntityColumns:
     """The columns that hold a variable: its id, the number of its type, and some properties.
 
     The id and the type are null when the variable stands for nothing.
@@ -50,7 +50,7 @@ class Entity:
     kind: EntityType
     id: str
     type: str
-    properties: Mapping[Field, str] = field(default_factory=dict)
+    properties: Mapping[TypedProperty, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -62,72 +62,72 @@ class Entity:
         """All columns of the variable."""
         return (self.id, self.type, *self.properties.values())
 
-    def of(self, item: Field) -> str:
+    def column_of(self, item: TypedProperty) -> str:
         """Give the column of a property."""
         return self.id if item[0] == "id" else self.properties[item]
 
-    def renamed(self, names: Mapping[str, str]) -> "Entity":
+    def rename(self, names: Mapping[str, str]) -> "EntityColumns":
         """Give the variable in a frame whose columns have other names."""
         own = {item: names[column] for item, column in self.properties.items()}
-        return Entity(self.kind, names[self.id], names[self.type], own)
+        return EntityColumns(self.kind, names[self.id], names[self.type], own)
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedColumn:
     """A column that an operator made: one value for each row, or `fixed`, one for all."""
 
     kind: ValueType | EntityType | None
     column: str = ""
-    fixed: Fixed | None = None
+    fixed: FixedExpr | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class FrameMatches:
     """Rows with variables and computed columns. A row of weight n stands for n equal rows."""
 
     frame: "DataFrame"
-    entities: Mapping[str, Entity] = field(default_factory=dict)
-    columns: Mapping[str, Computed] = field(default_factory=dict)
+    entities: Mapping[str, EntityColumns] = field(default_factory=dict)
+    columns: Mapping[str, ComputedColumn] = field(default_factory=dict)
     weight: str | None = None
     found: Mapping[TextMatch, str] = field(default_factory=dict)
 
-    def bind(self, frame: "DataFrame", variable: str, entity: Entity) -> "Matches":
+    def bind(self, frame: "DataFrame", variable: str, entity: EntityColumns) -> "FrameMatches":
         """Give a frame of these rows with one more variable."""
         return replace(self, frame=frame, entities={**self.entities, variable: entity})
 
-    def filtered(self, condition: "Column") -> "Matches":
+    def filter(self, condition: "Column") -> "FrameMatches":
         """Give the rows for which a condition is true."""
         return replace(self, frame=self.frame.filter(condition))
 
-    def binding(self, names: Sequence[str]) -> "Matches":
+    def distinct_bindings(self, names: Sequence[str]) -> "FrameMatches":
         """Give every different combination of some variables once, and nothing else."""
         entities = {name: self.entities[name] for name in names}
         columns = [column for entity in entities.values() for column in entity.columns]
         keys = identities(entities.values())
         if not keys:
-            return Matches(self.frame.select(fn.lit(1).alias("one")).limit(1))
-        return Matches(self.frame.select(columns).dropDuplicates(keys), entities)
+            return FrameMatches(self.frame.select(fn.lit(1).alias("one")).limit(1))
+        return FrameMatches(self.frame.select(columns).dropDuplicates(keys), entities)
 
 
-def identities(entities: Iterable[Entity]) -> list[str]:
+def identities(entities: Iterable[EntityColumns]) -> list[str]:
     """Give the columns that tell combinations of variables apart."""
     return [column for entity in entities for column in entity.identity]
 
 
-def joined(
+def join(
     left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str = "inner"
 ) -> "DataFrame":
     """Join two frames on columns of different names; null equals nothing."""
-    return left.join(right, _all(fn.col(one) == fn.col(other) for one, other in pairs), how)
+    return left.join(right, _all_true(fn.col(one) == fn.col(other) for one, other in pairs), how)
 
 
-def joined_null_safe(
+def join_null_safe(
     left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str
 ) -> "DataFrame":
     """Join two frames on columns of different names; null equals null."""
     tests = (fn.col(one).eqNullSafe(fn.col(other)) for one, other in pairs)
-    return left.join(right, _all(tests), how)
+    return left.join(right, _all_true(tests), how)
 
 
-def _all(tests: "Iterable[Column]") -> "Column":
+def _all_true(tests: "Iterable[Column]") -> "Column":
     return reduce(and_, tests, fn.lit(col=True))

@@ -17,20 +17,20 @@ _MOST_COUNTED = 9_200_000_000_000_000_000
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-def counted(number: "Column") -> "Column":
+def check_count(number: "Column") -> "Column":
     """Give a count as a whole number of 64 bits; raises in the job when it does not fit."""
     fits = number <= fn.lit(str(_MOST_COUNTED)).cast("decimal(38,0)")
-    return fn.when(fits, number.cast("bigint")).when(number.isNotNull(), _raised(_COUNT))
+    return fn.when(fits, number.cast("bigint")).when(number.isNotNull(), _raise(_COUNT))
 
 
-def fits(number: "Column") -> "Column":
+def check_sum(number: "Column") -> "Column":
     """Tell that a sum fits 64 bits; raises in the job when it does not."""
     least, most = (fn.lit(str(bound)).cast("decimal(38,0)") for bound in (_LEAST, _MOST))
     inside = number.isNull() | number.between(least, most)
-    return fn.when(inside, fn.lit(col=True)).otherwise(_raised(_SUM).cast("boolean"))
+    return fn.when(inside, fn.lit(col=True)).otherwise(_raise(_SUM).cast("boolean"))
 
 
-def overflow_in(failed: Exception) -> ResultOverflowError | None:
+def find_overflow(failed: Exception) -> ResultOverflowError | None:
     """Give the error that a failed job tells of, if it is that a number does not fit."""
     text = str(failed)
     return next(
@@ -38,5 +38,5 @@ def overflow_in(failed: Exception) -> ResultOverflowError | None:
     )
 
 
-def _raised(message: str) -> "Column":
+def _raise(message: str) -> "Column":
     return fn.raise_error(fn.lit(f"{_MARK}{message}")).cast("bigint")

@@ -18,7 +18,7 @@ _ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class BatchPacking:
     """Makes of each batch of a frame one of a result.
 
     `places` are the columns of the frame for those of the result, or values that are the same in
@@ -49,14 +49,14 @@ class Pack:
         if not isinstance(place, int):
             return broadcast(place, batch.num_rows)
         column = batch.column(place)
-        return _object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
+        return _build_object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
 
-    def unpacked(self, packed: bytes | bytearray) -> pa.RecordBatch:
+    def unpack(self, packed: bytes | bytearray) -> pa.RecordBatch:
         """Give a batch of the result."""
         return pa.ipc.read_record_batch(pa.py_buffer(packed), self.schema)
 
 
-def _object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
+def _build_object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
     values = [column.field(0), *(column.field(at) for at in range(2, column.type.num_fields))]
     arrays = [value.cast(field.type) for value, field in zip(values, kind, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=column.is_null())

@@ -17,10 +17,10 @@ from omnigraph.read.answer import ReadRequest
 from omnigraph.read.execution import Execution
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.estimate import rows_made
-from omnigraph.read.spark.lowering import Lowered, lowered
-from omnigraph.read.spark.overflow import overflow_in
+from omnigraph.read.spark.lowering import LoweredPlan, lower
+from omnigraph.read.spark.overflow import find_overflow
 from omnigraph.read.spark.scans import FEW_ROWS
-from omnigraph.read.sparse import SparseReader
+from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
 from omnigraph.spark.connector import register
 from omnigraph.spark.job import Tag, failed_job
@@ -35,7 +35,7 @@ from omnigraph.versioning.snapshot import Snapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-Found = TypeVar("Found")
+WorkResult = TypeVar("WorkResult")
 
 # Rows are shuffled and sorted in slices of about so many; one slice of a result is here at a time.
 _SLICE_ROWS = 20_000
@@ -55,23 +55,23 @@ _ALWAYS = {
 }
 
 
-def on_spark(
+def read_on_spark(
     plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, settings: SparkSettings | None
 ) -> ResultStream:
     """Give the rows of a plan from the session of this process, or from one that it starts."""
-    return streamed(plan, snapshot, terms, session(settings or default_settings()))
+    return stream_plan(plan, snapshot, terms, session(settings or default_settings()))
 
 
-def streamed(
+def stream_plan(
     plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, spark: "SparkSession"
 ) -> ResultStream:
     """Give the rows of a plan, which Spark begins to compute at once.
 
     Of the budget only the time counts: what does not fit the memory is on Spark's disks.
     """
-    own, slices = _session(plan, snapshot, spark)
+    own, slices = _open_session(plan, snapshot, spark)
     watch = _Watch(Tag(own), terms)
-    run = Execution(
+    execution = Execution(
         reader=SparseReader(snapshot, {}),
         params=terms.params,
         now=terms.now,
@@ -79,11 +79,11 @@ def streamed(
         environment=terms.environment,
         cancelled=terms.cancelled,
     )
-    found = watch.over(lambda: lowered(run, plan, own, slices))
-    return ResultStream(plan.name, found.pack.schema, _batches(found, watch, slices))
+    found = watch.over(lambda: lower(execution, plan, own, slices))
+    return ResultStream(plan.name, found.pack.schema, _read_batches(found, watch, slices))
 
 
-def _session(
+def _open_session(
     plan: ReadPlan, snapshot: Snapshot, spark: "SparkSession"
 ) -> "tuple[SparkSession, int]":
     """Give a session with settings of its own beside the given one, and the number of slices."""
@@ -101,22 +101,22 @@ def _session(
     return own, slices
 
 
-def _batches(found: Lowered, watch: "_Watch", slices: int) -> Iterator[pa.RecordBatch]:
+def _read_batches(found: LoweredPlan, watch: "_Watch", slices: int) -> Iterator[pa.RecordBatch]:
     """Give the batches of a result; whoever leaves before the end also ends the jobs."""
     packed = found.pack.frame(found.matches.frame)
-    rows = _all_at_once(packed, watch) if slices == 1 else _rows(packed, watch)
+    rows = _collect_at_once(packed, watch) if slices == 1 else _collect_by_slice(packed, watch)
     try:
-        yield from _between(map(found.pack.unpacked, rows), found.first, found.last)
+        yield from _cut_rows(map(found.pack.unpack, rows), found.first, found.last)
     finally:
         watch.tag.interrupt()
 
 
-def _all_at_once(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
+def _collect_at_once(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
     """Give packed batches by one job, which is the faster one when they are few."""
     yield from (row[0] for row in watch.over(packed.collect))
 
 
-def _rows(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
+def _collect_by_slice(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
     """Give packed batches slice by slice, each by a job of its own.
 
     The JVM would hold all slices that it has sent, if one iterator of Spark's went through them.
@@ -138,7 +138,7 @@ def _all_of(rows: "Iterable[Row]") -> "Iterable[Row]":
     return rows
 
 
-def _between(
+def _cut_rows(
     batches: Iterator[pa.RecordBatch], first: int, last: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Give the rows from a place to another, and ask for no batch behind it."""
@@ -162,7 +162,7 @@ class _Watch:
     terms: ReadRequest
     started: float = field(default_factory=time.monotonic)
 
-    def over(self, work: Callable[[], Found]) -> Found:
+    def over(self, work: Callable[[], WorkResult]) -> WorkResult:
         """Give what some work gives; what interrupts the wait cancels the jobs of the query."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -173,7 +173,7 @@ class _Watch:
                 return self.tag.over(work)
         except (PySparkException, Py4JError) as failed:
             self._check()
-            raise overflow_in(failed) or failed_job(failed) from None
+            raise find_overflow(failed) or failed_job(failed) from None
         except OmniGraphError:
             raise
         except BaseException:

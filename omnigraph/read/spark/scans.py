@@ -13,7 +13,7 @@ from omnigraph.data.values.recast import recast
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.reader import DirectedEdge, Reader, find_ways
-from omnigraph.read.spark.matches import Entity, Field, Names
+from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
 from omnigraph.schema.catalog import column_name
 from omnigraph.spark.connector import arrow_schema_of, spark_schema, spark_type
 from omnigraph.storage.reading import read_columns
@@ -31,41 +31,41 @@ _ENDS = ("src", "dst")
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class EntityFrame:
     """A frame of all rows that a variable can stand for."""
 
     frame: "DataFrame"
-    entity: Entity
+    entity: EntityColumns
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkFrame:
     """A frame of pairs of nodes, and of the edges between them if they matter."""
 
     frame: "DataFrame"
-    start: Entity
-    end: Entity
-    edge: Entity | None = None
+    start: EntityColumns
+    end: EntityColumns
+    edge: EntityColumns | None = None
 
 
 @dataclass(frozen=True)
-class Scans:
+class SnapshotFrames:
     """The tables of one snapshot, each read by the data source at the same commit."""
 
     spark: "SparkSession"
     reader: Reader
-    names: Names = field(default_factory=Names)
+    names: ColumnNames = field(default_factory=ColumnNames)
 
-    def scan(self, kind: EntityType, fields: Iterable[Field]) -> Scanned:
+    def scan(self, kind: EntityType, fields: Iterable[TypedProperty]) -> EntityFrame:
         """Give all rows of some types with these properties; one that a type lacks is null."""
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
-        names = self.names.several(2 + len(wanted))
+        names = self.names.new_list(2 + len(wanted))
         parts = [self._rows(name, wanted) for name in kind.types]
         frame = self._together(parts, wanted).toDF(*names)
         own = dict(zip(wanted, names[2:], strict=True))
-        return Scanned(frame, Entity(kind, names[0], names[1], own))
+        return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
 
-    def pairs(self, steps: tuple[Step, ...], source: EntityType, target: EntityType) -> Linked:
+    def pairs(self, steps: tuple[Step, ...], source: EntityType, target: EntityType) -> LinkFrame:
         """Give every pair of nodes that steps lead from and to, once."""
         parts = [
             self._table(way.edge.name, self._ends(way))
@@ -73,33 +73,37 @@ class Scans:
             .select("start", self._number(way.start), "end", self._number(way.end))
             for way in self._ways(steps, source, target)
         ]
-        names = self.names.several(4)
+        names = self.names.new_list(4)
         frame = self._together(parts, [], width=2).distinct().toDF(*names)
-        return Linked(frame, Entity(source, names[0], names[1]), Entity(target, names[2], names[3]))
+        return LinkFrame(
+            frame,
+            EntityColumns(source, names[0], names[1]),
+            EntityColumns(target, names[2], names[3]),
+        )
 
     def edges(
         self,
         steps: tuple[Step, ...],
         source: EntityType,
         target: EntityType,
-        fields: Iterable[Field],
-    ) -> Linked:
+        fields: Iterable[TypedProperty],
+    ) -> LinkFrame:
         """Give every edge that steps lead along, with the nodes it leads from and to."""
         kind = EntityType(EntityKind.EDGE, tuple(dict.fromkeys(step.edge for step in steps)))
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
-        names = self.names.several(6 + len(wanted))
+        names = self.names.new_list(6 + len(wanted))
         parts = [self._along(way, wanted) for way in self._ways(steps, source, target)]
         frame = self._together(parts, wanted, width=3).toDF(*names)
         own = dict(zip(wanted, names[6:], strict=True))
         # An edge from a node to itself leads the same way in both directions.
-        return Linked(
+        return LinkFrame(
             frame.dropDuplicates(names[:6]),
-            Entity(source, names[0], names[1]),
-            Entity(target, names[2], names[3]),
-            Entity(kind, names[4], names[5], own),
+            EntityColumns(source, names[0], names[1]),
+            EntityColumns(target, names[2], names[3]),
+            EntityColumns(kind, names[4], names[5], own),
         )
 
-    def _along(self, way: DirectedEdge, wanted: Sequence[Field]) -> "DataFrame":
+    def _along(self, way: DirectedEdge, wanted: Sequence[TypedProperty]) -> "DataFrame":
         """Give the edges of one type in one direction."""
         start, end = self._ends(way)
         known = self._known(way.edge.name, wanted)
@@ -116,7 +120,7 @@ class Scans:
             *(self._value(item, at.get(known.get(item, ""))) for item in wanted),
         )
 
-    def _rows(self, name: str, wanted: Sequence[Field]) -> "DataFrame":
+    def _rows(self, name: str, wanted: Sequence[TypedProperty]) -> "DataFrame":
         known = self._known(name, wanted)
         columns = list(dict.fromkeys(["id", *known.values()]))
         frame = self._table(name, columns)
@@ -124,7 +128,7 @@ class Scans:
         values = (self._value(item, at.get(known.get(item, ""))) for item in wanted)
         return frame.select(fn.col(at["id"]), self._number(name), *values)
 
-    def _known(self, name: str, wanted: Sequence[Field]) -> dict[Field, str]:
+    def _known(self, name: str, wanted: Sequence[TypedProperty]) -> dict[TypedProperty, str]:
         """Give the columns of the properties that a type has, and has as these types."""
         stored = self.reader.stored(name)
         return {
@@ -133,7 +137,7 @@ class Scans:
             if stored.column(item) == kind
         }
 
-    def _value(self, item: Field, column: str | None) -> "Column":
+    def _value(self, item: TypedProperty, column: str | None) -> "Column":
         kind = spark_type(item[1])
         return fn.lit(None).cast(kind) if column is None else fn.col(column)
 
@@ -149,7 +153,7 @@ class Scans:
         return find_ways(self.reader, steps, self.reader.domain(source), self.reader.domain(target))
 
     def _together(
-        self, parts: "Sequence[DataFrame]", wanted: Sequence[Field], width: int = 1
+        self, parts: "Sequence[DataFrame]", wanted: Sequence[TypedProperty], width: int = 1
     ) -> "DataFrame":
         """Give all rows of frames of the same columns: ids with their types, and properties."""
         if parts:
@@ -166,7 +170,7 @@ class Scans:
         else:
             read = self.spark.read.format("omnigraph").options(**self._options)
             frame = read.options(type=name, columns=",".join(columns)).load()
-        return frame.toDF(*self.names.several(len(columns)))
+        return frame.toDF(*self.names.new_list(len(columns)))
 
     def _sent(self, name: str, columns: Sequence[str]) -> "DataFrame":
         stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)

@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def sums_of(frame: "DataFrame") -> "DataFrame":
+def sum_groups(frame: "DataFrame") -> "DataFrame":
     """Give for each group, which all columns but the last one tell, the sum of the last one.
 
     The columns keep their names.
     """
     *keys, _ = frame.columns
     together = frame.repartition(*keys) if keys else frame.repartition(1)
-    return together.sortWithinPartitions(frame.columns).mapInArrow(_Add(len(keys)), frame.schema)
+    return together.sortWithinPartitions(frame.columns).mapInArrow(
+        _AddGroups(len(keys)), frame.schema
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Add:
+class _AddGroups:
     """Adds up the last column of sorted rows; those of one group stand together."""
 
     keys: int
@@ -37,7 +39,7 @@ class _Add:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            rows = batch if open_group is None else _after(open_group, batch)
+            rows = batch if open_group is None else _concat(open_group, batch)
             firsts = self._firsts(rows)
             values = rows.column(self.keys).to_numpy(zero_copy_only=False)
             groups = np.cumsum(firsts) - 1
@@ -59,7 +61,7 @@ class _Add:
         return firsts
 
 
-def _after(first: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
+def _concat(first: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
     """Give the rows of two batches as one."""
     pairs: Sequence[tuple[pa.Array, pa.Array]] = list(
         zip(first.columns, others.columns, strict=True)

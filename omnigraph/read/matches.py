@@ -18,8 +18,8 @@ _MOST_COUNTED = 9_200_000_000_000_000_000
 class LateColumn:
     """A column that is computed from other rows, one for each, when it is needed."""
 
-    rows: "Rows"
-    make: "Callable[[Rows], pa.Array]"
+    rows: "Matches"
+    make: "Callable[[Matches], pa.Array]"
 
     def take(self, places: pa.Array) -> "LateColumn":
         """Give the column of the rows at some places."""
@@ -27,7 +27,7 @@ class LateColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Matches:
     """Matches as columns. A row of weight n stands for n equal rows; no weights means 1 each.
 
     `columns` are those that operators computed, such as scores.
@@ -43,27 +43,27 @@ class Rows:
         found = self.columns[name]
         return found.make(found.rows) if isinstance(found, LateColumn) else found
 
-    def take(self, places: Numbers) -> "Rows":
+    def take(self, places: Numbers) -> "Matches":
         """Give the rows at some places, in their order."""
         if len(places) == self.count and is_row_range(places):
             return self
         at = pa.array(places)
-        return Rows(
+        return Matches(
             len(places),
             {name: codes[places] for name, codes in self.codes.items()},
             None if self.weights is None else self.weights[places],
             {name: column.take(at) for name, column in self.columns.items()},
         )
 
-    def keep(self, mask: "np.ndarray") -> "Rows":
+    def keep(self, mask: "np.ndarray") -> "Matches":
         """Give the rows for which the mask is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
-    def bind(self, variable: str, codes: Numbers) -> "Rows":
+    def bind(self, variable: str, codes: Numbers) -> "Matches":
         """Give the rows with one more variable."""
         return replace(self, codes={**self.codes, variable: codes})
 
-    def multiply(self, factors: Numbers) -> "Rows":
+    def multiply(self, factors: Numbers) -> "Matches":
         """Give the rows multiplied; those that are multiplied by nothing go."""
         weights = factors if self.weights is None else multiply_counts(self.weights, factors)
         return replace(self, weights=weights).keep(factors > 0)
@@ -73,18 +73,18 @@ class Rows:
         """How many rows these stand for."""
         return self.count if self.weights is None else sum_counts(self.weights)
 
-    def with_column(self, name: str, values: pa.Array) -> "Rows":
+    def with_column(self, name: str, values: pa.Array) -> "Matches":
         """Give the rows with one more computed column."""
         return replace(self, columns={**self.columns, name: values})
 
-    def repeat(self) -> "Rows":
+    def repeat(self) -> "Matches":
         """Give every row as often as it counts."""
         if self.weights is None:
             return self
         return replace(self, weights=None).take(np.repeat(np.arange(self.count), self.weights))
 
 
-ONE_ROW = Rows(1)
+ONE_ROW = Matches(1)
 
 
 def multiply_counts(one: Numbers, other: Numbers) -> Numbers:

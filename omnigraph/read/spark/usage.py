@@ -15,15 +15,17 @@ from omnigraph.query.plan import (
     flat,
 )
 from omnigraph.read.operators.project import object_fields
-from omnigraph.read.spark.matches import Field
+from omnigraph.read.spark.matches import TypedProperty
 from omnigraph.schema.catalog import Catalog
 
 
-def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str, list[Field]]:
+def find_properties(
+    operators: Sequence[Operator], catalog: Catalog
+) -> Mapping[str, list[TypedProperty]]:
     """Give for each variable the properties that operators read; searches read their own."""
-    found: defaultdict[str, dict[Field, None]] = defaultdict(dict)
+    found: defaultdict[str, dict[TypedProperty, None]] = defaultdict(dict)
     for operator in flat(operators):
-        for expr in _exprs(operator):
+        for expr in _expressions(operator):
             for part in parts(expr):
                 if isinstance(part, PropertyRef) and part.variable is not None:
                     found[part.variable][part.property, part.type] = None
@@ -32,18 +34,18 @@ def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str,
     return {name: list(fields) for name, fields in found.items()}
 
 
-def variables_used(operators: Sequence[Operator]) -> set[str]:
+def find_variables(operators: Sequence[Operator]) -> set[str]:
     """Give the variables that the operators of a block name."""
     found: set[str] = set()
     for operator in flat(operators):
         if isinstance(operator, Expand):
             found |= {operator.source, operator.target}
-        for expr in _exprs(operator):
+        for expr in _expressions(operator):
             found |= variables(expr)
     return found
 
 
-def _exprs(operator: Operator) -> Sequence[Expr | Predicate]:
+def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:
     match operator:
         case NodeScan(filters=own):
             return own

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 from pyspark.sql import functions as fn
 
 from omnigraph.query.plan import Expand, NodeScan
-from omnigraph.read.spark.matches import Matches, joined
-from omnigraph.read.spark.overflow import counted
-from omnigraph.read.spark.scans import Linked, Scanned, Scans
+from omnigraph.read.spark.matches import FrameMatches, join
+from omnigraph.read.spark.overflow import check_count
+from omnigraph.read.spark.scans import EntityFrame, LinkFrame, SnapshotFrames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 _BLOCK = 65_536
 
 
-class Steps(Protocol):
+class PatternFrames(Protocol):
     """What leads on from a variable."""
 
-    scans: Scans
+    scans: SnapshotFrames
 
-    def scanned(self, scan: NodeScan) -> Matches:
+    def scanned(self, scan: NodeScan) -> FrameMatches:
         """Give the nodes that a scan finds."""
 
-    def led(self, expand: Expand, starts: Scanned) -> Linked:
+    def led(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
         """Give where an expand leads from some nodes, as far as its filters hold."""
 
 
-class Tally:
+class FrameCounter:
     """The counted operators of a pattern, as trees that hang from variables or stand alone."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: PatternFrames) -> None:
         self._steps = steps
         self._roots: list[NodeScan] = []
         self._children: dict[str, list[Expand]] = {}
@@ -52,7 +52,7 @@ class Tally:
             self._children.setdefault(operator.source, []).append(operator)
             self._counted.add(operator.target)
 
-    def applied(self, matches: Matches) -> Matches:
+    def apply(self, matches: FrameMatches) -> FrameMatches:
         """Give the rows multiplied by everything that was noted."""
         for root in self._roots:
             total = self._total(root)
@@ -61,35 +61,35 @@ class Tally:
         for name in sorted(self._children.keys() - self._counted):
             entity = matches.entities[name]
             kept = matches.frame.filter(fn.col(entity.id).isNotNull())
-            starts = Scanned(kept.select(list(entity.identity)).distinct(), entity)
+            starts = EntityFrame(kept.select(list(entity.identity)).distinct(), entity)
             worth = self._below(name, starts)
             assert worth is not None
             on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            matches = self._weighted(matches, joined(kept, worth, on), fn.col(worth.columns[2]))
+            matches = self._weighted(matches, join(kept, worth, on), fn.col(worth.columns[2]))
         self._roots, self._children = [], {}
         return matches
 
-    def _weighted(self, matches: Matches, frame: "DataFrame", times: "Column") -> Matches:
+    def _weighted(self, matches: FrameMatches, frame: "DataFrame", times: "Column") -> FrameMatches:
         weight = self._steps.scans.names.new()
         before = fn.lit(1) if matches.weight is None else fn.col(matches.weight)
         product = before.cast("decimal(19,0)") * times.cast("decimal(19,0)")
-        return replace(matches, frame=frame.withColumn(weight, counted(product)), weight=weight)
+        return replace(matches, frame=frame.withColumn(weight, check_count(product)), weight=weight)
 
     def _total(self, root: NodeScan) -> "DataFrame":
         """Give in one row how often a variable that stands alone, with all below it, occurs."""
         matches = self._steps.scanned(root)
         entity = matches.entities[root.variable]
-        starts = Scanned(matches.frame.select(list(entity.identity)), entity)
+        starts = EntityFrame(matches.frame.select(list(entity.identity)), entity)
         worth = self._below(root.variable, starts)
         name = self._steps.scans.names.new()
         if worth is None:
             frame = starts.frame.agg(fn.count(fn.lit(1)).alias(name))
         else:
             on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            frame = joined(starts.frame, worth, on).agg(_sum(fn.col(worth.columns[2])).alias(name))
+            frame = join(starts.frame, worth, on).agg(_sum(fn.col(worth.columns[2])).alias(name))
         return frame.filter(fn.col(name) > 0)
 
-    def _below(self, variable: str, starts: Scanned) -> "DataFrame | None":
+    def _below(self, variable: str, starts: EntityFrame) -> "DataFrame | None":
         """Give for nodes, by id and type, how often all that hangs from a variable occurs."""
         found: DataFrame | None = None
         for child in self._children.get(variable, ()):
@@ -100,24 +100,24 @@ class Tally:
             on = list(zip(found.columns[:2], more.columns[:2], strict=True))
             one, other = (fn.col(each.columns[2]).cast("decimal(19,0)") for each in (found, more))
             name = self._steps.scans.names.new()
-            both = joined(found, more, on)
-            found = both.select(*found.columns[:2], counted(one * other).alias(name))
+            both = join(found, more, on)
+            found = both.select(*found.columns[:2], check_count(one * other).alias(name))
         return found
 
-    def _along(self, expand: Expand, starts: Scanned) -> "DataFrame":
+    def _along(self, expand: Expand, starts: EntityFrame) -> "DataFrame":
         """Give for nodes how often an expand leads on from each, as far as it does."""
         linked = self._steps.led(expand, starts)
-        ends = Scanned(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
+        ends = EntityFrame(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
         worth = self._below(expand.target, ends)
         frame, each = linked.frame, fn.lit(1)
         if worth is not None:
             on = list(zip(linked.end.identity, worth.columns[:2], strict=True))
-            frame, each = joined(frame, worth, on), fn.col(worth.columns[2])
-        names = self._steps.scans.names.several(3)
+            frame, each = join(frame, worth, on), fn.col(worth.columns[2])
+        names = self._steps.scans.names.new_list(3)
         return frame.groupBy(*linked.start.identity).agg(_sum(each)).toDF(*names)
 
 
-def repeated(matches: Matches) -> Matches:
+def repeat_rows(matches: FrameMatches) -> FrameMatches:
     """Give every row as often as it counts."""
     if matches.weight is None:
         return matches
@@ -132,4 +132,4 @@ def repeated(matches: Matches) -> Matches:
 
 
 def _sum(weights: "Column") -> "Column":
-    return counted(fn.sum(weights.cast("decimal(19,0)")))
+    return check_count(fn.sum(weights.cast("decimal(19,0)")))
