@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import networkx
 
-    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.export.export import ExportHow, ExportResult
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
 
@@ -194,7 +194,9 @@ class View:
         selection = Selection(tuple(types), tuple(tables))
         return export_lines(self._allowed(Action.EXPORT), selection, progress or NO_PROGRESS)
 
-    def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
+    def export_to(
+        self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]"
+    ) -> "ExportResult":
         """Write the rows as files of a new or empty folder.
 
         The format is `jsonl` (the default) or `parquet`.
@@ -209,11 +211,11 @@ class View:
         A node is `(type, id)`, and so is the key of an edge; properties are attributes, but for
         blobs. It is held in memory as a whole.
         """
-        from omnigraph.export.network import chosen_types, network_of, records_of
+        from omnigraph.export.network import build_network, pick_types, read_records
 
         snapshot = self._allowed(Action.EXPORT)
-        chosen = chosen_types(snapshot.catalog, types, edges)
-        return network_of(records_of(snapshot, chosen))
+        chosen = pick_types(snapshot.catalog, types, edges)
+        return build_network(read_records(snapshot, chosen))
 
     def _allowed(self, action: Action) -> Snapshot:
         """Give the commit that is read, if the actor may do this to it."""
@@ -276,13 +278,13 @@ class View:
 
 def exported(
     snapshot: Snapshot, place: str, folder: str | os.PathLike[str], how: "ExportHow"
-) -> "Exported":
+) -> "ExportResult":
     """Write the rows of a snapshot as files of a folder; they are said to be of a place."""
-    from omnigraph.export.export import export_folder, export_options, plan_export
+    from omnigraph.export.export import export_folder, parse_options, plan_export
     from omnigraph.spark.choice import runner_for
     from omnigraph.write.load.load import Target
 
-    options = export_options(how)
+    options = parse_options(how)
     pinned = Target(place, snapshot)
     plan = plan_export(pinned, folder, options.selection, options.format)
     runner = runner_for(options.engine, options.spark, plan.size)

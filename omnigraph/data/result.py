@@ -63,12 +63,12 @@ class Result:
         try:
             import polars
         except ImportError:
-            raise _missing("polars") from None
+            raise _missing_package("polars") from None
         return polars.DataFrame(self.table)
 
     def to_spark(self, session: Any) -> Any:  # noqa: ANN401 - pyspark is for pipeline alone
         """Give the rows as a DataFrame of a Spark session; U64 are decimals there."""
-        fields = [field.with_type(_of_spark(field.type)) for field in self.table.schema]
+        fields = [field.with_type(_to_spark_type(field.type)) for field in self.table.schema]
         return session.createDataFrame(self.table.cast(pa.schema(fields)))
 
     def to_networkx(
@@ -82,7 +82,7 @@ class Result:
         try:
             import networkx
         except ImportError:
-            raise _missing("networkx") from None
+            raise _missing_package("networkx") from None
         ends = [self._end(source, 0), self._end(target, 1)]
         found = networkx.MultiDiGraph()
         for row in self:
@@ -112,14 +112,14 @@ class Result:
 
     def json_columns(self) -> list[list[Json]]:
         """Give the values of each column as JSON."""
-        return [_json_column(column) for column in self.table.columns]
+        return [_to_json_column(column) for column in self.table.columns]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
-        rows = [[_text(value) for value in row.values()] for row in shown]
+        rows = [[_to_text(value) for value in row.values()] for row in shown]
         more = len(self) - len(shown)
         below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
         return html_table(self.columns, rows, below)
@@ -135,17 +135,17 @@ class Result:
         return name
 
 
-def _of_spark(kind: pa.DataType) -> pa.DataType:
+def _to_spark_type(kind: pa.DataType) -> pa.DataType:
     """Give the type that Spark has for one; it knows no unsigned numbers and no fixed lengths."""
     if pa.types.is_uint32(kind):
         return pa.int64()
     if pa.types.is_uint64(kind):
         return pa.decimal128(20, 0)
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(_of_spark(kind.value_type))
+        return pa.list_(_to_spark_type(kind.value_type))
     if pa.types.is_struct(kind):
         fields = [kind.field(place) for place in range(kind.num_fields)]
-        return pa.struct([each.with_type(_of_spark(each.type)) for each in fields])
+        return pa.struct([each.with_type(_to_spark_type(each.type)) for each in fields])
     return kind
 
 
@@ -202,14 +202,14 @@ class ResultStream:
         return Result(self.query_name, pa.Table.from_batches(batches, self.schema))
 
 
-def _missing(package: str) -> UnavailableError:
+def _missing_package(package: str) -> UnavailableError:
     hint = "pip install omnigraph[frames]"
     return UnavailableError(f"this needs the package {package}", hint=hint)
 
 
-def _json_column(column: pa.ChunkedArray) -> list[Json]:
+def _to_json_column(column: pa.ChunkedArray) -> list[Json]:
     values = column.to_pylist()
-    return values if _is_json(column) else [json_value(value) for value in values]
+    return values if _is_json(column) else [to_json_value(value) for value in values]
 
 
 def _is_json(column: pa.ChunkedArray) -> bool:
@@ -225,12 +225,12 @@ def _is_json(column: pa.ChunkedArray) -> bool:
     return all(end is None or abs(end) <= JS_SAFE_INTEGER for end in ends)
 
 
-def _text(value: object) -> str:
-    plain = json_value(value)
+def _to_text(value: object) -> str:
+    plain = to_json_value(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def json_value(value: object) -> Json:
+def to_json_value(value: object) -> Json:
     """Give a value as JSON that any client reads exactly."""
     match value:
         case bool() | None | str():
@@ -246,8 +246,8 @@ def json_value(value: object) -> Json:
         case bytes():
             return value.decode()
         case Mapping():
-            return {str(name): json_value(each) for name, each in value.items()}
+            return {str(name): to_json_value(each) for name, each in value.items()}
         case Sequence():
-            return [json_value(each) for each in value]
+            return [to_json_value(each) for each in value]
         case _:
             raise TypeError(f"a result holds no {type(value).__name__}")

@@ -9,9 +9,9 @@ from typing import TypedDict
 import pyarrow as pa
 
 from omnigraph.errors import Json, StorageError, TableNotFoundError
-from omnigraph.export.lines import lines
+from omnigraph.export.lines import render_lines
 from omnigraph.export.shards import ExportFormat, Shard, WriteShard
-from omnigraph.export.sorting import sorted_by_id
+from omnigraph.export.sorting import sort_by_id
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
 from omnigraph.spark.choice import Engine, default_settings
@@ -37,7 +37,7 @@ class Selection:
     types: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
 
-    def of(self, catalog: Catalog) -> list[StoredType]:
+    def pick(self, catalog: Catalog) -> list[StoredType]:
         """Give the types that are meant: nodes, then edges, each by name.
 
         Raises InputError or TableNotFoundError, with the nearest name, for one that is not there.
@@ -45,7 +45,7 @@ class Selection:
         nodes: list[StoredType] = [catalog.nodes[name] for name in sorted(catalog.nodes)]
         every = [*nodes, *(catalog.edges[name] for name in sorted(catalog.edges))]
         wanted = {known_type(name, catalog).name for name in self.types}
-        wanted |= {_with_key(key, every).name for key in self.tables}
+        wanted |= {_find_table(key, every).name for key in self.tables}
         return [each for each in every if each.name in wanted] if wanted else every
 
 
@@ -83,7 +83,7 @@ class ExportPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class ExportResult:
     """What an export wrote: its files, and how many rows of each type."""
 
     branch: str
@@ -113,10 +113,10 @@ def export_lines(
     snapshot: Snapshot, selection: Selection, progress: Progress = NO_PROGRESS
 ) -> Iterator[bytes]:
     """Give all rows as JSON lines, many at a time: nodes, then edges, by type and by id."""
-    return _lines(snapshot, selection.of(snapshot.catalog), progress)
+    return _render_types(snapshot, selection.pick(snapshot.catalog), progress)
 
 
-def export_options(how: ExportHow) -> ExportOptions:
+def parse_options(how: ExportHow) -> ExportOptions:
     """Give the options that keywords mean; a format or engine that does not exist is refused."""
     return ExportOptions(
         format=chosen(ExportFormat, how.get("format", ExportFormat.JSONL)),
@@ -131,16 +131,18 @@ def plan_export(
     target: Target, folder: str | os.PathLike[str], selection: Selection, form: ExportFormat
 ) -> ExportPlan:
     """Plan the files of an export; a folder that holds something is refused."""
-    chosen = selection.of(target.snapshot.catalog)
+    chosen = selection.pick(target.snapshot.catalog)
     place = Folder(store_at(folder))
     place.check_empty()
     tables = {each.name: target.snapshot.table(each.identity) for each in chosen}
-    shards = [shard for each in chosen for shard in _shards(each, tables[each.name], form)]
+    shards = [shard for each in chosen for shard in _plan_shards(each, tables[each.name], form)]
     size = sum(map(_stored_bytes, tables.values()))
     return ExportPlan(target=target, folder=place, format=form, shards=tuple(shards), size=size)
 
 
-def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROGRESS) -> Exported:
+def export_folder(
+    plan: ExportPlan, runner: Runner, progress: Progress = NO_PROGRESS
+) -> ExportResult:
     """Write the files; when one cannot be written, none is left."""
     snapshot = plan.target.snapshot
     identities = {shard.stored.identity for shard in plan.shards}
@@ -157,7 +159,7 @@ def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROG
     for shard, count in written:
         rows[shard.stored.name] = rows.get(shard.stored.name, 0) + count
     edges = snapshot.catalog.edges
-    return Exported(
+    return ExportResult(
         branch=plan.target.branch,
         commit=snapshot.commit.id,
         format=plan.format,
@@ -169,23 +171,25 @@ def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROG
     )
 
 
-def _lines(snapshot: Snapshot, chosen: Sequence[StoredType], progress: Progress) -> Iterator[bytes]:
+def _render_types(
+    snapshot: Snapshot, chosen: Sequence[StoredType], progress: Progress
+) -> Iterator[bytes]:
     total = sum(snapshot.state(stored.identity).row_count for stored in chosen)
     progress.begin("exporting", total)
     done = 0
     for stored in chosen:
-        for batch in sorted_by_id(_scan(snapshot.table(stored.identity), stored)):
-            yield from lines(stored, batch)
+        for batch in sort_by_id(_read_batches(snapshot.table(stored.identity), stored)):
+            yield from render_lines(stored, batch)
             done += len(batch)
             progress.advance(done, total)
 
 
-def _scan(table: Table, stored: StoredType) -> Iterator[pa.RecordBatch]:
+def _read_batches(table: Table, stored: StoredType) -> Iterator[pa.RecordBatch]:
     for share in shares(table, _ROWS_PER_FILE):
         yield from share.batches(arrow_schema(stored).names)
 
 
-def _shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterator[Shard]:
+def _plan_shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterator[Shard]:
     folder = "edges" if isinstance(stored, EdgeType) else "nodes"
     for number, share in enumerate(shares(table, _ROWS_PER_FILE)):
         yield Shard(stored, share, f"{folder}/{stored.name}/part-{number:05}.{form}")
@@ -196,7 +200,7 @@ def _stored_bytes(table: Table) -> int:
     return sum(file.file_size_bytes or 0 for file in files)
 
 
-def _with_key(key: str, every: Sequence[StoredType]) -> StoredType:
+def _find_table(key: str, every: Sequence[StoredType]) -> StoredType:
     found = next((each for each in every if each.identity == key), None)
     if found is None:
         near = nearest_name(key, [each.identity for each in every])

@@ -26,7 +26,7 @@ from omnigraph.schema.types import (
     is_text,
 )
 
-_Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+_Floats: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 # Text grows sixfold at most, and Arrow's strings hold 2 GiB in one array.
 _MOST_BYTES = 128 << 20
@@ -38,21 +38,21 @@ _ROUNDED_TWICE = np.uint32(0x15AE43FD).view(np.float32)
 _BLOB_TEXT = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\t-\r ]*$"
 
 
-def lines(stored: StoredType, rows: pa.RecordBatch) -> Iterator[bytes]:
+def render_lines(stored: StoredType, rows: pa.RecordBatch) -> Iterator[bytes]:
     """Give the rows as records, one to a line, many lines at a time.
 
     Raises InputError when a number is not finite, because JSON cannot say so.
     """
     if rows.nbytes > _MOST_BYTES and len(rows) > 1:
         half = len(rows) // 2
-        yield from lines(stored, rows.slice(0, half))
-        yield from lines(stored, rows.slice(half))
+        yield from render_lines(stored, rows.slice(0, half))
+        yield from render_lines(stored, rows.slice(half))
     elif len(rows):
-        _refuse_infinite(stored, rows)
-        yield _record(stored, rows).text()
+        _check_finite(stored, rows)
+        yield _build_line(stored, rows).text()
 
 
-def blob_texts(column: pa.Array) -> pa.Array:
+def to_blob_texts(column: pa.Array) -> pa.Array:
     """Give blobs in their text form: `base64:…` or a URI; bytes that are neither, as base64."""
     try:
         texts = column.cast(pa.utf8())
@@ -60,10 +60,10 @@ def blob_texts(column: pa.Array) -> pa.Array:
             return texts
     except pa.ArrowInvalid:  # it is not UTF-8
         pass
-    return pa.array(map(_blob_text, column.to_pylist()), pa.utf8())
+    return pa.array(map(_to_blob_text, column.to_pylist()), pa.utf8())
 
 
-def _blob_text(value: bytes | None) -> str | None:
+def _to_blob_text(value: bytes | None) -> str | None:
     if value is None:
         return None
     try:
@@ -102,13 +102,13 @@ class _Line:
         return bytes(_content(joined))
 
 
-def _record(stored: StoredType, rows: pa.RecordBatch) -> _Line:
+def _build_line(stored: StoredType, rows: pa.RecordBatch) -> _Line:
     line = _Line()
     if isinstance(stored, EdgeType):
         line.fixed(f'{{"edge":"{stored.name}","from":')
-        line.cells(_escaped(rows["src"]), '"', '"')
+        line.cells(_escape(rows["src"]), '"', '"')
         line.fixed(',"to":')
-        line.cells(_escaped(rows["dst"]), '"', '"')
+        line.cells(_escape(rows["dst"]), '"', '"')
     else:
         line.fixed(f'{{"type":"{stored.name}"')
     line.fixed(',"data":{')
@@ -131,11 +131,11 @@ def _fields(stored: StoredType) -> Sequence[str]:
 def _add(line: _Line, column: pa.Array, kind: ValueType) -> None:
     match kind:
         case VectorType():
-            line.cells(_lists(column, F32), "[", "]")
+            line.cells(_to_lists(column, F32), "[", "]")
         case ListType(item):
-            line.cells(_lists(column, ScalarType(item)), "[", "]")
+            line.cells(_to_lists(column, ScalarType(item)), "[", "]")
         case _:
-            line.cells(_texts(column, kind), *_marks(kind))
+            line.cells(_to_texts(column, kind), *_marks(kind))
 
 
 def _marks(kind: ValueType) -> tuple[str, str]:
@@ -145,31 +145,31 @@ def _marks(kind: ValueType) -> tuple[str, str]:
     return ('"', '"') if is_text(kind) or kind in (DATE, BLOB) else ("", "")
 
 
-def _texts(column: pa.Array, kind: ValueType) -> pa.Array:
+def _to_texts(column: pa.Array, kind: ValueType) -> pa.Array:
     """Give single values as text, without quotes."""
     if is_text(kind):
-        return _escaped(column)
+        return _escape(column)
     if kind == BLOB:
-        return _escaped(blob_texts(column))
+        return _escape(to_blob_texts(column))
     if kind == DATETIME:
         moments = column.view(pa.int64()).view(pa.timestamp("ms")).cast(pa.utf8())
         return pc.replace_substring(moments, " ", "T")
-    return _floats(column) if kind in FLOATS else column.cast(pa.utf8())
+    return _to_float_texts(column) if kind in FLOATS else column.cast(pa.utf8())
 
 
-def _lists(column: pa.Array, item: ScalarType) -> pa.Array:
+def _to_lists(column: pa.Array, item: ScalarType) -> pa.Array:
     """Give the items of lists or vectors, with commas between."""
     before, after = _marks(item)
-    items = _texts(column.flatten(), item)
+    items = _to_texts(column.flatten(), item)
     if before:
         items = pc.binary_join_element_wise(before, items, after, "")
     return pc.binary_join(replace_items(column, items, pa.list_(pa.utf8())), ",")
 
 
-def _floats(column: pa.Array) -> pa.Array:
+def _to_float_texts(column: pa.Array) -> pa.Array:
     """Give the shortest text that reads back to the same number, by way of 64 bits."""
     texts = column.cast(pa.utf8())
-    numbers: _Numbers = column.to_numpy(zero_copy_only=False)
+    numbers: _Floats = column.to_numpy(zero_copy_only=False)
     negative_zero = (numbers == 0) & np.signbit(numbers)
     if negative_zero.any():  # Arrow writes -0, which is an integer and has no sign
         texts = pc.if_else(pa.array(negative_zero), "-0.0", texts)
@@ -178,7 +178,7 @@ def _floats(column: pa.Array) -> pa.Array:
     return texts
 
 
-def _escaped(column: pa.Array) -> pa.Array:
+def _escape(column: pa.Array) -> pa.Array:
     """Give texts with the characters escaped that JSON wants so; most columns have none."""
     data = np.frombuffer(_content(column), np.uint8)
     special = data[(data < 0x20) | (data == ord('"')) | (data == ord("\\"))]
@@ -198,7 +198,7 @@ def _content(column: pa.Array) -> pa.Buffer:
     return pa.py_buffer(b"") if data is None else data.slice(first, last - first)
 
 
-def _refuse_infinite(stored: StoredType, rows: pa.RecordBatch) -> None:
+def _check_finite(stored: StoredType, rows: pa.RecordBatch) -> None:
     for item in stored.properties.values():
         column = rows[item.name]
         values = column.flatten() if pa.types.is_nested(column.type) else column

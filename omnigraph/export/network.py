@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Record: TypeAlias = tuple[StoredType, Mapping[str, Any]]
 
 
-def network_of(records: Iterable[Record]) -> "networkx.MultiDiGraph":
+def build_network(records: Iterable[Record]) -> "networkx.MultiDiGraph":
     """Give nodes and edges as a graph in which a node is `(type, id)`, as is the key of an edge.
 
     Their properties are their attributes. Nodes come before the edges that join them.
@@ -39,21 +39,21 @@ def network_of(records: Iterable[Record]) -> "networkx.MultiDiGraph":
     return found
 
 
-def records_of(snapshot: Snapshot, chosen: Iterable[StoredType]) -> Iterator[Record]:
+def read_records(snapshot: Snapshot, chosen: Iterable[StoredType]) -> Iterator[Record]:
     """Give the rows of types, but for their blobs."""
     for stored in chosen:
         ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
-        rows = snapshot.table(stored.identity).scan(["id", *ends, *shown_properties(stored)])
+        rows = snapshot.table(stored.identity).scan(["id", *ends, *list_properties(stored)])
         for row in with_timestamps(rows.sort_by("id")).to_pylist():
             yield stored, row
 
 
-def shown_properties(stored: StoredType) -> list[str]:
+def list_properties(stored: StoredType) -> list[str]:
     """Give the properties of a type that are no blobs."""
     return [name for name, item in stored.properties.items() if item.type != BLOB]
 
 
-def chosen_types(
+def pick_types(
     catalog: Catalog, types: Sequence[str] | None, edges: Sequence[str] | None
 ) -> list[StoredType]:
     """Give the types that are meant, nodes first.
@@ -61,19 +61,21 @@ def chosen_types(
     Unless edges are named, those between the nodes that are meant; else both their ends have to
     be among these. Raises InputError for what is not there.
     """
-    nodes = [_named(catalog.nodes, name) for name in (catalog.nodes if types is None else types)]
+    nodes = [
+        _find_type(catalog.nodes, name) for name in (catalog.nodes if types is None else types)
+    ]
     names = {each.name for each in nodes}
     joined = [each for each in catalog.edges.values() if {each.source, each.target} <= names]
     if edges is None:
         return [*nodes, *joined]
-    for edge in (_named(catalog.edges, name) for name in edges):
+    for edge in (_find_type(catalog.edges, name) for name in edges):
         if edge not in joined:
             hint = f"it joins {edge.source} and {edge.target}; take both"
             raise InputError(f"'{edge.name}' joins nodes that are left out", hint=hint)
     return [*nodes, *(each for each in joined if each.name in edges)]
 
 
-def _named(types: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - of the type of the mapping
+def _find_type(types: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - of the type of the mapping
     if name not in types:
         nearest = nearest_name(name, types)
         hint = f"did you mean '{nearest}'?" if nearest else f"there is: {', '.join(types)}"

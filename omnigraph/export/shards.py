@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.data.values.recast import recast
-from omnigraph.export.lines import blob_texts, lines
+from omnigraph.export.lines import render_lines, to_blob_texts
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import BLOB, DATETIME, ListType, ScalarType, ValueType, VectorType
@@ -51,7 +51,7 @@ class WriteShard:
 def _write_lines(shard: Shard, file: BinaryIO) -> int:
     rows = 0
     for batch in shard.share.batches(arrow_schema(shard.stored).names):
-        for text in lines(shard.stored, batch):
+        for text in render_lines(shard.stored, batch):
             file.write(text)
         rows += len(batch)
     return rows
@@ -96,5 +96,5 @@ def _file_type(kind: ValueType) -> pa.DataType:
 
 
 def _file_column(column: pa.Array, target: pa.DataType) -> pa.Array:
-    texts = blob_texts(column) if pa.types.is_large_binary(column.type) else column
+    texts = to_blob_texts(column) if pa.types.is_large_binary(column.type) else column
     return recast(texts, target)

@@ -15,32 +15,32 @@ _BATCH_ROWS = 65_536
 _RUN_BATCH_PART = 1 / 64
 
 
-def sorted_by_id(
+def sort_by_id(
     batches: Iterable[pa.RecordBatch], most_held: int = MOST_HELD
 ) -> Iterator[pa.RecordBatch]:
     """Give all rows in the order of the bytes of their ids.
 
     Rows that are more than `most_held` bytes wait on disk, in sorted runs.
     """
-    runs: list[_Run] = []
+    runs: list[_SortedRun] = []
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         held.append(batch)
         size += batch.nbytes
         if size >= most_held:
-            runs.append(_Run(_sorted(pa.Table.from_batches(held)), most_held))
+            runs.append(_SortedRun(_sort(pa.Table.from_batches(held)), most_held))
             held, size = [], 0
-    last = _sorted(pa.Table.from_batches(held)) if held else None
+    last = _sort(pa.Table.from_batches(held)) if held else None
     if not runs:
         yield from () if last is None else _batches(last)
         return
     if last is not None:
-        runs.append(_Run(last, most_held))
-    yield from _merged(runs, most_held)
+        runs.append(_SortedRun(last, most_held))
+    yield from _merge(runs, most_held)
 
 
-class _Run:
+class _SortedRun:
     """Sorted rows in a file without a name, which is gone when the run is.
 
     Batches are read when they are needed; of each only the first id is kept.
@@ -89,21 +89,21 @@ def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     yield from rows.to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _sorted(rows: pa.Table) -> pa.Table:
+def _sort(rows: pa.Table) -> pa.Table:
     return rows.take(pc.sort_indices(rows["id"]))
 
 
-def _merged(runs: Sequence[_Run], most_held: int) -> Iterator[pa.RecordBatch]:
+def _merge(runs: Sequence[_SortedRun], most_held: int) -> Iterator[pa.RecordBatch]:
     """Give the rows of all runs, range by range: each is cut out of every run and sorted."""
     starts = [0] * len(runs)
-    for cut in [*_cuts(runs, most_held // 2), None]:
+    for cut in [*_choose_cuts(runs, most_held // 2), None]:
         ends = [len(run) if cut is None else run.place_of(cut) for run in runs]
         parts = [run.rows(start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
-        yield from _batches(_sorted(pa.concat_tables(parts)))
+        yield from _batches(_sort(pa.concat_tables(parts)))
         starts = ends
 
 
-def _cuts(runs: Sequence[_Run], most_bytes: int) -> list[str]:
+def _choose_cuts(runs: Sequence[_SortedRun], most_bytes: int) -> list[str]:
     """Give the ids at which ranges of about so many bytes begin.
 
     The first id of a batch stands for the batch, and of each run a range holds less than a batch

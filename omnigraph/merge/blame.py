@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
+from omnigraph.data.result import to_json_value
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.equality import equal_values
 from omnigraph.data.values.lookup import look_up_rows
@@ -28,7 +28,7 @@ class Blamed:
         """Give it in the stable machine form."""
         return {
             "property": self.property,
-            "value": json_value(self.value),
+            "value": to_json_value(self.value),
             "commit": self.commit.id,
             "actor_id": self.commit.actor,
             "created_at": self.commit.created_at,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
-from omnigraph.data.result import json_value
+from omnigraph.data.result import to_json_value
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.rules import shorten
 from omnigraph.errors import Json, TableNotFoundError
@@ -59,7 +59,7 @@ class Change:
             "op": str(self.op),
         }
         for name, row in (("before", self.before), ("after", self.after)):
-            found |= {} if row is None else {name: json_value(row)}
+            found |= {} if row is None else {name: to_json_value(row)}
         if self.op is Op.UPDATE:
             found["changed"] = list(self.changed)
         if self.endpoints is not None:

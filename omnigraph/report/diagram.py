@@ -50,15 +50,15 @@ class _Box:
         return self.x + across * part, self.y + down * part
 
 
-def schema_diagram(catalog: Catalog, counts: Mapping[str, int]) -> str:
+def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
     """Give the types of a schema, with how many rows each has, as a drawing."""
-    boxes = _placed(list(catalog.nodes.values()))
+    boxes = _place_types(list(catalog.nodes.values()))
     if not boxes:
         return "<p>The schema has no node types.</p>"
     joined = attrgetter("source", "target")
     groups = [list(each) for _, each in groupby(sorted(catalog.edges.values(), key=joined), joined)]
     lines = [
-        _edge(boxes[edge.source], boxes[edge.target], edge, place)
+        _draw_edge(boxes[edge.source], boxes[edge.target], edge, place)
         for group in groups
         for place, edge in enumerate(group)
     ]
@@ -68,7 +68,7 @@ def schema_diagram(catalog: Catalog, counts: Mapping[str, int]) -> str:
     top = min(box.y - box.height / 2 for box in boxes.values()) - _ABOVE - beside
     right = max(box.x + _WIDTH / 2 for box in boxes.values()) + _MARGIN + beside
     bottom = max(box.y + box.height / 2 for box in boxes.values()) + _ABOVE + beside
-    drawn = [_box(box, counts.get(box.node.identity, 0)) for box in boxes.values()]
+    drawn = [_draw_box(box, counts.get(box.node.identity, 0)) for box in boxes.values()]
     view = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
     size = f'width="{right - left:.0f}" height="{bottom - top:.0f}"'
     return (
@@ -79,7 +79,7 @@ def schema_diagram(catalog: Catalog, counts: Mapping[str, int]) -> str:
     )
 
 
-def _placed(nodes: Sequence[NodeType]) -> dict[str, _Box]:
+def _place_types(nodes: Sequence[NodeType]) -> dict[str, _Box]:
     """Give every type a place on an ellipse that is wide enough for all of them."""
     count = len(nodes)
     if count == 1:
@@ -96,7 +96,7 @@ def _placed(nodes: Sequence[NodeType]) -> dict[str, _Box]:
     }
 
 
-def _box(box: _Box, count: int) -> str:
+def _draw_box(box: _Box, count: int) -> str:
     left, top = box.x - _WIDTH / 2, box.y - box.height / 2
     first = top + _HEAD + _LINE - 3
     texts = "".join(
@@ -113,10 +113,10 @@ def _box(box: _Box, count: int) -> str:
     )
 
 
-def _edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
+def _draw_edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
     """Draw an edge type; several between the same types are bent away from each other."""
     if source is target:
-        return _loop(source, edge, place)
+        return _draw_loop(source, edge, place)
     middle_x, middle_y = (source.x + target.x) / 2, (source.y + target.y) / 2
     across, down = target.x - source.x, target.y - source.y
     length = math.hypot(across, down)
@@ -126,15 +126,15 @@ def _edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
     to_x, to_y = target.border(bent_x, bent_y)
     path = f"M{from_x:.1f},{from_y:.1f} Q{bent_x:.1f},{bent_y:.1f} {to_x:.1f},{to_y:.1f}"
     label_x, label_y = (middle_x + bent_x) / 2, (middle_y + bent_y) / 2
-    return _line(path, edge, label_x, label_y)
+    return _draw_line(path, edge, label_x, label_y)
 
 
-def _loop(box: _Box, edge: EdgeType, place: int) -> str:
+def _draw_loop(box: _Box, edge: EdgeType, place: int) -> str:
     right, y = box.x + _WIDTH / 2, box.y - box.height / 2 + 20 + 26 * place
     path = f"M{right:.1f},{y - 8:.1f} c34,-22 34,38 0,16"
-    return _line(path, edge, right + 34, y - 12)
+    return _draw_line(path, edge, right + 34, y - 12)
 
 
-def _line(path: str, edge: EdgeType, x: float, y: float) -> str:
+def _draw_line(path: str, edge: EdgeType, x: float, y: float) -> str:
     label = f'<text class="edge" x="{x:.1f}" y="{y:.1f}">{escape(edge.name)}</text>'
     return f'<path class="edge" d="{path}" marker-end="url(#tip)"/>{label}'

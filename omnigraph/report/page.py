@@ -10,8 +10,8 @@ from omnigraph.data.result import Result
 from omnigraph.html import html_table
 from omnigraph.merge.changes import Change
 from omnigraph.merge.diff import Op
-from omnigraph.report.commits import commit_graph
-from omnigraph.report.diagram import schema_diagram
+from omnigraph.report.commits import draw_commits
+from omnigraph.report.diagram import draw_schema
 from omnigraph.schema.steps import Step
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
@@ -56,7 +56,7 @@ li.update { color: var(--update) }
 """
 
 
-class Compared(Protocol):
+class ShownChanges(Protocol):
     """Changes of rows and of the schema, at hand or sent by a server."""
 
     @property
@@ -83,7 +83,7 @@ class ShownBranch(Protocol):
     def log(self, *, limit: int) -> Iterator[Commit]: ...
 
 
-class Shown(Protocol):
+class ShownGraph(Protocol):
     """A graph that can be shown, at hand or behind a server."""
 
     @property
@@ -106,16 +106,24 @@ class Page:
     schema_source: str
     commits: Sequence[Commit]
     heads: Mapping[str, str]
-    compared: Mapping[str, Compared] = field(default_factory=dict)
+    compared: Mapping[str, ShownChanges] = field(default_factory=dict)
     answered: Mapping[str, Result] = field(default_factory=dict)
 
-    def html(self) -> str:
+    def to_html(self) -> str:
         """Give the whole document."""
         parts = [
             *self._schema(),
             *self._history(),
-            *(part for title, found in self.compared.items() for part in _changes(title, found)),
-            *(part for title, found in self.answered.items() for part in _answer(title, found)),
+            *(
+                part
+                for title, found in self.compared.items()
+                for part in _render_changes(title, found)
+            ),
+            *(
+                part
+                for title, found in self.answered.items()
+                for part in _render_answer(title, found)
+            ),
         ]
         title = escape(self.uri.rstrip("/").rpartition("/")[2] or self.uri)
         commit = self.snapshot.commit
@@ -130,7 +138,7 @@ class Page:
     def _schema(self) -> Iterable[str]:
         counts = {key: state.row_count for key, state in self.snapshot.commit.tables.items()}
         yield "<h2>Schema</h2>"
-        yield _wide(schema_diagram(self.snapshot.catalog, counts))
+        yield _scroll_sideways(draw_schema(self.snapshot.catalog, counts))
         rows = [
             (edge.name, f"{edge.source} → {edge.target}", f"{counts.get(edge.identity, 0):,}")
             for edge in self.snapshot.catalog.edges.values()
@@ -141,14 +149,14 @@ class Page:
 
     def _history(self) -> Iterable[str]:
         yield "<h2>History</h2>"
-        yield _wide(commit_graph(self.commits, self.heads))
+        yield _scroll_sideways(draw_commits(self.commits, self.heads))
 
 
-def page_of(
-    graph: Shown,
+def build_page(
+    graph: ShownGraph,
     place: str,
     commits: int,
-    compared: Mapping[str, Compared] | None,
+    compared: Mapping[str, ShownChanges] | None,
     answered: Mapping[str, Result] | None,
 ) -> Page:
     """Give what is to be shown of a branch or commit, with so many of the newest commits."""
@@ -168,7 +176,7 @@ def page_of(
     )
 
 
-def _changes(title: str, found: Compared) -> Iterable[str]:
+def _render_changes(title: str, found: ShownChanges) -> Iterable[str]:
     yield f"<h2>{escape(title)}</h2>"
     for step in found.schema_steps:
         yield f"<p>schema: {escape(str(step))}</p>"
@@ -180,11 +188,11 @@ def _changes(title: str, found: Compared) -> Iterable[str]:
         yield f"<p>… and {more:,} more</p>"
 
 
-def _answer(title: str, found: Result) -> Iterable[str]:
+def _render_answer(title: str, found: Result) -> Iterable[str]:
     yield f"<h2>{escape(title)}</h2>"
-    yield _wide(found._repr_html_())
+    yield _scroll_sideways(found._repr_html_())
 
 
-def _wide(part: str) -> str:
+def _scroll_sideways(part: str) -> str:
     """Give a part that is moved sideways where the window is narrower."""
     return f'<div class="wide">{part}</div>'

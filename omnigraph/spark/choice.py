@@ -26,10 +26,10 @@ def runner_for(
     wants = settings.is_configured or session.is_running() or size > worth
     if engine is Engine.INLINE or (engine is Engine.AUTO and not wants):
         return InlineRunner()
-    spark = session.session(settings)
-    return SparkRunner(spark, session.default_parallelism(spark))
+    spark = session.open_session(settings)
+    return SparkRunner(spark, session.count_task_slots(spark))
 
 
 def default_settings() -> SparkSettings:
     """Give what the environment says about Spark."""
-    return session.settings_from(os.environ)
+    return session.resolve_settings(os.environ)

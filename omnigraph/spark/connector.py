@@ -88,32 +88,32 @@ class OmniGraphSource(DataSource):
     The commit is pinned when the frame is made, so all queries on the frame see the same rows.
     """
 
-    _pinned: "_Pinned | None" = None
+    _pinned: "_PinnedType | None" = None
 
     @classmethod
     def name(cls) -> str:
         return "omnigraph"
 
     def schema(self) -> StructType:
-        with _hinted():
-            return spark_schema(self._pin().stored, self._columns())
+        with _hint_in_message():
+            return to_spark_schema(self._pin().stored, self._columns())
 
     def reader(self, schema: StructType) -> "OmniGraphReader":
-        with _hinted():
+        with _hint_in_message():
             pinned = self._pin()
             _check_schema(schema, pinned.stored)
             pushes = _FLAGS[self.options.get("pushdown", "false").lower()]
             return (FilteringReader if pushes else OmniGraphReader)(pinned, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
-        with _hinted():
+        with _hint_in_message():
             hint = "load the frame: graph.load(frame, type=…)"
             raise InputError("Spark cannot write to a graph by itself", hint=hint)
 
-    def _pin(self) -> "_Pinned":
+    def _pin(self) -> "_PinnedType":
         """Give the type and its rows; the pickled source keeps them from then on."""
         if self._pinned is None:
-            self._pinned = _pinned(_checked(dict(self.options)))
+            self._pinned = _pin_type(_check_options(dict(self.options)))
         return self._pinned
 
     def _columns(self) -> Sequence[str]:
@@ -135,7 +135,7 @@ class OmniGraphSource(DataSource):
 class OmniGraphReader(DataSourceReader):
     """Reads the fragments of a partition."""
 
-    def __init__(self, pinned: "_Pinned", schema: StructType) -> None:
+    def __init__(self, pinned: "_PinnedType", schema: StructType) -> None:
         self._pinned = pinned
         self._schema = schema
 
@@ -148,7 +148,7 @@ class OmniGraphReader(DataSourceReader):
         share: Share | None = partition.value
         if share is None:  # which Spark makes when there are no partitions
             return
-        schema = arrow_schema_of(self._schema)
+        schema = to_arrow_schema(self._schema)
         for batch in self._batches(share, schema.names):
             pairs = zip(batch.columns, schema.types, strict=True)
             arrays = [recast(column, kind) for column, kind in pairs]
@@ -168,33 +168,33 @@ class FilteringReader(OmniGraphReader):
     _filters: tuple[Filter, ...] = ()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
-        from omnigraph.spark.filters import expression
+        from omnigraph.spark.filters import to_expression
         from omnigraph.storage.table import takes_conditions
 
         stored = self._pinned.stored
         if not takes_conditions(arrow_schema(stored)):
             return filters
-        self._filters = tuple(each for each in filters if expression(each, stored) is not None)
+        self._filters = tuple(each for each in filters if to_expression(each, stored) is not None)
         return [each for each in filters if each not in self._filters]
 
     def _batches(self, share: "Share", columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        from omnigraph.spark.filters import expression
+        from omnigraph.spark.filters import to_expression
 
-        conditions = [expression(each, self._pinned.stored) for each in self._filters]
+        conditions = [to_expression(each, self._pinned.stored) for each in self._filters]
         if not conditions:
             return share.batches(columns)
         return share.batches(columns, reduce(and_, conditions))
 
 
 @dataclass(frozen=True, slots=True)
-class _Pinned:
+class _PinnedType:
     """A type, and the rows that it has at one commit, in shares for tasks."""
 
     stored: StoredType
     shares: "tuple[Share, ...]"
 
 
-def _checked(options: Mapping[str, str]) -> Mapping[str, str]:
+def _check_options(options: Mapping[str, str]) -> Mapping[str, str]:
     """Give the options when each is known, and those that are needed are there."""
     for name in options:
         if name not in _OPTIONS and not name.startswith(_STORE_OPTIONS):
@@ -215,17 +215,17 @@ def _checked(options: Mapping[str, str]) -> Mapping[str, str]:
     return options
 
 
-def _pinned(options: Mapping[str, str]) -> _Pinned:
+def _pin_type(options: Mapping[str, str]) -> _PinnedType:
     from omnigraph.schema.catalog import known_type
     from omnigraph.storage.staging import shares
 
-    snapshot = _snapshot(options)
+    snapshot = _pin_snapshot(options)
     stored = known_type(options["type"], snapshot.catalog)
     table = snapshot.table(stored.identity)
-    return _Pinned(stored, tuple(shares(table, _ROWS_PER_PARTITION)))
+    return _PinnedType(stored, tuple(shares(table, _ROWS_PER_PARTITION)))
 
 
-def _snapshot(options: Mapping[str, str]) -> "Snapshot":
+def _pin_snapshot(options: Mapping[str, str]) -> "Snapshot":
     """Pin a commit; the variables of a store may be given as options, which others cannot see."""
     from omnigraph.storage.store import store_at
     from omnigraph.storage.table import Tables
@@ -245,18 +245,18 @@ def _snapshot(options: Mapping[str, str]) -> "Snapshot":
     return repository.snapshot(options.get("branch", MAIN))
 
 
-def spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
+def to_spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
     """Give the columns of a type as Spark has them."""
     schema = arrow_schema(stored)
     fields = []
     for name in columns:
         kind = stored.column(name)
         assert kind is not None
-        fields.append(StructField(name, spark_type(kind), schema.field(name).nullable))
+        fields.append(StructField(name, to_spark_type(kind), schema.field(name).nullable))
     return StructType(fields)
 
 
-def spark_type(kind: ValueType) -> DataType:
+def to_spark_type(kind: ValueType) -> DataType:
     """Give the type that Spark has for values of a type."""
     match kind:
         case VectorType():
@@ -269,7 +269,7 @@ def spark_type(kind: ValueType) -> DataType:
             return _SPARK_TYPES[scalar]
 
 
-def arrow_schema_of(schema: StructType) -> pa.Schema:
+def to_arrow_schema(schema: StructType) -> pa.Schema:
     """Give the schema that Spark wants batches in."""
     fields = [
         pa.field(field.name, _arrow_type(field.dataType), nullable=field.nullable)
@@ -287,7 +287,7 @@ def _arrow_type(kind: DataType) -> pa.DataType:
 
 def _check_schema(given: StructType, stored: StoredType) -> None:
     """Raise InputError unless a schema, which may be the user's, names columns as they are."""
-    known = {field.name: field for field in spark_schema(stored, arrow_schema(stored).names)}
+    known = {field.name: field for field in to_spark_schema(stored, arrow_schema(stored).names)}
     for field in given.fields:
         own = known.get(field.name)
         if own is None:
@@ -302,7 +302,7 @@ def _check_schema(given: StructType, stored: StoredType) -> None:
 
 
 @contextmanager
-def _hinted() -> Iterator[None]:
+def _hint_in_message() -> Iterator[None]:
     """Let an error say its hint too: Spark shows the message alone."""
     try:
         yield

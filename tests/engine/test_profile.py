@@ -137,7 +137,10 @@ def test_a_profile_is_printed_in_columns(graph: Graph) -> None:
     query = "query q() { match { $p: Person  $p knows $f } return { count($p) as n } }"
     profile = graph.profile(query)
 
-    lines = re.sub(r"\d+\.\d{3}", "0.000", str(profile)).splitlines()
+    # A busy machine takes more digits; the columns keep their width.
+    lines = re.sub(
+        r"\d+\.\d{3}", lambda found: "0.000".rjust(len(found[0])), str(profile)
+    ).splitlines()
 
     assert lines[0] == "        rows          ms      bytes read  operator"
     number = re.compile(r" +[\d,]+ +0\.000 +[\d,]+  \w+")

@@ -167,7 +167,7 @@ def by_index(monkeypatch: pytest.MonkeyPatch) -> list[Road]:
 
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tasks of Spark read every table, and its own code do what it can compile."""
-    from omnigraph.read.spark import query, scans
+    from omnigraph.read.spark import frames, query
 
-    for module in (query, scans):
+    for module in (query, frames):
         monkeypatch.setattr(module, "FEW_ROWS", 0)

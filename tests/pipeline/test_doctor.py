@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.spark import doctor as doctor_module
 from omnigraph.spark import java as java_module
-from omnigraph.spark.doctor import Check, diagnose
+from omnigraph.spark.doctor import Diagnosis, diagnose
 from omnigraph.spark.session import SparkSettings, is_running
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_options_that_exclude_each_other_end_the_command() -> None:
     assert done.stderr.startswith("error[config_invalid]: --spark-master and --spark-remote")
 
 
-def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+def by_name(checks: tuple[Diagnosis, ...]) -> dict[str, Diagnosis]:
     return {check.name: check for check in checks}
 
 

@@ -12,13 +12,13 @@ import pytest
 
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError
-from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.session import (
     SparkSettings,
-    default_parallelism,
+    count_task_slots,
     is_running,
-    session,
-    settings_from,
+    open_session,
+    resolve_settings,
 )
 from tests.pipeline.drivers import Driver, eventually, family, is_there, without_java
 from tests.pipeline.loads import history, person
@@ -33,19 +33,19 @@ MASTER, REMOTE = "OMNIGRAPH_SPARK_MASTER", "OMNIGRAPH_SPARK_REMOTE"
 def test_what_is_said_beats_the_environment_and_that_beats_the_default() -> None:
     default = SparkSettings("local[3]", conf={"a": "1", "b": "2"})
     variables = {REMOTE: "sc://server"}
-    assert settings_from({}, default=default).master == "local[3]"
-    assert settings_from(variables, default=default) == SparkSettings(
+    assert resolve_settings({}, default=default).master == "local[3]"
+    assert resolve_settings(variables, default=default) == SparkSettings(
         remote="sc://server", conf={"a": "1", "b": "2"}
     )
-    assert settings_from(variables, "local[1]", conf=["b=3", "c=x=y"], default=default) == (
+    assert resolve_settings(variables, "local[1]", conf=["b=3", "c=x=y"], default=default) == (
         SparkSettings("local[1]", conf={"a": "1", "b": "3", "c": "x=y"})
     )
 
 
 def test_settings_know_whether_somebody_chose_where_spark_runs() -> None:
-    assert not settings_from({MASTER: ""}, conf=["spark.driver.memory=2g"]).is_configured
-    assert settings_from({MASTER: "local"}).is_configured
-    assert settings_from({REMOTE: "sc://x"}).is_configured
+    assert not resolve_settings({MASTER: ""}, conf=["spark.driver.memory=2g"]).is_configured
+    assert resolve_settings({MASTER: "local"}).is_configured
+    assert resolve_settings({REMOTE: "sc://x"}).is_configured
 
 
 @pytest.mark.parametrize(
@@ -60,23 +60,23 @@ def test_a_master_and_a_remote_exclude_each_other(
     variables: dict[str, str], said: tuple[str | None, str | None], names: str
 ) -> None:
     with pytest.raises(ConfigError, match=f"^{names} exclude each other"):
-        settings_from(variables, *said)
+        resolve_settings(variables, *said)
 
 
 @pytest.mark.parametrize("entry", ["spark.driver.memory", "=2g", " =", "spark.master=local"])
 def test_a_conf_entry_that_is_none_is_refused(entry: str) -> None:
     with pytest.raises(ConfigError):
-        settings_from({}, conf=[entry])
+        resolve_settings({}, conf=[entry])
 
 
 def test_the_reason_is_the_line_that_says_why() -> None:
     trace = "An error occurred\n: org.apache.spark.SparkException: no {}\n\tat a.B(C.scala)\n"
-    assert reason_in(trace.format("way")) == "no way"
-    assert reason_in(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
+    assert find_reason(trace.format("way")) == "no way"
+    assert find_reason(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
         "UnknownHostException: x"
     )
-    assert reason_in("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
-    assert reason_in("") == "it gives no reason"
+    assert find_reason("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
+    assert find_reason("") == "it gives no reason"
 
 
 def test_a_server_that_does_not_answer_is_an_error_at_once(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ for settings in (
 
 def test_there_is_one_session_in_a_process(spark: "SparkSession") -> None:
     assert is_running()
-    assert session(SparkSettings(master="local[7]")) is spark
-    assert default_parallelism(spark) == 2
+    assert open_session(SparkSettings(master="local[7]")) is spark
+    assert count_task_slots(spark) == 2
     assert spark.sparkContext.master == "local[2]"
 
 

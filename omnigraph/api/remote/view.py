@@ -22,7 +22,7 @@ from omnigraph.api.wire import SentChanges, SentCommit
 from omnigraph.data.result import Result, ResultStream
 from omnigraph.errors import Json, TableNotFoundError, UnavailableError, ViolationsError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.export.network import chosen_types, network_of
+from omnigraph.export.network import build_network, pick_types
 from omnigraph.html import html_facts
 from omnigraph.merge.blame import Blamed
 from omnigraph.merge.changes import ChangeFilter
@@ -170,9 +170,9 @@ class RemoteView:
     ) -> "networkx.MultiDiGraph":
         """Give the nodes of some types, or all, and the edges between them to networkx."""
         catalog = self.catalog
-        chosen = chosen_types(catalog, types, edges)
+        chosen = pick_types(catalog, types, edges)
         rows = split(self.export(types=[each.name for each in chosen])) if chosen else ()
-        return network_of(record_of(line, catalog) for line in rows)
+        return build_network(record_of(line, catalog) for line in rows)
 
     def _catalogs(self, *commits: str) -> tuple[Catalog, ...]:
         return tuple(RemoteView(self._client, each).catalog for each in commits)

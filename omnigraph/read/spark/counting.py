@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 from pyspark.sql import functions as fn
 
 from omnigraph.query.plan import Expand, NodeScan
+from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
 from omnigraph.read.spark.matches import FrameMatches, join
 from omnigraph.read.spark.overflow import check_count
-from omnigraph.read.spark.scans import EntityFrame, LinkFrame, SnapshotFrames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,12 +20,12 @@ _BLOCK = 65_536
 class PatternFrames(Protocol):
     """What leads on from a variable."""
 
-    scans: SnapshotFrames
+    frames: SnapshotFrames
 
-    def scanned(self, scan: NodeScan) -> FrameMatches:
+    def find_nodes(self, scan: NodeScan) -> FrameMatches:
         """Give the nodes that a scan finds."""
 
-    def led(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
+    def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
         """Give where an expand leads from some nodes, as far as its filters hold."""
 
 
@@ -33,7 +33,7 @@ class FrameCounter:
     """The counted operators of a pattern, as trees that hang from variables or stand alone."""
 
     def __init__(self, steps: PatternFrames) -> None:
-        self._steps = steps
+        self._frames = steps
         self._roots: list[NodeScan] = []
         self._children: dict[str, list[Expand]] = {}
         self._counted: set[str] = set()
@@ -55,33 +55,33 @@ class FrameCounter:
     def apply(self, matches: FrameMatches) -> FrameMatches:
         """Give the rows multiplied by everything that was noted."""
         for root in self._roots:
-            total = self._total(root)
+            total = self._count_root(root)
             frame = matches.frame.crossJoin(total)
-            matches = self._weighted(matches, frame, fn.col(total.columns[0]))
+            matches = self._multiply(matches, frame, fn.col(total.columns[0]))
         for name in sorted(self._children.keys() - self._counted):
             entity = matches.entities[name]
             kept = matches.frame.filter(fn.col(entity.id).isNotNull())
             starts = EntityFrame(kept.select(list(entity.identity)).distinct(), entity)
-            worth = self._below(name, starts)
+            worth = self._weigh_below(name, starts)
             assert worth is not None
             on = list(zip(entity.identity, worth.columns[:2], strict=True))
-            matches = self._weighted(matches, join(kept, worth, on), fn.col(worth.columns[2]))
+            matches = self._multiply(matches, join(kept, worth, on), fn.col(worth.columns[2]))
         self._roots, self._children = [], {}
         return matches
 
-    def _weighted(self, matches: FrameMatches, frame: "DataFrame", times: "Column") -> FrameMatches:
-        weight = self._steps.scans.names.new()
+    def _multiply(self, matches: FrameMatches, frame: "DataFrame", times: "Column") -> FrameMatches:
+        weight = self._frames.frames.names.new()
         before = fn.lit(1) if matches.weight is None else fn.col(matches.weight)
         product = before.cast("decimal(19,0)") * times.cast("decimal(19,0)")
         return replace(matches, frame=frame.withColumn(weight, check_count(product)), weight=weight)
 
-    def _total(self, root: NodeScan) -> "DataFrame":
+    def _count_root(self, root: NodeScan) -> "DataFrame":
         """Give in one row how often a variable that stands alone, with all below it, occurs."""
-        matches = self._steps.scanned(root)
+        matches = self._frames.find_nodes(root)
         entity = matches.entities[root.variable]
         starts = EntityFrame(matches.frame.select(list(entity.identity)), entity)
-        worth = self._below(root.variable, starts)
-        name = self._steps.scans.names.new()
+        worth = self._weigh_below(root.variable, starts)
+        name = self._frames.frames.names.new()
         if worth is None:
             frame = starts.frame.agg(fn.count(fn.lit(1)).alias(name))
         else:
@@ -89,31 +89,31 @@ class FrameCounter:
             frame = join(starts.frame, worth, on).agg(_sum(fn.col(worth.columns[2])).alias(name))
         return frame.filter(fn.col(name) > 0)
 
-    def _below(self, variable: str, starts: EntityFrame) -> "DataFrame | None":
+    def _weigh_below(self, variable: str, starts: EntityFrame) -> "DataFrame | None":
         """Give for nodes, by id and type, how often all that hangs from a variable occurs."""
         found: DataFrame | None = None
         for child in self._children.get(variable, ()):
-            more = self._along(child, starts)
+            more = self._weigh_expand(child, starts)
             if found is None:
                 found = more
                 continue
             on = list(zip(found.columns[:2], more.columns[:2], strict=True))
             one, other = (fn.col(each.columns[2]).cast("decimal(19,0)") for each in (found, more))
-            name = self._steps.scans.names.new()
+            name = self._frames.frames.names.new()
             both = join(found, more, on)
             found = both.select(*found.columns[:2], check_count(one * other).alias(name))
         return found
 
-    def _along(self, expand: Expand, starts: EntityFrame) -> "DataFrame":
+    def _weigh_expand(self, expand: Expand, starts: EntityFrame) -> "DataFrame":
         """Give for nodes how often an expand leads on from each, as far as it does."""
-        linked = self._steps.led(expand, starts)
+        linked = self._frames.link(expand, starts)
         ends = EntityFrame(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
-        worth = self._below(expand.target, ends)
+        worth = self._weigh_below(expand.target, ends)
         frame, each = linked.frame, fn.lit(1)
         if worth is not None:
             on = list(zip(linked.end.identity, worth.columns[:2], strict=True))
             frame, each = join(frame, worth, on), fn.col(worth.columns[2])
-        names = self._steps.scans.names.new_list(3)
+        names = self._frames.frames.names.new_list(3)
         return frame.groupBy(*linked.start.identity).agg(_sum(each)).toDF(*names)
 
 

@@ -46,7 +46,7 @@ from omnigraph.schema.types import (
     ScalarType,
     ValueType,
 )
-from omnigraph.spark.connector import spark_type
+from omnigraph.spark.connector import to_spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -213,11 +213,11 @@ def _to_decimal(number: "Column", is_float: bool) -> "Column":
 def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
     """Give a value as Spark holds those of a type."""
     if not value.is_valid:
-        return fn.lit(None).cast(spark_type(kind))
+        return fn.lit(None).cast(to_spark_type(kind))
     if pa.types.is_date64(value.type):
         return fn.timestamp_millis(fn.lit(value.value))
     plain = str(value) if pa.types.is_unsigned_integer(value.type) else value.as_py()
-    return fn.lit(plain).cast(spark_type(kind))
+    return fn.lit(plain).cast(to_spark_type(kind))
 
 
 def unify_zeros(column: "Column", kind: object) -> "Column":

@@ -159,7 +159,7 @@ class _FrameAggregation:
                 value = unify_zeros(self._value(expr), kind)
                 self._made.append(extreme(value).alias(column))
             case _ if is_integer(kind):
-                self._made.append(self._whole(expr, column))
+                self._made.append(self._sum_integers(expr, column))
             case _:
                 count = self._names.new()
                 self._made.append(self._count(expr).alias(count))
@@ -174,7 +174,7 @@ class _FrameAggregation:
             frame = frame.filter(check_sum(fn.col(column)))
             frame = frame.withColumn(column, fn.col(column).cast("bigint"))
         for column, (expr, count) in self._floats.items():
-            frame = self._with_float(frame, column, expr, count)
+            frame = self._add_float(frame, column, expr, count)
         return FrameMatches(frame, columns=self._columns)
 
     def _value(self, expr: Aggregate) -> "Column":
@@ -193,7 +193,7 @@ class _FrameAggregation:
         weights = fn.when(present, fn.col(self._weight)).cast("decimal(19,0)")
         return fn.coalesce(check_count(fn.sum(weights)), fn.lit(0).cast("bigint"))
 
-    def _whole(self, expr: Aggregate, column: str) -> "Column":
+    def _sum_integers(self, expr: Aggregate, column: str) -> "Column":
         """Give a sum or an average of whole numbers, which are added exactly."""
         value = self._value(expr).cast(_WIDE)
         if expr.distinct:
@@ -207,7 +207,7 @@ class _FrameAggregation:
             return total.alias(column)
         return (total.cast("double") / self._count(expr).cast("double")).alias(column)
 
-    def _with_float(
+    def _add_float(
         self, frame: "DataFrame", column: str, expr: Aggregate, count: str
     ) -> "DataFrame":
         """Give the groups with a sum or an average of floats."""

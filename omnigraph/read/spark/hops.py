@@ -11,8 +11,8 @@ from pyspark.sql import functions as fn
 
 from omnigraph.query.expr import EntityType
 from omnigraph.query.plan import Expand
+from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
 from omnigraph.read.spark.matches import EntityColumns, join
-from omnigraph.read.spark.scans import EntityFrame, LinkFrame, SnapshotFrames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ class _FrameWalk:
     def __init__(
         self, scans: SnapshotFrames, starts: EntityFrame, expand: Expand, target: EntityType
     ) -> None:
-        self._scans = scans
+        self._frames = scans
         self._starts = starts
         self._expand = expand
         self._target = target
@@ -73,19 +73,19 @@ class _FrameWalk:
 
     def _own_pairs(self, begun: "DataFrame") -> "DataFrame":
         """Give each start with itself, as far as the target can be of its type."""
-        numbers = [self._scans.reader.number(name) for name in self._target.types]
+        numbers = [self._frames.reader.number(name) for name in self._target.types]
         return begun.filter(fn.col(self._names[3]).isin(numbers))
 
     def _step(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
         """Give the pairs that one more step leads to."""
-        step = self._scans.pairs(self._expand.steps, kind, self._target)
+        step = self._frames.pairs(self._expand.steps, kind, self._target)
         on = list(zip(self._names[2:], step.start.identity, strict=True))
         further = join(pairs, step.frame, on)
         reached = [*self._names[:2], *step.end.identity]
         return further.select(reached).distinct().toDF(*self._names)
 
     def _without(self, pairs: "DataFrame", seen: "DataFrame") -> "DataFrame":
-        others = self._scans.names.new_list(4)
+        others = self._frames.names.new_list(4)
         on = list(zip(self._names, others, strict=True))
         return join(pairs, seen.toDF(*others), on, "left_anti")
 

@@ -17,18 +17,18 @@ from omnigraph.read.answer import ReadRequest
 from omnigraph.read.execution import Execution
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.estimate import rows_made
+from omnigraph.read.spark.frames import FEW_ROWS
 from omnigraph.read.spark.lowering import LoweredPlan, lower
 from omnigraph.read.spark.overflow import find_overflow
-from omnigraph.read.spark.scans import FEW_ROWS
 from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.spark.choice import default_settings
 from omnigraph.spark.connector import register
 from omnigraph.spark.job import Tag, failed_job
 from omnigraph.spark.session import (
     SparkSettings,
-    default_parallelism,
+    count_task_slots,
     is_connect,
-    session,
+    open_session,
 )
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -59,7 +59,7 @@ def read_on_spark(
     plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, settings: SparkSettings | None
 ) -> ResultStream:
     """Give the rows of a plan from the session of this process, or from one that it starts."""
-    return stream_plan(plan, snapshot, terms, session(settings or default_settings()))
+    return stream_plan(plan, snapshot, terms, open_session(settings or default_settings()))
 
 
 def stream_plan(
@@ -91,7 +91,7 @@ def _open_session(
     if rows < FEW_ROWS:  # not worth to be divided, nor to compile code for
         slices, more = 1, _WITHOUT_CODE
     else:
-        slices = int(min(max(default_parallelism(spark), rows // _SLICE_ROWS), _MOST_SLICES))
+        slices = int(min(max(count_task_slots(spark), rows // _SLICE_ROWS), _MOST_SLICES))
         more = _DIVIDED
     conf = {**_ALWAYS, **more, "spark.sql.shuffle.partitions": str(slices)}
     own = spark.newSession()

@@ -24,8 +24,8 @@ from omnigraph.query.expr import (
 from omnigraph.query.plan import Rank
 from omnigraph.read.execution import Execution
 from omnigraph.read.operators.search import DEFAULT_EDITS
+from omnigraph.read.spark.frames import SnapshotFrames
 from omnigraph.read.spark.matches import ComputedColumn, EntityColumns, FrameMatches, join
-from omnigraph.read.spark.scans import SnapshotFrames
 from omnigraph.schema.types import F64
 from omnigraph.schema.values import Value
 from omnigraph.storage.reading import ADDRESS, read_columns, rows_at
@@ -116,24 +116,24 @@ class FrameSearch:
     """The searches of one query."""
 
     execution: Execution
-    scans: SnapshotFrames
+    frames: SnapshotFrames
 
-    def matched(self, matches: FrameMatches, match: TextMatch) -> FrameMatches:
+    def match_text(self, matches: FrameMatches, match: TextMatch) -> FrameMatches:
         """Give the rows with a column that is not null where a text matches."""
         query = self.execution.constant(match.query)
         if not isinstance(query, str) or match in matches.found:
             return matches
-        found, column = self._joined(matches, match.field, self._text_tasks(match, query))
+        found, column = self._join_hits(matches, match.field, self._text_tasks(match, query))
         return replace(found, found={**matches.found, match: column})
 
-    def ranked(self, matches: FrameMatches, rank: Rank) -> FrameMatches:
+    def rank(self, matches: FrameMatches, rank: Rank) -> FrameMatches:
         """Give the rows with a column of scores; those without one go when the rank restricts."""
         if isinstance(rank.ranking, Rrf):
-            matches, score = self._fused(matches, rank.ranking)
+            matches, score = self._fuse(matches, rank.ranking)
         else:
-            matches, column = self._scored(matches, rank.ranking)
+            matches, column = self._score(matches, rank.ranking)
             score = fn.col(column)
-        name = self.scans.names.new()
+        name = self.frames.names.new()
         columns = {**matches.columns, rank.column: ComputedColumn(F64, name)}
         frame = matches.frame.withColumn(name, score)
         kept = frame.filter(fn.col(name).isNotNull()) if rank.restricts else frame
@@ -143,7 +143,7 @@ class FrameSearch:
         names, column = self._types(match.field), match.field.property
         if match.function is not TextFunction.FUZZY:
             is_phrase = match.function is TextFunction.MATCH_TEXT
-            return [self._words(name, column, query, is_phrase=is_phrase) for name in names]
+            return [self._word_task(name, column, query, is_phrase=is_phrase) for name in names]
         given = None if match.edits is None else self.execution.constant(match.edits)
         edits = given if isinstance(given, int) else DEFAULT_EDITS
         words = tuple(dict.fromkeys(words_of(query)))
@@ -153,18 +153,18 @@ class FrameSearch:
             for share in self._shares(name)
         ]
 
-    def _scored(self, matches: FrameMatches, ranking: Bm25 | Nearest) -> tuple[FrameMatches, str]:
+    def _score(self, matches: FrameMatches, ranking: Bm25 | Nearest) -> tuple[FrameMatches, str]:
         query, field = self.execution.constant(ranking.query), ranking.field
         if isinstance(ranking, Bm25):
             names = self._types(field) if isinstance(query, str) else []
             tasks: list[SearchTask] = [
-                self._words(name, field.property, str(query), is_phrase=False) for name in names
+                self._word_task(name, field.property, str(query), is_phrase=False) for name in names
             ]
         else:
-            tasks = [] if query is None else self._near(field, query)
-        return self._joined(matches, field, tasks)
+            tasks = [] if query is None else self._vector_tasks(field, query)
+        return self._join_hits(matches, field, tasks)
 
-    def _near(self, field: PropertyRef, query: Value) -> list[SearchTask]:
+    def _vector_tasks(self, field: PropertyRef, query: Value) -> list[SearchTask]:
         vector = tuple(self.execution.vector(field, query).tolist())
         return [
             VectorSearch(self._number(name), share, field.property, vector)
@@ -172,48 +172,46 @@ class FrameSearch:
             for share in self._shares(name)
         ]
 
-    def _fused(self, matches: FrameMatches, ranking: Rrf) -> "tuple[FrameMatches, Column]":
+    def _fuse(self, matches: FrameMatches, ranking: Rrf) -> "tuple[FrameMatches, Column]":
         """Give the rows with the ranks of their nodes, and the sum of 1 / (k + rank)."""
         k = self.execution.constant(ranking.k)
         assert isinstance(k, int)
         parts: list[Column] = []
         for each in ranking.rankings:
-            matches, rank = self._with_rank(matches, each)
+            matches, rank = self._add_rank(matches, each)
             parts.append(fn.lit(1.0) / (fn.lit(k) + fn.col(rank)).cast("double"))
         total = reduce(add, (fn.coalesce(part, fn.lit(0.0)) for part in parts))
         return matches, fn.when(fn.coalesce(*parts).isNotNull(), total)
 
-    def _with_rank(
-        self, matches: FrameMatches, ranking: Bm25 | Nearest
-    ) -> tuple[FrameMatches, str]:
+    def _add_rank(self, matches: FrameMatches, ranking: Bm25 | Nearest) -> tuple[FrameMatches, str]:
         """Give the rows with the rank of their node among all of them that have a score."""
-        scored, column = self._scored(matches, ranking)
+        scored, column = self._score(matches, ranking)
         entity = scored.entities[_variable(ranking.field)]
         score = fn.col(column)
         best = score.asc() if isinstance(ranking, Nearest) else score.desc()
-        names = self.scans.names.new_list(3)
+        names = self.frames.names.new_list(3)
         once = scored.frame.filter(score.isNotNull()).select(*entity.identity, column).distinct()
         place = fn.row_number().over(Window.orderBy(best, *entity.identity))
         ranks = once.select(*entity.identity, place).toDF(*names)
         on = list(zip(entity.identity, names, strict=False))
         return replace(scored, frame=join(scored.frame, ranks, on, "left")), names[2]
 
-    def _joined(
+    def _join_hits(
         self, matches: FrameMatches, field: PropertyRef, tasks: Sequence[SearchTask]
     ) -> tuple[FrameMatches, str]:
         """Give the rows with the score of what tasks find, or null."""
-        names = self.scans.names.new_list(3)
+        names = self.frames.names.new_list(3)
         entity: EntityColumns = matches.entities[_variable(field)]
-        found = self._searched(tasks).toDF(*names)
+        found = self._run_tasks(tasks).toDF(*names)
         on = list(zip(entity.identity, names, strict=False))
         return replace(matches, frame=join(matches.frame, found, on, "left")), names[2]
 
-    def _searched(self, tasks: Sequence[SearchTask]) -> "DataFrame":
+    def _run_tasks(self, tasks: Sequence[SearchTask]) -> "DataFrame":
         count = len(tasks)
-        numbers = self.scans.spark.range(0, count, 1, max(count, 1))
+        numbers = self.frames.spark.range(0, count, 1, max(count, 1))
         return numbers.mapInArrow(_RunSearches(tuple(tasks)), _FOUND_SQL)
 
-    def _words(self, name: str, column: str, query: str, *, is_phrase: bool) -> WordSearch:
+    def _word_task(self, name: str, column: str, query: str, *, is_phrase: bool) -> WordSearch:
         place = place_of(self.execution.reader.table(name))
         return WordSearch(self._number(name), place, column, query, is_phrase)
 

@@ -15,7 +15,7 @@ from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.read.reader import DirectedEdge, Reader, find_ways
 from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
 from omnigraph.schema.catalog import column_name
-from omnigraph.spark.connector import arrow_schema_of, spark_schema, spark_type
+from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
 from omnigraph.storage.reading import read_columns
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class SnapshotFrames:
         """Give all rows of some types with these properties; one that a type lacks is null."""
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(2 + len(wanted))
-        parts = [self._rows(name, wanted) for name in kind.types]
-        frame = self._together(parts, wanted).toDF(*names)
+        parts = [self._read_type(name, wanted) for name in kind.types]
+        frame = self._union(parts, wanted).toDF(*names)
         own = dict(zip(wanted, names[2:], strict=True))
         return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
 
@@ -74,7 +74,7 @@ class SnapshotFrames:
             for way in self._ways(steps, source, target)
         ]
         names = self.names.new_list(4)
-        frame = self._together(parts, [], width=2).distinct().toDF(*names)
+        frame = self._union(parts, [], width=2).distinct().toDF(*names)
         return LinkFrame(
             frame,
             EntityColumns(source, names[0], names[1]),
@@ -92,8 +92,8 @@ class SnapshotFrames:
         kind = EntityType(EntityKind.EDGE, tuple(dict.fromkeys(step.edge for step in steps)))
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(6 + len(wanted))
-        parts = [self._along(way, wanted) for way in self._ways(steps, source, target)]
-        frame = self._together(parts, wanted, width=3).toDF(*names)
+        parts = [self._read_edges(way, wanted) for way in self._ways(steps, source, target)]
+        frame = self._union(parts, wanted, width=3).toDF(*names)
         own = dict(zip(wanted, names[6:], strict=True))
         # An edge from a node to itself leads the same way in both directions.
         return LinkFrame(
@@ -103,10 +103,10 @@ class SnapshotFrames:
             EntityColumns(kind, names[4], names[5], own),
         )
 
-    def _along(self, way: DirectedEdge, wanted: Sequence[TypedProperty]) -> "DataFrame":
+    def _read_edges(self, way: DirectedEdge, wanted: Sequence[TypedProperty]) -> "DataFrame":
         """Give the edges of one type in one direction."""
         start, end = self._ends(way)
-        known = self._known(way.edge.name, wanted)
+        known = self._find_columns(way.edge.name, wanted)
         columns = list(dict.fromkeys([start, end, "id", *known.values()]))
         frame = self._table(way.edge.name, columns)
         at = dict(zip(columns, frame.columns, strict=True))
@@ -120,15 +120,15 @@ class SnapshotFrames:
             *(self._value(item, at.get(known.get(item, ""))) for item in wanted),
         )
 
-    def _rows(self, name: str, wanted: Sequence[TypedProperty]) -> "DataFrame":
-        known = self._known(name, wanted)
+    def _read_type(self, name: str, wanted: Sequence[TypedProperty]) -> "DataFrame":
+        known = self._find_columns(name, wanted)
         columns = list(dict.fromkeys(["id", *known.values()]))
         frame = self._table(name, columns)
         at = dict(zip(columns, frame.columns, strict=True))
         values = (self._value(item, at.get(known.get(item, ""))) for item in wanted)
         return frame.select(fn.col(at["id"]), self._number(name), *values)
 
-    def _known(self, name: str, wanted: Sequence[TypedProperty]) -> dict[TypedProperty, str]:
+    def _find_columns(self, name: str, wanted: Sequence[TypedProperty]) -> dict[TypedProperty, str]:
         """Give the columns of the properties that a type has, and has as these types."""
         stored = self.reader.stored(name)
         return {
@@ -138,7 +138,7 @@ class SnapshotFrames:
         }
 
     def _value(self, item: TypedProperty, column: str | None) -> "Column":
-        kind = spark_type(item[1])
+        kind = to_spark_type(item[1])
         return fn.lit(None).cast(kind) if column is None else fn.col(column)
 
     def _number(self, name: str) -> "Column":
@@ -152,30 +152,30 @@ class SnapshotFrames:
     ) -> list[DirectedEdge]:
         return find_ways(self.reader, steps, self.reader.domain(source), self.reader.domain(target))
 
-    def _together(
+    def _union(
         self, parts: "Sequence[DataFrame]", wanted: Sequence[TypedProperty], width: int = 1
     ) -> "DataFrame":
         """Give all rows of frames of the same columns: ids with their types, and properties."""
         if parts:
             return reduce(lambda one, other: one.unionAll(other), parts)
         kinds: list[DataType | str] = ["string", "int"] * width
-        kinds += [spark_type(kind) for _, kind in wanted]
+        kinds += [to_spark_type(kind) for _, kind in wanted]
         nothing = [fn.lit(None).cast(kind).alias(f"n{at}") for at, kind in enumerate(kinds)]
         return self.spark.range(0).select(nothing)
 
     def _table(self, name: str, columns: Sequence[str]) -> "DataFrame":
         """Give some columns of a type; a small table goes with the query, tasks read others."""
         if self.reader.count(name) < FEW_ROWS:
-            frame = self._sent(name, columns)
+            frame = self._send_table(name, columns)
         else:
             read = self.spark.read.format("omnigraph").options(**self._options)
             frame = read.options(type=name, columns=",".join(columns)).load()
         return frame.toDF(*self.names.new_list(len(columns)))
 
-    def _sent(self, name: str, columns: Sequence[str]) -> "DataFrame":
+    def _send_table(self, name: str, columns: Sequence[str]) -> "DataFrame":
         stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)
-        schema = spark_schema(stored, columns)
-        kinds = arrow_schema_of(schema)
+        schema = to_spark_schema(stored, columns)
+        kinds = to_arrow_schema(schema)
         pairs = zip(rows.columns, kinds.types, strict=True)
         arrays = [recast(to_array(column), kind) for column, kind in pairs]
         return self.spark.createDataFrame(pa.table(arrays, schema=kinds), schema)
