@@ -261,7 +261,7 @@ def job(
     access: Access, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
 ) -> "Iterator[tuple[list[SourceFile], Runner]]":
     """Give the sources of a load and who runs it; what was laid down for it is removed."""
-    from omnigraph.spark.choice import runner_for
+    from omnigraph.spark.choice import runner_for_files
     from omnigraph.write.load.inputs import sources_of
     from omnigraph.write.load.spool import spool
 
@@ -269,7 +269,7 @@ def job(
     with spool(access.repository.store) as laid:
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for(options.engine, options.spark, size)
+        yield sources, runner_for_files(options.engine, options.spark, size)
 
 
 def written(access: Access, before: Snapshot, commit: Commit | None) -> None:

@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
 
-# Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
-# that is read takes about 100 bytes here, so these are about 5 GiB.
-_MOST_ROWS_HERE = 50_000_000
-
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "View"]
 
@@ -228,12 +224,11 @@ class View:
         self, plan: ReadPlan, snapshot: Snapshot, params: Mapping[str, object]
     ) -> Result | ResultStream:
         """Give the rows of a plan, from Spark when they are too many for this process."""
-        engine = self._reads.engine
-        is_auto = engine == "auto"
-        if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
+        if not self._goes_to_spark(plan, snapshot):
             try:
                 return Result(plan.name, self._answer(plan, snapshot, params).table)
             except BudgetError as exceeded:
+                is_auto = self._reads.engine == "auto"
                 if not is_auto or self._is_bounded or exceeded.limit == "seconds":
                     raise
         from omnigraph.read.spark.query import read_on_spark
@@ -243,14 +238,18 @@ class View:
             terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
         return read_on_spark(plan, snapshot, terms, self._reads.spark)
 
-    def _is_large(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
-        """Tell whether a plan reads more rows than this process should hold."""
-        states = snapshot.commit.tables.values()
-        if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
+    def _goes_to_spark(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
+        if self._reads.engine == "inline":
             return False
-        if count_rows_read(plan, snapshot) <= _MOST_ROWS_HERE:
-            return False
-        return choose_road(plan, snapshot, self._access.topology).road is Road.ADJACENCY
+        from omnigraph.spark.choice import Engine, reads_on_spark
+
+        topology = self._access.topology
+        return reads_on_spark(
+            Engine(self._reads.engine),
+            sum(state.row_count for state in snapshot.commit.tables.values()),
+            lambda: count_rows_read(plan, snapshot),
+            lambda: choose_road(plan, snapshot, topology).road is Road.INDEX,
+        )
 
     def _answer(
         self,
@@ -281,13 +280,13 @@ def exported(
 ) -> "ExportResult":
     """Write the rows of a snapshot as files of a folder; they are said to be of a place."""
     from omnigraph.export.export import export_folder, parse_options, plan_export
-    from omnigraph.spark.choice import runner_for
+    from omnigraph.spark.choice import runner_for_files
     from omnigraph.write.load.load import Target
 
     options = parse_options(how)
     pinned = Target(place, snapshot)
     plan = plan_export(pinned, folder, options.selection, options.format)
-    runner = runner_for(options.engine, options.spark, plan.size)
+    runner = runner_for_files(options.engine, options.spark, plan.size)
     return export_folder(plan, runner, options.progress)
 
 

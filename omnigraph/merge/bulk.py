@@ -15,7 +15,7 @@ from omnigraph.merge.diff import Op, TableDiff, matched
 from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
 from omnigraph.merge.threeway import Side, Terms
 from omnigraph.schema.catalog import StoredType
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Parcel, Runner
 from omnigraph.spark.session import SparkSettings
@@ -33,8 +33,6 @@ from omnigraph.write.validate import broken_rows, compared_columns
 _MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
 _BUCKET = Extent(rows=50_000, bytes=32 << 20)
 _IDS_AT_A_TIME = 100_000
-# Rows are read twice and by address, of which one process does this much while a JVM starts.
-_SPARK_FROM_BYTES = 256 << 20
 _SIDES = (Side.OURS, Side.THEIRS)
 _NOTHING = pa.schema([("id", pa.utf8()), ("address", pa.uint64())]).empty_table()
 
@@ -110,7 +108,7 @@ class Bulk:
         return runner.map_reduce(emit, items, task, self.progress)
 
     def _runner(self, extent: Extent) -> Runner:
-        return runner_for(self.engine, self.spark, extent.bytes, _SPARK_FROM_BYTES)
+        return runner_for_merge(self.engine, self.spark, extent.bytes)
 
 
 def _extent(contest: Contest) -> Extent:
