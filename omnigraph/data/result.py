@@ -1,4 +1,4 @@
-"""Result: the rows of a query, as Arrow inside and as whatever a user needs outside."""
+"""Result: the rows of a query, as Arrow inside and in many forms outside."""
 
 import io
 import json
@@ -25,7 +25,7 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The rows of a query; iterating gives them as dicts."""
+    """The rows of a query; iterating over it yields dicts."""
 
     query_name: str
     table: pa.Table
@@ -46,20 +46,20 @@ class Result:
         return f"Result({self.query_name!r}, {len(self)} rows, columns {', '.join(self.columns)})"
 
     def to_arrow(self) -> pa.Table:
-        """Give the rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         return self.table
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Give the rows as dicts."""
+        """Return the rows as dicts."""
         return list(self)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Give the rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame."""
         frame: pd.DataFrame = self.table.to_pandas()
         return frame
 
     def to_polars(self) -> "polars.DataFrame":
-        """Give the rows as a polars DataFrame; it needs the extra `frames`."""
+        """Return the rows as a polars DataFrame; needs the extra `frames`."""
         try:
             import polars
         except ImportError:
@@ -67,17 +67,17 @@ class Result:
         return polars.DataFrame(self.table)
 
     def to_spark(self, session: Any) -> Any:  # noqa: ANN401 - pyspark is for pipeline alone
-        """Give the rows as a DataFrame of a Spark session; U64 are decimals there."""
+        """Return the rows as a DataFrame of a Spark session; U64 becomes a decimal there."""
         fields = [field.with_type(_to_spark_type(field.type)) for field in self.table.schema]
         return session.createDataFrame(self.table.cast(pa.schema(fields)))
 
     def to_networkx(
         self, source: str | None = None, target: str | None = None
     ) -> "networkx.MultiDiGraph":
-        """Give the rows to networkx as edges between the values of two columns.
+        """Return the rows as a networkx graph, with an edge between the values of two columns.
 
-        They are the first two unless they are named; the others are the attributes of the edges.
-        It needs the extra `frames`.
+        These are the first two columns unless `source` and `target` name others; the rest become
+        attributes of the edges. Needs the extra `frames`.
         """
         try:
             import networkx
@@ -92,26 +92,26 @@ class Result:
         return found
 
     def to_stream(self) -> "ResultStream":
-        """Give the rows as batches, to be read once."""
+        """Return the rows as a stream of batches, to be read once."""
         batches = iter(self.table.to_batches())
         return ResultStream(self.query_name, self.table.schema, batches, len(self))
 
     def to_ipc(self) -> bytes:
-        """Give the rows as an Arrow IPC stream."""
+        """Return the rows as an Arrow IPC stream."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.table.schema) as writer:
             writer.write_table(self.table)
         return bytes(sink.getvalue())
 
     def to_json(self) -> list[Json]:
-        """Give the rows as JSON that any client reads exactly: large integers are text."""
+        """Return the rows as JSON that every client reads exactly: large integers are text."""
         names = self.columns
         return [
             dict(zip(names, row, strict=True)) for row in zip(*self.json_columns(), strict=True)
         ]
 
     def json_columns(self) -> list[list[Json]]:
-        """Give the values of each column as JSON."""
+        """Return the values of each column as JSON."""
         return [_to_json_column(column) for column in self.table.columns]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -125,7 +125,7 @@ class Result:
         return html_table(self.columns, rows, below)
 
     def _end(self, name: str | None, place: int) -> str:
-        """Give the column of one end of edges."""
+        """Return the column that holds one end of the edges."""
         if name is None and len(self.columns) > place:
             return self.columns[place]
         if name is None or name not in self.columns:
@@ -136,7 +136,7 @@ class Result:
 
 
 def _to_spark_type(kind: pa.DataType) -> pa.DataType:
-    """Give the type that Spark has for one; it knows no unsigned numbers and no fixed lengths."""
+    """Return the type that Spark has for one; it has no unsigned numbers or fixed-size lists."""
     if pa.types.is_uint32(kind):
         return pa.int64()
     if pa.types.is_uint64(kind):
@@ -151,9 +151,9 @@ def _to_spark_type(kind: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class ResultStream:
-    """The rows of a query as Arrow batches, to be read once; they may be made while they are read.
+    """The rows of a query as Arrow batches, to be read once; they may be made while being read.
 
-    The count is None when nobody knows yet how many rows there are.
+    `count` is None while nobody knows how many rows there are.
     """
 
     query_name: str
@@ -173,18 +173,18 @@ class ResultStream:
         return self.batches
 
     def results(self) -> Iterator[Result]:
-        """Give the rows of each batch; when there are none, none of them once."""
+        """Yield a result for each batch; a stream without batches yields one without rows."""
         first = next(self.batches, None)
         yield self._result([] if first is None else [first])
         for batch in self.batches:
             yield self._result([batch])
 
     def to_result(self) -> Result:
-        """Give all rows, in memory."""
+        """Return all rows, in memory."""
         return self._result(self.batches)
 
     def to_ipc(self) -> Iterator[bytes]:
-        """Give the rows as an Arrow IPC stream, batch by batch."""
+        """Yield the rows as an Arrow IPC stream, batch by batch."""
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, self.schema) as writer:
             for batch in self.batches:
@@ -213,7 +213,7 @@ def _to_json_column(column: pa.ChunkedArray) -> list[Json]:
 
 
 def _is_json(column: pa.ChunkedArray) -> bool:
-    """Tell whether the values of a column are JSON as they are."""
+    """Return whether the values of a column are JSON as they are."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return True
@@ -231,7 +231,7 @@ def _to_text(value: object) -> str:
 
 
 def to_json_value(value: object) -> Json:
-    """Give a value as JSON that any client reads exactly."""
+    """Return a value as JSON that every client reads exactly."""
     match value:
         case bool() | None | str():
             return value

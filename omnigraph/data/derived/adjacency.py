@@ -1,4 +1,4 @@
-"""Adjacency: where edges lead from each node, as arrays; small changes are laid over them."""
+"""Adjacency: where edges lead from each node, as arrays, with small changes laid over them."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ import numpy as np
 
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
 
-# Which of the given sources each entry belongs to, its target and, if there are any, its edge.
+# For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
 Neighbours: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
 
-# So many entries are summed at a time, because they stay in the cache of the processor.
+# Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
-# What `identity` gave, and the last of those that are small enough to be kept for others.
+# The arrays of `row_range` in use, and the last few that are small enough to keep for others.
 _row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
 _recent_ranges: deque[Numbers] = deque(maxlen=8)
 _MOST_REMEMBERED = 1 << 22
@@ -23,7 +23,7 @@ _MOST_REMEMBERED = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class EdgeEntries:
-    """Some entries: where they start and end and, if there is one for each edge, the edges."""
+    """Entries of an adjacency: sources, targets and, with one entry per edge, the edges."""
 
     sources: Numbers
     targets: Numbers
@@ -32,9 +32,9 @@ class EdgeEntries:
 
 @dataclass(frozen=True)
 class Adjacency:
-    """From each source to its targets, in their order; by pairs, or one entry for each edge.
+    """The targets of every source, sorted; each pair once, or one entry for each edge.
 
-    `edges` are the ordinals of the edges, when there is an entry for each.
+    `edges` holds the ordinal of each entry's edge, when there is one entry per edge.
     """
 
     offsets: Numbers
@@ -51,11 +51,11 @@ class Adjacency:
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.targets)
 
     def follow(self, sources: Numbers) -> Neighbours:
-        """Give every entry of the given sources."""
+        """Return every entry of `sources`."""
         if self._single is not None and self.edges is None:
             targets = self._single[sources]
             if targets.min(initial=0) >= 0:
@@ -70,7 +70,7 @@ class Adjacency:
         return owners, self.targets[places], None if self.edges is None else self.edges[places]
 
     def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
-        """Tell for each pair whether there is an entry, by halving the targets of its source."""
+        """Return for each pair whether it has an entry, by binary search among the targets."""
         low, high = self.offsets[sources], self.offsets[sources + 1]
         ends = high
         while (undecided := low < high).any():
@@ -83,7 +83,7 @@ class Adjacency:
         return found
 
     def sum_targets(self, values: Numbers) -> Numbers:
-        """Give for each source the sum of its targets' values."""
+        """Return for each source the sum of its targets' values."""
         sums = np.zeros(len(self), np.int64)
         buffer = np.empty(_BLOCK + int(self.degrees.max(initial=0)) + 1, np.int64)
         marks = np.arange(_BLOCK, self.size + _BLOCK, _BLOCK)
@@ -102,12 +102,12 @@ class Adjacency:
 
     @cached_property
     def degrees(self) -> Numbers:
-        """How many entries each source has."""
+        """The number of entries of each source."""
         return np.diff(self.offsets)
 
     @cached_property
     def _single(self) -> Numbers | None:
-        """The only target of each source or NONE; None when one has several."""
+        """The only target of each source, or NO_ROW; None when a source has several."""
         if self.degrees.max(initial=0) > 1:
             return None
         found = np.full(len(self), NO_ROW)
@@ -115,7 +115,7 @@ class Adjacency:
         return found
 
     def indegrees(self, count: int) -> Numbers:
-        """Give in how many entries each of `count` targets stands."""
+        """Return for each of `count` targets how many entries lead to it."""
         if count not in self._padded_indegrees:
             self._padded_indegrees[count] = _pad(self._indegrees, count)
         return self._padded_indegrees[count]
@@ -131,9 +131,9 @@ class Adjacency:
 
 @dataclass(frozen=True)
 class PatchedAdjacency:
-    """An adjacency of which some sources have other entries, and that has more sources.
+    """An adjacency in which some sources have other entries, and new sources may follow.
 
-    `rows` are the entries of the sources named, each by its place among them.
+    `rows` holds the entries of `sources`, each under its position in that array.
     """
 
     base: Adjacency
@@ -150,11 +150,11 @@ class PatchedAdjacency:
 
     @property
     def size(self) -> int:
-        """About how many entries there are."""
+        """The number of entries; entries that were replaced count as well."""
         return self.base.size + self.rows.size
 
     def follow(self, sources: Numbers) -> Neighbours:
-        """Give every entry of the given sources."""
+        """Return every entry of `sources`."""
         places, ours = self._locate(sources)
         theirs = ~ours & (sources < len(self.base))
         if theirs.all():
@@ -176,7 +176,7 @@ class PatchedAdjacency:
         )
 
     def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
-        """Tell for each pair whether there is an entry."""
+        """Return for each pair whether it has an entry."""
         places, ours = self._locate(sources)
         theirs = ~ours & (sources < len(self.base))
         found = np.zeros(len(sources), bool)
@@ -185,24 +185,24 @@ class PatchedAdjacency:
         return found
 
     def sum_targets(self, values: Numbers) -> Numbers:
-        """Give for each source the sum of its targets' values."""
+        """Return for each source the sum of its targets' values."""
         found = _copy_padded(self.base.sum_targets(values), self.count)
         found[self.sources] = self.rows.sum_targets(values)
         return found
 
     @cached_property
     def degrees(self) -> Numbers:
-        """How many entries each source has."""
+        """The number of entries of each source."""
         found = _copy_padded(self.base.degrees, self.count)
         found[self.sources] = self.rows.degrees
         return found
 
     def indegrees(self, count: int) -> Numbers:
-        """Give in how many entries each of `count` targets stands."""
+        """Return for each of `count` targets how many entries lead to it."""
         return _pad(self._indegrees, count)
 
     def prepare(self) -> None:
-        """Compute now what was of use of the base, so that the next reader need not."""
+        """Compute what readers needed of the base, so that the next one does not wait for it."""
         for name in ("degrees", "_indegrees"):
             if name in vars(self.base):
                 getattr(self, name)
@@ -218,7 +218,7 @@ class PatchedAdjacency:
         return found
 
     def _locate(self, sources: Numbers) -> tuple[Numbers, "np.ndarray"]:
-        """Give the place of each source among those with other entries, and whether it is one."""
+        """Return each source's position in `sources`, and whether it is one of them."""
         if not len(self.sources):
             return sources, np.zeros(len(sources), bool)
         places = np.minimum(np.searchsorted(self.sources, sources), len(self.sources) - 1)
@@ -229,7 +229,7 @@ AnyAdjacency: TypeAlias = Adjacency | PatchedAdjacency
 
 
 def row_range(count: int) -> Numbers:
-    """Give the numbers below a count; as long as it is in use, the same array for all."""
+    """Return 0 to `count` - 1, read-only; while the array is in use, every caller gets the same."""
     found = _row_ranges.get(count)
     if found is None:
         found = np.arange(count)
@@ -241,12 +241,12 @@ def row_range(count: int) -> Numbers:
 
 
 def is_row_range(numbers: Numbers) -> bool:
-    """Tell whether these are the numbers below a count, as `identity` gave them."""
+    """Return whether this very array came from `row_range`, which takes no comparison."""
     return _row_ranges.get(len(numbers)) is numbers
 
 
 def build_adjacency(entries: EdgeEntries, count: int) -> Adjacency:
-    """Give the adjacency of `count` sources: every pair once, or an entry for every edge."""
+    """Return the adjacency of `count` sources: every pair once, or one entry for every edge."""
     sources, targets, edges = entries.sources, entries.targets, entries.edges
     if edges is not None:
         order = np.lexsort((edges, targets, sources))
@@ -262,7 +262,7 @@ def build_adjacency(entries: EdgeEntries, count: int) -> Adjacency:
 def patch_adjacency(
     old: AnyAdjacency, count: int, gone: EdgeEntries, new: EdgeEntries
 ) -> AnyAdjacency:
-    """Give an adjacency without some entries and with others, at a cost that grows with these."""
+    """Return an adjacency with entries removed and added; only the changed sources are rebuilt."""
     base, before = (
         (old.base, old.sources) if isinstance(old, PatchedAdjacency) else (old, gone.sources[:0])
     )
@@ -285,7 +285,7 @@ def _ends(entries: EdgeEntries) -> tuple[Numbers, Numbers | None]:
 
 
 def remove_entries(entries: EdgeEntries, gone: EdgeEntries) -> EdgeEntries:
-    """Give entries without those of some edges or, where edges are not told apart, pairs."""
+    """Return `entries` without those of `gone`: by edge, or by pair where there are no edges."""
     if entries.edges is not None:
         assert gone.edges is not None
         kept = ~np.isin(entries.edges, gone.edges)
@@ -308,7 +308,7 @@ def _concat_entries(one: EdgeEntries, other: EdgeEntries) -> EdgeEntries:
 
 
 def _sort_distinct(keys: Numbers) -> Numbers:
-    """Give each number once, in their order."""
+    """Return the different numbers, sorted."""
     keys = np.sort(keys)
     first = np.empty(len(keys), bool)
     first[:1] = True
@@ -317,17 +317,17 @@ def _sort_distinct(keys: Numbers) -> Numbers:
 
 
 def _count_offsets(sources: Numbers, count: int) -> Numbers:
-    """Give where the entries of each source begin, for sources in their order."""
+    """Return where the entries of each source begin; `sources` must be sorted."""
     return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=count))])
 
 
 def _pad(values: Numbers, count: int) -> Numbers:
-    """Give so many values, zero where there is none; not to be changed."""
+    """Return `count` values, zeros at the end; may be the same array, so do not write to it."""
     return values if len(values) == count else _copy_padded(values, count)
 
 
 def _copy_padded(values: Numbers, count: int) -> Numbers:
-    """Give so many values, zero where there is none, in an array of their own."""
+    """Return a new array of `count` values, zeros at the end."""
     found = np.zeros(count, np.int64)
     found[: len(values)] = values
     return found

@@ -1,4 +1,4 @@
-"""Codes: equal values get equal numbers, and combinations of them too."""
+"""Codes: equal values get equal numbers, and so do combinations of them."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ _SPARSE = 4
 
 
 def encode(column: pa.Array) -> Numbers:
-    """Give numbers that are equal where the values are; nulls are equal too.
+    """Return numbers that are equal where the values are; null equals null.
 
-    A list is written in the query and so the same for all rows.
+    A list can only be a literal of the query, so it is the same for all rows.
     """
     if pa.types.is_struct(column.type):
         return to_numbers(pc.struct_field(column, IDENTITY))
@@ -28,7 +28,7 @@ def encode(column: pa.Array) -> Numbers:
 
 
 def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers, Numbers]:
-    """Give the first row of every different combination, and for each row which one it has."""
+    """Return the first row of every different combination, and the combination of each row."""
     if not columns:
         return np.arange(min(count, 1)), np.zeros(count, np.int64)
     found, width = _close_gaps(columns[0])
@@ -39,12 +39,12 @@ def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers
         found, width = found * wide + more, width * wide
     found, width = _close_gaps(found)
     first = np.empty(width, np.int64)
-    first[found[::-1]] = np.arange(count - 1, -1, -1)  # of equal places the last one stays
+    first[found[::-1]] = np.arange(count - 1, -1, -1)  # NumPy keeps the last of several writes
     return first, found
 
 
 def _close_gaps(column: Numbers) -> tuple[Numbers, int]:
-    """Give the column as numbers from 0 without gaps, and how many there are."""
+    """Return the column as numbers from 0 without gaps, and how many different ones there are."""
     if not len(column):
         return column, 0
     least, most = int(column.min()), int(column.max())

@@ -1,7 +1,8 @@
-"""Topology: what is made from tables to answer queries, kept in memory and beside the graph.
+"""Topology: everything derived from the tables of a graph, cached in memory and beside the graph.
 
-Everything is kept by the versions of the tables that it was made from, so it is shared by all
-branches and commits that have them. After a small change it is extended and not made anew.
+Derived values are cached by the versions of the tables they were made from, so branches and commits
+share them and nothing is ever invalidated. After a small change they are extended instead of made
+again.
 """
 
 from collections import Counter
@@ -46,20 +47,20 @@ from omnigraph.storage.reading import (
 )
 from omnigraph.storage.table import Table
 
-# A table is read anew when more rows differ than this part of it, and than this number.
+# A table is read again when more rows differ than this part of it, and than this number.
 _PATCHED_PART = 50
 _LEAST_PATCHED = 1_000
 _MOST_PATCHED = 500_000
 _MOST_EXTENSIONS = 256
-# So many edges may join the nodes between which some were removed.
+# At most this many edges are read to see which removed pairs other edges still join.
 _MOST_PARALLEL = 10_000
-# Smaller things are made faster than they are found on a disk.
+# Smaller arrays are made faster than they are read from a disk.
 _LEAST_STORED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeEnds:
-    """The edges of one version of a table, in its order: their addresses and both their ends."""
+    """The edges of one version of a table, in its order: addresses, sources and targets."""
 
     addresses: Addresses
     sources: Numbers
@@ -72,7 +73,7 @@ class EdgeEnds:
 
 @dataclass(frozen=True, slots=True)
 class EdgeTable:
-    """An edge table with the nodes at both its ends and, if they have names, its own rows."""
+    """An edge table, the numberings of the nodes at both ends and, for named edges, its own."""
 
     table: Table
     sources: Numbering
@@ -81,18 +82,18 @@ class EdgeTable:
 
     @property
     def parts(self) -> tuple[Numbering, ...]:
-        """The numbered rows that an adjacency is made of."""
+        """The numberings that an adjacency is built from."""
         return (self.sources, self.targets, *(() if self.own is None else (self.own,)))
 
     @property
     def lineages(self) -> tuple[Lineage, ...]:
-        """What the numbers in an adjacency depend on."""
+        """The lineages of these numberings: the numbers in an adjacency depend on nothing else."""
         return tuple(part.lineage for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class _VersionedAdjacency:
-    """An adjacency, the version of the edges, and the numberings of both ends and the edges."""
+    """An adjacency with the version of its edge table and the lineages it was built for."""
 
     adjacency: AnyAdjacency
     version: int
@@ -106,27 +107,27 @@ class _VersionedAdjacency:
 class Topology:
     """The derived state of one graph."""
 
-    def __init__(self, most_bytes: int, shelf: DiskCache | None = None) -> None:
+    def __init__(self, most_bytes: int, disk: DiskCache | None = None) -> None:
         self.cache = MemoryCache(most_bytes)
-        self._disk = shelf
+        self._disk = disk
         self._costs: Counter[Hashable] = Counter()
         self._used: set[str] = set()
 
     def numbering(self, table: Table) -> Numbering:
-        """Give the rows of a table, numbered."""
+        """Return the numbering of a table's rows."""
         self._used.add(table.path)
         family = _numbering_family(table)
         key = (*family, table.version)
         return self.cache.get(key, lambda: self._numbering(table, family), family=family)
 
     def column(self, table: Table, name: str) -> TableColumn:
-        """Give a whole column of a table."""
+        """Return a whole column of a table."""
         family = _column_family(table, name)
         key = (*family, self.numbering(table).lineage)
         return self.cache.get(key, lambda: self._column(table, name, family), family=family)
 
     def adjacency(self, edges: EdgeTable, *, backwards: bool) -> AnyAdjacency:
-        """Give where the edges of a table lead, or where they come from."""
+        """Return where the edges of a table lead, or with `backwards` where they come from."""
         self._used.add(edges.table.path)
         family = _adjacency_family(edges.table, backwards, named=edges.own is not None)
         key = (family, edges.table.version, edges.lineages)
@@ -134,47 +135,47 @@ class Topology:
         return made.adjacency
 
     def entries(self, edges: EdgeTable, *, backwards: bool) -> EdgeEntries:
-        """Give an entry for every edge of a table."""
+        """Return one entry for every edge of a table."""
         key = ("ends", edges.table.path, edges.table.version, edges.lineages[:2])
         ends = self.cache.get(key, lambda: _read_ends(edges))
         own = None if edges.own is None else edges.own.at(ends.addresses)
         return _turn(EdgeEntries(ends.sources, ends.targets, own), backwards)
 
     def has_numbering(self, table: Table) -> bool:
-        """Tell whether the rows of a table are numbered, in this or another version."""
+        """Return whether the table is numbered, in this or another version."""
         return self._has(_numbering_family(table))
 
     def has_column(self, table: Table, name: str) -> bool:
-        """Tell whether a column is in memory, in this or another version."""
+        """Return whether the column is in memory, in this or another version."""
         return self.cache.newest(_column_family(table, name)) is not None
 
     def has_adjacency(self, table: Table, *, backwards: bool, named: bool) -> bool:
-        """Tell whether an adjacency was made, of this or another version."""
+        """Return whether the adjacency was built, for this or another version."""
         return self._has(_adjacency_family(table, backwards, named=named))
 
     def is_used(self, table: Table) -> bool:
-        """Tell whether anything of a table was asked for in this process."""
+        """Return whether this process has asked for anything of a table."""
         return table.path in self._used
 
     def is_near(self, table: Table, version: int) -> bool:
-        """Tell whether only a few rows of a table differ from another version of it."""
+        """Return whether only a few rows of a table differ from another version of it."""
         return self._delta(table, version, _LEAST_PATCHED) is not None
 
     def columns(self, table: Table) -> list[str]:
-        """Give the columns of a table that are in memory, in this or another version."""
+        """Return the names of a table's columns that are in memory, in this or another version."""
         return [name for name in table.schema.names if self.has_column(table, name)]
 
     def noted_cost(self, things: Iterable[Hashable]) -> int:
-        """Give how much was spent, since they were last made, to do without all of these things."""
+        """Return what doing without these things has cost since they were last made."""
         return min((self._costs[each] for each in things), default=0)
 
     def note_cost(self, things: Iterable[Hashable], cost: int) -> None:
-        """Note what it cost to do without things that could have been made."""
+        """Add what it cost to do without things that could have been made."""
         for each in things:
             self._costs[each] += cost
 
     def clear_cost(self, things: Iterable[Hashable]) -> None:
-        """Note that things were made, so that nothing is spent to do without them."""
+        """Forget what doing without these things has cost, because they are being made."""
         for each in things:
             self._costs.pop(each, None)
 
@@ -201,7 +202,7 @@ class Topology:
         return Numbering(SortedRows(kept.arrays["ids"], addresses, positions), kept.versions)
 
     def _extend_numbering(self, old: Numbering, table: Table) -> Numbering | None:
-        """Give the rows of a table from those of another version; None when too many differ."""
+        """Return the numbering extended to a table's version; None when too many rows differ."""
         if old.version == table.version:
             return old
         most = _most_changes(len(old.base))
@@ -214,7 +215,7 @@ class Topology:
         return old.extend(table.version, delta.removed, ids, delta.added)
 
     def _delta(self, table: Table, version: int, most: int) -> Delta | None:
-        """Give how a table differs from another version of it; None when too much differs."""
+        """Return how a table differs from another version of it; None when too much differs."""
         if version == table.version:
             nothing = np.empty(0, np.uint64)
             return Delta(nothing, nothing)
@@ -225,20 +226,20 @@ class Topology:
         try:
             delta = delta_between(table.at(version), table, most)
         except StorageError:
-            return None  # the other version is there no more
+            return None  # cleanup removed the other version
         return None if delta is None else self.cache.get(key, lambda: delta)
 
     def _column(self, table: Table, name: str, family: Family) -> TableColumn:
-        entities = self.numbering(table)
+        numbering = self.numbering(table)
         old = self.cache.newest(family)
-        if isinstance(old, TableColumn) and _continues(entities.lineage, old.lineage):
+        if isinstance(old, TableColumn) and _continues(numbering.lineage, old.lineage):
             most = _most_changes(len(old.values))
             delta = self._delta(table, old.lineage[-1], most)
             if delta is not None and len(delta) + len(old.changed) <= most:
                 values = _read_values(table, delta.added, name)
-                return old.change(entities.lineage, entities.at(delta.added), values)
-        values = _read_whole_column(table, entities, name)
-        return TableColumn(entities.lineage, values, np.empty(0, np.int64), values.slice(0, 0))
+                return old.change(numbering.lineage, numbering.at(delta.added), values)
+        values = _read_whole_column(table, numbering, name)
+        return TableColumn(numbering.lineage, values, np.empty(0, np.int64), values.slice(0, 0))
 
     def _adjacency(self, edges: EdgeTable, family: Family, backwards: bool) -> _VersionedAdjacency:
         old = self.cache.newest(family) or self._stored_adjacency(family)
@@ -271,7 +272,7 @@ class Topology:
     def _extend_adjacency(
         self, old: _VersionedAdjacency, edges: EdgeTable, backwards: bool
     ) -> AnyAdjacency | None:
-        """Give an adjacency from that of other versions; None when it has to be made anew."""
+        """Return an adjacency patched to a later version; None when it has to be built again."""
         if not all(map(_continues, edges.lineages, old.lineages)):
             return None
         most = _most_changes(old.adjacency.size)
@@ -281,7 +282,7 @@ class Topology:
         try:
             before = _read_entries(edges.table.at(old.version), edges, delta.removed)
         except StorageError:
-            return None  # the rows of the other version are there no more
+            return None  # cleanup removed the rows of the other version
         new = _read_entries(edges.table, edges, delta.added)
         gone = _drop_still_joined(edges, before, new) if edges.own is None else before
         if gone is None:
@@ -301,7 +302,7 @@ def _numbering_family(table: Table) -> Family:
 
 
 def _column_family(table: Table, name: str) -> Family:
-    """Give what the values of a column are kept under: another column may have its name later."""
+    """Return the key of a column's values, by number: another column may have its name later."""
     return ("column", table.path, *table.numbers[name])
 
 
@@ -310,21 +311,21 @@ def _adjacency_family(table: Table, backwards: bool, *, named: bool) -> Family:
 
 
 def _sort_rows(table: Table) -> SortedRows:
-    """Number the rows of a table by their ids."""
+    """Read the ids of a table and sort its rows by them."""
     found = read_with_addresses(table, ["id"])
     ids = to_array(found["id"])
     order = to_numbers(pc.sort_indices(ids))
     return SortedRows(ids.take(pa.array(order)), found[ADDRESS].to_numpy()[order], order)
 
 
-def _read_whole_column(table: Table, entities: Numbering, name: str) -> pa.Array:
-    """Give a column by the ordinals of the rows; null for ordinals that are not used."""
-    if entities.is_base:
+def _read_whole_column(table: Table, numbering: Numbering, name: str) -> pa.Array:
+    """Return a column by the ordinals of the rows; null for ordinals that are not used."""
+    if numbering.is_base:
         values = to_array(read_columns(table, [name])[name])
-        return values.take(pa.array(entities.base.positions))
+        return values.take(pa.array(numbering.base.positions))
     found = read_with_addresses(table, [name])
-    places = np.full(len(entities), NO_ROW)
-    places[entities.at(found[ADDRESS].to_numpy())] = np.arange(found.num_rows)
+    places = np.full(len(numbering), NO_ROW)
+    places[numbering.at(found[ADDRESS].to_numpy())] = np.arange(found.num_rows)
     return take_or_null(to_array(found[name]), places)
 
 
@@ -336,7 +337,7 @@ def _read_ends(edges: EdgeTable) -> EdgeEnds:
 
 
 def _read_entries(table: Table, edges: EdgeTable, addresses: Addresses) -> EdgeEntries:
-    """Give the entries of some edges, which may be those of another version of the table."""
+    """Return the entries of some edges, which may be those of another version of the table."""
     columns = ["src", "dst"] if edges.own is None else ["src", "dst", "id"]
     found = rows_at(table, addresses, columns) if len(addresses) else None
     if found is None:
@@ -350,7 +351,10 @@ def _read_entries(table: Table, edges: EdgeTable, addresses: Addresses) -> EdgeE
 def _drop_still_joined(
     edges: EdgeTable, removed: EdgeEntries, new: EdgeEntries
 ) -> EdgeEntries | None:
-    """Give the pairs that no edge of the table joins any more; None when that is hard to tell."""
+    """Return the removed pairs that no edge joins any more; None when too many edges could.
+
+    Where pairs are stored once, a pair stays as long as any edge between its nodes does.
+    """
     removed = remove_entries(removed, new)
     if not len(removed.sources):
         return removed
@@ -376,7 +380,7 @@ def _turn(entries: EdgeEntries, backwards: bool) -> EdgeEntries:
 
 
 def _count_starts(edges: EdgeTable, backwards: bool) -> int:
-    """Give how many ordinals there are on the side where an adjacency starts."""
+    """Return how many ordinals there are on the side where an adjacency starts."""
     return len(edges.targets if backwards else edges.sources)
 
 
@@ -386,11 +390,11 @@ def _read_values(table: Table, addresses: Addresses, column: str) -> pa.Array:
     return to_array(rows_at(table, addresses, [column])[column])
 
 
-def _continues(numbering: Lineage, earlier: Lineage) -> bool:
-    """Tell whether ordinals of an earlier numbering mean the same in this one."""
-    return numbering[: len(earlier)] == earlier
+def _continues(lineage: Lineage, earlier: Lineage) -> bool:
+    """Return whether ordinals of an earlier lineage mean the same in this one."""
+    return lineage[: len(earlier)] == earlier
 
 
 def _most_changes(rows: int) -> int:
-    """Give how many rows of so many may differ for the old ones to be extended."""
+    """Return how many of `rows` may differ before extending costs more than starting again."""
     return min(max(_LEAST_PATCHED, rows // _PATCHED_PART), _MOST_PATCHED)

@@ -41,20 +41,20 @@ _LAST_MILLISECOND = _LAST_DAY * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A column of a type's own Arrow type, and why some of its rows hold null instead."""
+    """A column as a table holds it, and for each row with a bad value, now null, the reason."""
 
     values: pa.Array
     reasons: Mapping[int, str] = field(default_factory=dict)
 
 
 def convert(column: pa.Array, kind: ValueType) -> Conversion:
-    """Give a column as a table holds it; a value that does not fit is null, with its reason."""
+    """Return a column as a table holds it; a value that does not fit is null, with a reason."""
     quick = convert_whole(column, kind)
     return convert_each(_python_values(column, kind), kind) if quick is None else Conversion(quick)
 
 
 def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
-    """Give the values of a column for Python; of days and times that it cannot hold, numbers."""
+    """Return the values of a column for `coerce`; dates that Python cannot hold, as numbers."""
     plain = _decode(column)
     given = plain.type
     if kind == DATE and pa.types.is_date32(given):
@@ -70,9 +70,9 @@ def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
 
 
 def convert_whole(column: pa.Array, kind: ValueType) -> pa.Array | None:
-    """Give the whole column converted, or None when its values must be looked at one by one.
+    """Return the column converted at once, or None when its values must be checked one by one.
 
-    What it accepts, `coerce` accepts as well, and gives the same values.
+    What it accepts, `coerce` accepts too, with the same values.
     """
     column = _decode(column)
     target = arrow_type(kind)
@@ -86,7 +86,7 @@ def convert_whole(column: pa.Array, kind: ValueType) -> pa.Array | None:
 
 
 def convert_each(values: Sequence[object], kind: ValueType) -> Conversion:
-    """Give the values converted one by one; exact, and slow."""
+    """Return the values converted one by one; exact, but slow."""
     reasons: dict[int, str] = {}
     kept: list[object] = []
     for row, value in enumerate(values):
@@ -99,7 +99,7 @@ def convert_each(values: Sequence[object], kind: ValueType) -> Conversion:
 
 
 def _build_array(values: list[object], kind: ValueType) -> pa.Array:
-    """Give values as an array. Arrow cuts a datetime to its day when it makes a date64 of it."""
+    """Return values as an array; made from datetimes, a date64 would be cut to its day."""
     if kind == DATETIME:
         return pa.array(map(_to_milliseconds, values), pa.int64()).view(pa.date64())
     if kind == ListType(DATETIME.scalar):
@@ -113,19 +113,19 @@ def _build_array(values: list[object], kind: ValueType) -> pa.Array:
 
 
 def _to_milliseconds(moment: object) -> int | None:
-    """Give the milliseconds of a time since 1970."""
+    """Return the milliseconds since 1970."""
     return (
         None if moment is None else (cast(datetime, moment) - _EPOCH) // timedelta(milliseconds=1)
     )
 
 
 def default_of(item: Property) -> pa.Array:
-    """Give the default of a property as one value of its type; null when it has none."""
+    """Return the default of a property as an array of one value; null when it has none."""
     return convert_each([item.default], item.type).values
 
 
 def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Give the batch with the default of a required property wherever no value is given."""
+    """Return the batch with the default of a required property wherever it holds null."""
     for item in stored.properties.values():
         column = batch[item.name]
         if item.default is None or item.nullable or not column.null_count:
@@ -137,17 +137,17 @@ def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def to_array(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column as one array, not copied if it is one already."""
+    """Return a column as one array, not copied if it is one already."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def to_timestamps(column: pa.Array) -> pa.Array:
-    """Give a column of times, which are days to Arrow and Python, as timestamps that they keep."""
+    """Return a date64 column as timestamps; Arrow and Python take a date64 for a day."""
     return column.view(pa.int64()).cast(pa.timestamp("ms", "UTC"))
 
 
 def with_timestamps(rows: pa.Table) -> pa.Table:
-    """Give rows whose times, in lists too, are timestamps; of a date64 Python takes the day."""
+    """Return rows whose date64 values are timestamps: Python would keep only the day."""
     for at, field_ in enumerate(rows.schema):
         column = rows.column(at).combine_chunks()
         if pa.types.is_date64(field_.type):
@@ -161,9 +161,9 @@ def with_timestamps(rows: pa.Table) -> pa.Table:
 
 
 def _coerce_stored(value: object, kind: ValueType) -> object:
-    """Give a value as Arrow takes it for a table; a blob is kept as `base64:` text or a URI.
+    """Return a value as Arrow takes it for a table; a blob becomes `base64:` text or a URI.
 
-    Which texts an enum has is a rule of its own.
+    That an enum has the text is checked by a rule of its own.
     """
     if isinstance(kind, EnumType) and isinstance(value, str):
         return coerce(value, STRING)
@@ -174,7 +174,7 @@ def _coerce_stored(value: object, kind: ValueType) -> object:
 
 
 def _decode(column: pa.Array) -> pa.Array:
-    """Give the column without dictionary, view or large encodings."""
+    """Return the column without dictionary, view or large encodings."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _decode(column.dictionary_decode())
@@ -214,7 +214,7 @@ def _convert_scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) ->
 
 
 def _convert_floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:
-    """Give finite floats, rounded once from 64 bits; anything else needs a look."""
+    """Return finite floats, rounded once from 64 bits; None when any is not finite."""
     values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
     finite = pc.all(pc.is_finite(values)).as_py()
     return None if finite is False else values
@@ -234,7 +234,7 @@ def _convert_times(column: pa.Array) -> pa.Array | None:
 
 
 def _cut_to_milliseconds(moments: pa.Array) -> pa.Array | None:
-    """Give times cut to the millisecond, unless one lies at the edge of the years 1 to 9999."""
+    """Return times cut to the millisecond; None if one is at the edge of the years 1 to 9999."""
     ticks = moments.cast(pa.int64())
     numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
     many, divisor = _PER_TICK[moments.type.unit]
@@ -248,7 +248,7 @@ def _cut_to_milliseconds(moments: pa.Array) -> pa.Array | None:
 
 
 def _convert_blobs(column: pa.Array) -> pa.Array | None:
-    """Give texts that are all base64 as they are kept; URIs need a look."""
+    """Return texts that are all base64 as they are stored; None when any may be a URI."""
     if not pa.types.is_string(column.type):
         return None
     if pc.all(pc.match_substring_regex(column, _BASE64)).as_py() is False:
@@ -276,7 +276,7 @@ def _convert_lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> p
 
 
 def replace_items(column: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
-    """Give lists as long as those of a column, or null as there, of other items."""
+    """Return lists of other items, with the lengths and the nulls of `column`."""
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     mask = column.is_null() if column.null_count else None
@@ -297,7 +297,7 @@ def _convert_vectors(column: pa.Array, dimension: int) -> pa.Array | None:
 
 
 def _insert_nulls(numbers: pa.Array, column: pa.Array, dimension: int) -> pa.Array:
-    """Give vectors of the numbers, with null where the column has null."""
+    """Return vectors of the numbers, with null where the column has null."""
     dense = pa.FixedSizeListArray.from_arrays(numbers, dimension)
     if not column.null_count:
         return dense

@@ -1,4 +1,4 @@
-"""Comparison: columns of values with each other, by their exact values, null being unknown."""
+"""Comparison: columns compared value by value, exactly, null meaning unknown."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -14,7 +14,7 @@ from omnigraph.query.ast import Operator
 Operand: TypeAlias = "pa.Array | pa.Scalar"
 _TableOrBatch = TypeVar("_TableOrBatch", pa.Table, pa.RecordBatch)
 
-# The field of an object that tells it from all others, whatever its type; no result shows it.
+# The field that identifies an object among those of all types; results leave it out.
 IDENTITY = "#"
 
 _EXACT_FLOAT = 2**53
@@ -30,34 +30,34 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
 
 
 def is_array(column: Operand) -> bool:
-    """Tell whether there is a value for each row, and not one for all."""
+    """Return whether there is a value for each row, not one for all."""
     return isinstance(column, pa.Array)
 
 
 def broadcast(column: Operand, count: int) -> pa.Array:
-    """Give a value for each of so many rows."""
+    """Return a value for each of `count` rows."""
     if is_array(column):
         return column
     return pa.repeat(column, count) if count else pa.array([], column.type)
 
 
 def unify_zeros(column: Operand) -> Operand:
-    """Give floats with one zero instead of two, where values are compared by their bits."""
+    """Return floats with -0.0 replaced by 0.0, where values are compared by their bits."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.add(column, pa.scalar(0, column.type))
 
 
 def to_comparable(column: pa.Array) -> pa.Array:
-    """Give a column whose values Python keeps whole, and equal ones alike.
+    """Return a column whose values Python compares as the language does.
 
-    A date64 would lose its hours, and there are two zeros.
+    A date64 would lose its hours in Python, and there are two zeros.
     """
     return to_timestamps(column) if pa.types.is_date64(column.type) else unify_zeros(column)
 
 
 def drop_incomparable(rows: _TableOrBatch) -> _TableOrBatch:
-    """Give the rows that can be equal to others: none with a null or NaN."""
+    """Return the rows that can equal others: those without null and NaN."""
     kept = rows.drop_null()
     for column in kept.columns:
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
@@ -67,34 +67,34 @@ def drop_incomparable(rows: _TableOrBatch) -> _TableOrBatch:
 
 def compare(left: Operand, operator: Operator, right: Operand) -> Operand:
     """Compare two columns; numbers of different types are compared by their exact values."""
-    compare = _COMPARE[operator]
+    test = _COMPARE[operator]
     if pa.types.is_struct(left.type):
         left, right = (pc.struct_field(each, IDENTITY) for each in (left, right))
     ours, theirs = left.type, right.type
     if ours == theirs:
-        return compare(left, right)
+        return test(left, right)
     if pa.types.is_integer(ours) and pa.types.is_integer(theirs):
-        return compare(left.cast(_DECIMAL), right.cast(_DECIMAL))
+        return test(left.cast(_DECIMAL), right.cast(_DECIMAL))
     if pa.types.is_floating(ours) or pa.types.is_floating(theirs):
-        found = compare(_to_float(left), _to_float(right))
+        found = test(_to_float(left), _to_float(right))
         if _is_exact(left) and _is_exact(right):
             return found
-        return _compare_ties(left, compare, right, found)
-    return compare(left, right)
+        return _compare_ties(left, test, right, found)
+    return test(left, right)
 
 
 def contains(text: Operand, part: Operand) -> Operand:
-    """Tell where a text contains another."""
+    """Return where a text contains another."""
     return _match_text(text, part, pc.match_substring, _find_part)
 
 
 def starts_with(text: Operand, part: Operand) -> Operand:
-    """Tell where a text begins with another."""
+    """Return where a text begins with another."""
     return _match_text(text, part, pc.starts_with, np.strings.startswith)
 
 
 def is_member(item: Operand, members: Operand) -> Operand:
-    """Tell where a value is one of a list's; of a list with null, only what it has is known."""
+    """Return where a value is in a list; unknown if it is not found in a list with null."""
     if is_array(members):
         return _is_in_lists(item, members)
     if not members.is_valid:
@@ -108,13 +108,13 @@ def is_member(item: Operand, members: Operand) -> Operand:
 
 
 def _drop_unequal(values: pa.Array) -> pa.Array:
-    """Give the values that another can be equal to: no null and, other than to Arrow, no NaN."""
+    """Return the values that something can equal: no null and, unlike in Arrow, no NaN."""
     known = unify_zeros(values.drop_null())
     return known.filter(pc.equal(known, known)) if pa.types.is_floating(known.type) else known
 
 
 def equals_any(item: Operand, values: Iterable[pa.Scalar]) -> Operand:
-    """Tell where a value equals any of some; none does when there are none."""
+    """Return where a value equals any of `values`; without values, nowhere."""
     tests = [compare(item, Operator.EQUAL, each) for each in values]
     return reduce(pc.or_kleene, tests, pa.scalar(value=False))
 
@@ -163,7 +163,7 @@ def _to_float(column: Operand) -> Operand:
 
 
 def _is_exact(column: Operand) -> bool:
-    """Tell whether all values are the same as 64-bit floats."""
+    """Return whether every value survives as a 64-bit float."""
     if pa.types.is_floating(column.type):
         return True
     bounds = pc.min_max(column)
@@ -172,10 +172,10 @@ def _is_exact(column: Operand) -> bool:
 
 
 def _compare_ties(
-    left: Operand, compare: Callable[[Any, Any], Any], right: Operand, found: Operand
+    left: Operand, test: Callable[[Any, Any], Any], right: Operand, found: Operand
 ) -> Operand:
-    """Compare once more, as whole numbers, what is equal only because floats are coarse."""
+    """Compare again, as whole numbers, what may be equal only because floats are coarse."""
     tied = pc.equal(_to_float(left), _to_float(right))
     whole = [pc.if_else(tied, each, pa.scalar(0, each.type)) for each in (left, right)]
-    exact = compare(*(pc.cast(each, _DECIMAL, safe=False) for each in whole))
+    exact = test(*(pc.cast(each, _DECIMAL, safe=False) for each in whole))
     return pc.if_else(tied, exact, found)

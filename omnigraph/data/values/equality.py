@@ -1,4 +1,4 @@
-"""Equality: which rows of two tables hold the same, bit by bit, null being the same as null."""
+"""Equality: which rows of two tables hold the same values, bit by bit, null equal to null."""
 
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ _BITS = {
 
 
 def equal_rows(one: pa.Table, other: pa.Table) -> Mask:
-    """Tell for each row whether all columns of two tables of one schema and length are the same."""
+    """Return for each row whether two tables of one schema and length agree in all columns."""
     found = np.ones(one.num_rows, bool)
     for name in one.column_names:
         found &= equal_values(to_array(one[name]), to_array(other[name]))
@@ -26,7 +26,7 @@ def equal_rows(one: pa.Table, other: pa.Table) -> Mask:
 
 
 def equal_values(one: pa.Array, other: pa.Array) -> Mask:
-    """Tell for each row whether two columns hold the same value."""
+    """Return for each row whether two columns hold the same value."""
     known = np.asarray(one.is_valid(), bool)
     both = known & np.asarray(other.is_valid(), bool)
     same = known == np.asarray(other.is_valid(), bool)
@@ -37,7 +37,7 @@ def equal_values(one: pa.Array, other: pa.Array) -> Mask:
 
 
 def _compare_known(one: pa.Array, other: pa.Array) -> Mask:
-    """Compare values, none of which is null."""
+    """Compare values that are not null."""
     kind = one.type
     if kind in _BITS:
         one, other = one.view(_BITS[kind]), other.view(_BITS[kind])
@@ -56,7 +56,7 @@ def _vector_bits(vectors: pa.Array, size: int) -> "np.ndarray":
 
 
 def _compare_lists(one: pa.Array, other: pa.Array) -> Mask:
-    """Compare lists: of the same length, item by item."""
+    """Compare lists: by length, then item by item."""
     lengths = [np.asarray(pc.list_value_length(each), np.int64) for each in (one, other)]
     found = lengths[0] == lengths[1]
     places = np.flatnonzero(found)

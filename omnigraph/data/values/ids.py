@@ -1,4 +1,4 @@
-"""Ids: every row gets the id of its key, the id it was given, or a new one."""
+"""Ids: every row gets the id of its key, the id it came with, or a new one."""
 
 import os
 import time
@@ -15,11 +15,11 @@ from omnigraph.schema.types import BOOL, DATE, DATETIME, INTEGERS, ScalarType, i
 _CROCKFORD = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
 _ULID_LENGTH = 26
 _COUNTED_BITS = 32
-_TAIL_BITS = 35  # what is counted, in whole digits
+_TAIL_BITS = 35  # the counted bits, rounded up to whole digits
 
 
 def assign_ids(stored: StoredType, batch: pa.RecordBatch) -> pa.Array:
-    """Give the id of every row of a batch whose key columns hold no null."""
+    """Return the id of every row of a batch whose key columns hold no null."""
     if stored.key:
         return _key_ids(stored, batch)
     given = batch["id"]
@@ -29,7 +29,7 @@ def assign_ids(stored: StoredType, batch: pa.RecordBatch) -> pa.Array:
 
 
 def make_ids(count: int) -> pa.Array:
-    """Give so many new ULIDs: this millisecond, 48 random bits, and then counted upwards."""
+    """Return `count` new ULIDs: this millisecond and 48 random bits, then counted upwards."""
     first = (time.time_ns() // 1_000_000 << 80) | (int.from_bytes(os.urandom(6)) << _COUNTED_BITS)
     head = [(first >> shift) & 31 for shift in range(125, _TAIL_BITS - 1, -5)]
     text = np.empty((count, _ULID_LENGTH), np.uint8)

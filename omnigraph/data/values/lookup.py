@@ -10,13 +10,13 @@ from omnigraph.storage.indexes import LOOKED_UP
 from omnigraph.storage.reading import batches_where
 from omnigraph.storage.table import Table
 
-# So many values are looked up at a time; a table is read whole when that reads less.
+# Values looked up at a time; a table is read whole when that reads less.
 _AT_A_TIME = 2_000
 _LEAST_OF = 10
 
 
 def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-    """Give some columns of the rows whose value in a column is one of the values."""
+    """Return some columns of the rows whose value in `column` is one of `values`."""
     wanted = pc.unique(values)
     schema = pa.schema([table.schema.field(name) for name in columns])
     if not len(wanted):

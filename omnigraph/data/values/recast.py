@@ -6,7 +6,7 @@ from omnigraph.data.values.columns import replace_items, to_timestamps
 
 
 def recast(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """Give the same values as another type that can hold them all."""
+    """Return the same values as another type, which can hold them all."""
     if column.type == target:
         return column
     if pa.types.is_list(target):

@@ -32,7 +32,7 @@ _Rule: TypeAlias = Callable[[StoredType, pa.RecordBatch], Iterator[Breach]]
 
 
 def find_breaches(stored: StoredType, batch: pa.RecordBatch) -> list[Breach]:
-    """Give every row that breaks a rule of its type; the batch has the type's columns."""
+    """Return every breach of a type's rules in a batch, which has the type's columns."""
     return [breach for rule in RULES for breach in rule(stored, batch)]
 
 
@@ -50,7 +50,7 @@ def check_required(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach
 
 
 def check_enums(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
-    """A value of an enum is one of its values."""
+    """A value of an enum is one of the values it lists."""
     for item in stored.properties.values():
         if isinstance(item.type, EnumType):
             values = batch[item.name]
@@ -62,7 +62,7 @@ def check_enums(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
 
 
 def check_ranges(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
-    """A value lies inside its `@range`; null is exempt and NaN is not."""
+    """A value lies inside its `@range`; null is exempt, NaN is not."""
     for rule in stored.ranges if isinstance(stored, NodeType) else ():
         values = batch[rule.property]
         for row in _true_rows(
@@ -95,12 +95,12 @@ RULES: tuple[_Rule, ...] = (check_required, check_enums, check_ranges, check_pat
 
 
 def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """Give a text that is short enough to be part of a message."""
+    """Return a text cut to a length that fits into a message."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def has_text(column: pa.Array) -> pa.Array:
-    """Tell for each row whether it holds a text that a vector can be made from."""
+    """Return for each row whether it holds a text that a vector can be made from."""
     return pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), fill_value=False)
 
 
