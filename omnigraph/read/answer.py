@@ -1,4 +1,4 @@
-"""Answer: runs a plan on a snapshot along the better road."""
+"""Answer: runs a plan on a snapshot, along the road that costs less."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from omnigraph.versioning.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """On what terms a query is answered: its values, its instant and its limits."""
+    """What one execution of a plan is given: parameters, the instant of now(), and limits."""
 
     params: Mapping[str, Value | None]
     now: datetime
@@ -34,7 +34,7 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlanAnswer:
-    """The rows of a plan, the road that was taken, and what its operators took."""
+    """The rows of a plan, the road it took, and what its operators cost."""
 
     table: pa.Table
     road: Road
@@ -45,10 +45,10 @@ class PlanAnswer:
 def answer(
     plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: ReadRequest
 ) -> PlanAnswer:
-    """Give the rows of a plan.
+    """Return the rows of a plan.
 
-    When more rows have to be looked up than was estimated, the plan is run again from whole
-    tables; reading changes nothing, so that is safe.
+    When more rows have to be looked up than estimated, the plan runs again from whole tables;
+    reading changes nothing, so that is safe.
     """
     choice = choose_road(plan, snapshot, topology)
     if choice.road is Road.INDEX:

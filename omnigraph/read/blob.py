@@ -20,15 +20,15 @@ _MARK = b"base64:"
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """The content of a Blob property, or the URI that it refers to, which is not fetched."""
+    """The content of a Blob property, or the URI it refers to, which is not fetched."""
 
     uri: str | None
-    # The text after `base64:`. Every four characters of it are three bytes by themselves.
+    # The text after `base64:`; every four characters of it decode to three bytes.
     _encoded: pa.Buffer | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int | None:
-        """How many bytes the content has; unknown for a URI."""
+        """The number of bytes of the content; None for a URI."""
         if self._encoded is None:
             return None
         padding = bytes(memoryview(self._encoded)[-2:]).count(b"=")
@@ -36,20 +36,20 @@ class Blob:
 
     @property
     def text(self) -> str:
-        """The property as rows have it: `base64:` and the content, or the URI."""
+        """The property as rows hold it: `base64:` and the content, or the URI."""
         if self._encoded is None:
             return self.uri or ""
         return f"{_MARK.decode()}{self._encoded.to_pybytes().decode()}"
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
-        """Give the bytes from an offset on, all or so many; behind the end there are none."""
+        """Return up to `length` bytes from `offset` on; none beyond the end."""
         first, end = self._bounds(offset, length)
         return self._decode(first, end)
 
     def chunks(
         self, size: int = CHUNK_BYTES, offset: int = 0, length: int | None = None
     ) -> Iterator[bytes]:
-        """Give what `read` gives in pieces of a size; only the last may be shorter."""
+        """Yield the bytes of `read` in chunks of `size` bytes; only the last may be shorter."""
         if size < 1:
             raise InputError("a chunk has at least 1 byte")
         first, end = self._bounds(offset, length)
@@ -72,7 +72,7 @@ class Blob:
 
 
 def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
-    """Give a Blob property of one node or edge, or None when it is null."""
+    """Return a Blob property of one node or edge, or None when it is null."""
     stored = _find_type(snapshot.catalog, type_name)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
@@ -84,7 +84,7 @@ def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blo
 
 
 def parse_blob(value: pa.Buffer) -> Blob:
-    """Give the blob of a property as rows have it."""
+    """Return the blob of a property as rows hold it."""
     if memoryview(value)[: len(_MARK)] != _MARK:
         return Blob(value.to_pybytes().decode())
     return Blob(None, value.slice(len(_MARK)))

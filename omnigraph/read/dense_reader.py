@@ -1,4 +1,4 @@
-"""Dense: reads whole tables once, and then answers from arrays in memory."""
+"""Dense reader: reads whole tables once, then answers from arrays in memory."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,16 +25,16 @@ from omnigraph.storage.reading import rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
-# Of a column that is not kept, so small a part of a table is read row by row.
+# Of a column that is not in memory, less than this part of a table is read row by row.
 _FEW_OF = 50
 _LEAST_WHOLE = 20_000
-# Reading rows one by one takes at least as long as reading so many of a column.
+# Reading rows one by one takes at least as long as reading this many of a column.
 _READ_ROWS = 40_000
 
 
 @dataclass(frozen=True)
 class DenseReader(Reader):
-    """A snapshot whose tables are numbered whole; what is derived is kept for all snapshots."""
+    """A reader that numbers whole tables; what it derives is shared by all snapshots."""
 
     topology: Topology
     _numbering: dict[str, Numbering] = field(
@@ -50,28 +50,28 @@ class DenseReader(Reader):
         return True
 
     def numbering(self, name: str) -> Numbering:
-        """Give the rows of a type, numbered."""
+        """Return the numbering of a type's rows."""
         found = self._numbering.get(name)
         if found is None:
             found = self._numbering[name] = self.topology.numbering(self.table(name))
         return found
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
-        """Give a column of rows by their ordinals; few rows of a large table are read alone."""
+        """Return a column of rows by their ordinals; few rows of a large table are read singly."""
         stored_name = column_name(self.stored(name), column)
-        table, entities = self.table(name), self.numbering(name)
+        table, numbering = self.table(name), self.numbering(name)
         if stored_name == "id":
-            return entities.ids_of(ordinals)
+            return numbering.ids_of(ordinals)
         if self._are_few(table, stored_name, len(ordinals)):
             return self._read_singly(name, stored_name, ordinals)
         whole = self.topology.column(table, stored_name)
-        is_all = ordinals is entities.all() and len(ordinals) == len(whole.values)
+        is_all = ordinals is numbering.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
 
     def _are_few(self, table: Table, column: str, rows: int) -> bool:
-        """Tell whether so many rows are better read one by one than with their whole column.
+        """Return whether reading `rows` rows one by one costs less than reading their column.
 
-        What was read one by one earlier counts as well, except for values that are large.
+        Rows that were read one by one earlier count as well, except where values are large.
         """
         total = len(self.topology.numbering(table))
         few = max(_LEAST_WHOLE, total // _FEW_OF)
@@ -93,7 +93,7 @@ class DenseReader(Reader):
         *,
         edges: Domain | None = None,
     ) -> Neighbours:
-        """Give where steps lead from some rows."""
+        """Return where steps lead from some rows."""
         return self.adjacency(steps, source, target, edges=edges).follow(codes)
 
     def are_joined(
@@ -104,7 +104,7 @@ class DenseReader(Reader):
         starts: Numbers,
         ends: Numbers,
     ) -> "np.ndarray":
-        """Tell for pairs of rows whether a step leads from the one to the other."""
+        """Return for each pair of rows whether a step leads from the first to the second."""
         return self.adjacency(steps, source, target).are_joined(starts, ends)
 
     def adjacency(
@@ -115,23 +115,23 @@ class DenseReader(Reader):
         *,
         edges: Domain | None = None,
     ) -> AnyAdjacency:
-        """Give where steps lead from all rows of one domain to those of another."""
+        """Return where steps lead from all rows of one domain to those of another."""
         found = find_ways(self, steps, source, target)
         if len(source.types) == len(target.types) == len(found) == 1:
             return self.topology.adjacency(
                 self._edge_table(found[0], named=edges is not None), backwards=found[0].backwards
             )
         domains = (source, target, *(() if edges is None else (edges,)))
-        numberings = tuple(self._lineages(each) for each in domains)
+        lineages = tuple(self._lineages(each) for each in domains)
         versions = tuple((way.backwards, *self.table(way.edge.name).key) for way in found)
-        key = ("adjacency", versions, numberings)
+        key = ("adjacency", versions, lineages)
         return self.cache.get(key, lambda: self._join_ways(found, source, target, edges))
 
     def extend(self, before: Snapshot) -> None:
-        """Extend what is in memory of another snapshot, where only a few rows differ.
+        """Extend to this snapshot what is in memory for another one, where few rows differ.
 
-        What cannot be read now is left to the next query: the commit that led here is made, and
-        a failure would say that it was not.
+        A table that cannot be read now is left to the next query: the commit that led here has
+        happened, and an error would deny it.
         """
         for name in (*self.snapshot.catalog.nodes, *self.snapshot.catalog.edges):
             with suppress(StorageError):
@@ -171,7 +171,7 @@ class DenseReader(Reader):
     def _join_ways(
         self, found: list[DirectedEdge], source: Domain, target: Domain, edges: Domain | None
     ) -> Adjacency:
-        """Give one adjacency of several ways."""
+        """Return one adjacency over several ways."""
         parts = [self._entries(way, source, target, edges) for way in found]
         starts, ends, own = (
             np.concatenate([np.empty(0, np.int64), *(part[at] for part in parts)])
@@ -179,14 +179,14 @@ class DenseReader(Reader):
         )
         if edges is None:
             return build_adjacency(EdgeEntries(starts, ends), len(source))
-        # An undirected step meets a self-loop from both its ends; it is one edge all the same.
+        # An undirected step meets a self-loop from both ends, but it is one edge.
         once = np.unique(np.stack([starts, ends, own]), axis=1)
         return build_adjacency(EdgeEntries(once[0], once[1], once[2]), len(source))
 
     def _entries(
         self, way: DirectedEdge, source: Domain, target: Domain, edges: Domain | None
     ) -> tuple[Numbers, Numbers, Numbers]:
-        """Give the codes of both ends, and of the edges, along a way."""
+        """Return the codes of both ends, and of the edges, along one way."""
         named = edges is not None
         found = self.topology.entries(self._edge_table(way, named=named), backwards=way.backwards)
         starts = found.sources + source.offset(way.start)

@@ -1,4 +1,4 @@
-"""Whole column: what is computed from a whole column, kept by the version of its table."""
+"""Derived column: what is computed from a whole column, cached by the version of its table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from omnigraph.storage.reading import ADDRESS, read_with_addresses
 
 @dataclass(frozen=True, slots=True)
 class DerivedColumn(Generic[Content]):
-    """Something made of a column in the order of its table, and the ordinals of the rows.
+    """What was made of a column in table order, and the ordinals of the rows in that order.
 
-    The ordinals are those of `entities`, whose identity is part of the key. They are held, so
-    that nothing else can get it.
+    `numbering` is held because its identity is part of the cache key: while it lives, no other
+    object can have that identity.
     """
 
     content: Content
@@ -33,13 +33,13 @@ class DerivedColumn(Generic[Content]):
 def derive_column(
     reader: Reader, name: str, column: str, make: Callable[[pa.Array], Content]
 ) -> DerivedColumn[Content]:
-    """Give what a function makes of the column of a type; it is made once."""
-    table, entities = reader.table(name), reader.numbering(name)
+    """Return what `make` makes of the column of a type; it is made once per table version."""
+    table, numbering = reader.table(name), reader.numbering(name)
     stored_name = column_name(reader.stored(name), column)
 
     def build() -> DerivedColumn[Content]:
         found = read_with_addresses(table, [stored_name])
         values = found[stored_name].combine_chunks()
-        return DerivedColumn(make(values), entities.at(found[ADDRESS].to_numpy()), entities)
+        return DerivedColumn(make(values), numbering.at(found[ADDRESS].to_numpy()), numbering)
 
-    return reader.cache.get((make, *table.key, stored_name, id(entities)), build)
+    return reader.cache.get((make, *table.key, stored_name, id(numbering)), build)

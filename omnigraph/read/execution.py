@@ -1,4 +1,4 @@
-"""Execution: one run of a query: its parameters, instant, variables and budget."""
+"""Execution: one execution of a plan: its parameters, instant, variables and budget."""
 
 import time
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from omnigraph.schema.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much a query may take; exceeding it is an error that names the limit."""
+    """How much a query may take; exceeding it raises BudgetError, which names the limit."""
 
     seconds: float = 60.0
     rows: int = 50_000_000
@@ -28,7 +28,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Execution:
-    """What all operators of one execution share."""
+    """What the operators of one execution share."""
 
     reader: Reader
     params: Mapping[str, Value | None]
@@ -41,12 +41,12 @@ class Execution:
     stopwatch: Stopwatch | None = None
 
     def bind(self, variable: str, kind: EntityType) -> Domain:
-        """Give the domain of a variable, which is known from here on."""
+        """Return the domain of a variable, which operators can use from here on."""
         self.domains[variable] = self.reader.domain(kind)
         return self.domains[variable]
 
     def constant(self, value: Constant | ParamRef | Now | ListOf) -> Value | None:
-        """Give a value that is the same for all rows."""
+        """Return a value that is the same for all rows."""
         match value:
             case Constant(found, _):
                 return found
@@ -59,7 +59,7 @@ class Execution:
                 return tuple(each for each in known if each is not None)
 
     def vector(self, field: PropertyRef, query: Value) -> "np.ndarray":
-        """Give the vector that a row's is compared with: the one given, or that of a text."""
+        """Return the vector to compare rows with: `query` itself, or the embedding of its text."""
         if not isinstance(query, str):
             return np.asarray(query, np.float32)
         types = self.domains[field.variable or ""].types
@@ -72,7 +72,7 @@ class Execution:
         return vector
 
     def check(self, rows: int, columns: int = 1) -> None:
-        """Raise BudgetError when so many rows, or the time so far, are too many."""
+        """Raise CancelledError, or BudgetError when the time or `rows` rows exceed the budget."""
         if self.cancelled.is_set():
             raise CancelledError("the query was cancelled")
         if time.monotonic() - self.started > self.budget.seconds:

@@ -38,13 +38,13 @@ _SEED = "#seed"
 
 
 def execute_plan(execution: Execution, plan: ReadPlan) -> pa.Table:
-    """Give the rows of a plan."""
+    """Return the rows of a plan."""
     rows = execute(execution, ONE_ROW, plan.operators)
     return build_table(rows, plan.columns, execution.reader.snapshot.catalog)
 
 
 def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) -> Matches:
-    """Give the rows after some operators."""
+    """Return the rows after some operators."""
     counted = PatternCounter(execution)
     for at, operator in enumerate(operators):
         if isinstance(operator, NodeScan | Expand):
@@ -52,7 +52,7 @@ def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) 
                 counted.add(operator)
                 continue
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
-            # Not before all of the pattern is known: more may hang from what is counted.
+            # Only when the whole pattern is known: more may hang from what is counted.
             rows = _multiply(execution, rows, counted)
         following = tuple(operators[at + 1 : at + 3])
         rows = _measure(
@@ -63,7 +63,7 @@ def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) 
 
 
 def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> Matches:
-    """Give the rows multiplied by the counted operators so far."""
+    """Return the rows multiplied by the operators that were only counted so far."""
     return _measure(execution, counted.pending, partial(counted.apply, rows))
 
 
@@ -110,7 +110,7 @@ def _execute_operator(
 
 
 def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -> "np.ndarray":
-    """Tell for which rows an inner pattern has a match."""
+    """Return for each row whether an inner pattern has a match."""
     seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
     found = execute(execution, seeded, inner)
     mask = np.zeros(rows.count, bool)
@@ -119,7 +119,7 @@ def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -
 
 
 def _match_optional(execution: Execution, rows: Matches, optional: Optional) -> Matches:
-    """Give every row with its inner matches, or with none of the variables that they bind."""
+    """Return every row with its inner matches, or with the variables of the block unbound."""
     seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
     found = execute(execution, seeded, optional.inner)
     without = np.ones(rows.count, bool)
@@ -128,7 +128,7 @@ def _match_optional(execution: Execution, rows: Matches, optional: Optional) -> 
     seeds = np.concatenate([found.codes[_SEED], rest])
     order = np.argsort(seeds, kind="stable")
     nothing = np.full(len(rest), NO_ROW)
-    # Taken from the rows themselves, codes keep the seed of a block around this one.
+    # Taken from the outer rows, codes keep the seed of a block around this one.
     kept = rows.take(seeds[order])
     for name in optional.binds:
         kept = kept.bind(name, np.concatenate([found.codes[name], nothing])[order])
@@ -136,7 +136,7 @@ def _match_optional(execution: Execution, rows: Matches, optional: Optional) -> 
 
 
 def _wanted_rows(execution: Execution, rank: Rank, following: tuple[Operator, ...]) -> int | None:
-    """Give how many rows are wanted of those that rank first; None for all, or if others are."""
+    """Return how many of the best-ranked rows the query wants; None for all of them."""
     match following:
         case (Order(keys=(key, *_)), Limit() as limit) if rank.restricts:
             is_by_rank = isinstance(key.expr, ColumnRef) and key.expr.column == rank.column

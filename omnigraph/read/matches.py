@@ -1,4 +1,4 @@
-"""Rows: the matches of a pattern so far: for each variable a column of codes, and a weight."""
+"""Matches: the matches of a pattern so far: for each variable a column of codes, and a weight."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,19 +10,19 @@ from omnigraph.data.derived.adjacency import is_row_range
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.errors import ResultOverflowError
 
-# A little less than I64 holds, because floats tell whether a count is larger.
+# A little less than I64 holds, because floats are used to see whether a count is larger.
 _MOST_COUNTED = 9_200_000_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LateColumn:
-    """A column that is computed from other rows, one for each, when it is needed."""
+    """A column that is computed, one value for each row, only when it is needed."""
 
     rows: "Matches"
     make: "Callable[[Matches], pa.Array]"
 
     def take(self, places: pa.Array) -> "LateColumn":
-        """Give the column of the rows at some places."""
+        """Return the column of the rows at some places."""
         return LateColumn(self.rows.take(places.to_numpy()), self.make)
 
 
@@ -30,7 +30,7 @@ class LateColumn:
 class Matches:
     """Matches as columns. A row of weight n stands for n equal rows; no weights means 1 each.
 
-    `columns` are those that operators computed, such as scores.
+    `columns` holds what operators computed, such as scores.
     """
 
     count: int
@@ -39,12 +39,12 @@ class Matches:
     columns: Mapping[str, pa.Array | LateColumn] = field(default_factory=dict)
 
     def column(self, name: str) -> pa.Array:
-        """Give a computed column."""
+        """Return a computed column."""
         found = self.columns[name]
         return found.make(found.rows) if isinstance(found, LateColumn) else found
 
     def take(self, places: Numbers) -> "Matches":
-        """Give the rows at some places, in their order."""
+        """Return the rows at some places, in that order."""
         if len(places) == self.count and is_row_range(places):
             return self
         at = pa.array(places)
@@ -56,29 +56,29 @@ class Matches:
         )
 
     def keep(self, mask: "np.ndarray") -> "Matches":
-        """Give the rows for which the mask is true."""
+        """Return the rows for which the mask is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def bind(self, variable: str, codes: Numbers) -> "Matches":
-        """Give the rows with one more variable."""
+        """Return the rows with one more variable."""
         return replace(self, codes={**self.codes, variable: codes})
 
     def multiply(self, factors: Numbers) -> "Matches":
-        """Give the rows multiplied; those that are multiplied by nothing go."""
+        """Return the rows with their weights multiplied; rows multiplied by 0 go."""
         weights = factors if self.weights is None else multiply_counts(self.weights, factors)
         return replace(self, weights=weights).keep(factors > 0)
 
     @property
     def total(self) -> int:
-        """How many rows these stand for."""
+        """The number of rows these stand for."""
         return self.count if self.weights is None else sum_counts(self.weights)
 
     def with_column(self, name: str, values: pa.Array) -> "Matches":
-        """Give the rows with one more computed column."""
+        """Return the rows with one more computed column."""
         return replace(self, columns={**self.columns, name: values})
 
     def repeat(self) -> "Matches":
-        """Give every row as often as it counts."""
+        """Return every row as often as its weight says."""
         if self.weights is None:
             return self
         return replace(self, weights=None).take(np.repeat(np.arange(self.count), self.weights))
@@ -88,21 +88,21 @@ ONE_ROW = Matches(1)
 
 
 def multiply_counts(one: Numbers, other: Numbers) -> Numbers:
-    """Multiply counts; raises when one does not fit 64 bits."""
+    """Multiply counts; raises ResultOverflowError when a product does not fit 64 bits."""
     if _greatest(one) * _greatest(other) > _MOST_COUNTED:
         _check_countable((one.astype(np.float64) * other).max())
     return one * other
 
 
 def sum_products(one: Numbers, other: Numbers) -> int:
-    """Multiply counts and add the products up; raises when that does not fit 64 bits."""
+    """Return the sum of the products of two columns; raises when it does not fit 64 bits."""
     if _greatest(one) * _greatest(other) * len(one) <= _MOST_COUNTED:
         return int(np.dot(one, other))
     return sum_counts(multiply_counts(one, other))
 
 
 def sum_counts(counts: Numbers) -> int:
-    """Add counts up; raises when the sum does not fit 64 bits."""
+    """Return the sum of counts; raises ResultOverflowError when it does not fit 64 bits."""
     if _greatest(counts) * len(counts) > _MOST_COUNTED:
         _check_countable(counts.sum(dtype=np.float64))
     return int(counts.sum())

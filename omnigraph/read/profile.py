@@ -1,4 +1,4 @@
-"""Profile: what each operator of one execution took and gave."""
+"""Profile: what each operator of one execution cost and returned."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from omnigraph.storage.reading import metered
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Some operators that ran together: the rows after them, their time, and what they read."""
+    """Operators that ran together: the rows after them, their time, and the bytes they read."""
 
     operators: tuple[Operator, ...]
     rows: int
@@ -28,7 +28,7 @@ class OpenMeasurement:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Measures operators; those of a pattern inside another are part of the outer one."""
+    """Measures operators; those of an inner pattern are part of the operator around it."""
 
     measurements: list[Measurement] = field(default_factory=list)
     _busy: bool = False

@@ -1,7 +1,7 @@
-"""Pushdown: the conditions of a scan that an index of its table narrows down.
+"""Pushdown: the conditions of a scan that an index of its table can narrow down.
 
-What Lance finds is checked again by the engine, so a condition may let too many rows through
-but never too few.
+The engine checks again what Lance finds, so a condition may let too many rows through but never too
+few.
 """
 
 import operator
@@ -40,7 +40,7 @@ _TURNED = {
 
 
 def pick_indexed(filters: Sequence[Predicate], stored: StoredType) -> list[Comparison]:
-    """Give the conditions on indexed columns, each with the column on its left."""
+    """Return the conditions on indexed columns, each with the column on its left."""
     indexed = {spec.column for spec in indexes_of(stored) if spec.kind is IndexKind.BTREE}
     found = []
     for predicate in filters:
@@ -58,7 +58,7 @@ def build_condition(
     stored: StoredType,
     value_of: Callable[[PushedValue], Value | None],
 ) -> pc.Expression | None:
-    """Give what narrows a scan down; None when no index does."""
+    """Return a condition for Lance that narrows a scan; None when no index helps."""
     found: pc.Expression | None = None
     for each in pick_indexed(filters, stored):
         part = _build_expression(each, stored, value_of)
@@ -82,7 +82,7 @@ def _put_column_first(predicate: Predicate) -> Comparison | None:
 
 
 def _is_plain(kind: ValueType) -> bool:
-    """Tell whether Lance compares values of a type just as the language does."""
+    """Return whether Lance compares values of a type just as the language does."""
     return is_text(kind) or kind in (I32, I64, DATE)
 
 
@@ -106,7 +106,7 @@ def _build_expression(
 
 
 def _fits(value: object, kind: ValueType) -> bool:
-    """Tell whether a column of a type can hold a value."""
+    """Return whether a column of a type can hold a value."""
     if is_text(kind):
         return isinstance(value, str)
     if kind == DATE:

@@ -1,4 +1,4 @@
-"""Reader: the rows of one snapshot, numbered, with their columns and the edges between them."""
+"""Reader: the rows of one snapshot by ordinal, with their columns and the edges between them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -23,22 +23,22 @@ _ORDINAL_BITS = 40
 
 
 class Ordinals(Protocol):
-    """Rows of a table by their ordinals."""
+    """What operators need of a numbering: the ordinals of a table's rows."""
 
     def __len__(self) -> int:
-        """Give how many ordinals there are."""
+        """Return how many ordinals there are."""
 
     def all(self) -> Numbers:
-        """Give the ordinals of all rows."""
+        """Return the ordinals of all rows."""
 
     def find(self, ids: pa.Array) -> Numbers:
-        """Give the ordinal of each id; NONE where there is no such row."""
+        """Return the ordinal of each id; NO_ROW where there is no such row."""
 
     def at(self, addresses: Addresses) -> Numbers:
-        """Give the ordinals of rows by their addresses."""
+        """Return the ordinals of rows by their addresses."""
 
     def ranks(self, ordinals: Numbers) -> Numbers:
-        """Give numbers that sort rows by id, and NONE before all others."""
+        """Return numbers that sort rows by id; NO_ROW sorts first."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +56,28 @@ class Domain:
 
     @cached_property
     def offsets(self) -> Numbers:
-        """The first code of each type, and behind the last one the number of all codes."""
+        """The first code of each type, and after the last one the number of all codes."""
         counts = [len(self.reader.numbering(name)) for name in self.types]
         return np.cumsum([0, *counts])
 
     def offset(self, type_name: str) -> int:
-        """Give the first code of a type."""
+        """Return the first code of a type."""
         return int(self.offsets[self.types.index(type_name)])
 
     def all(self) -> Numbers:
-        """Give the codes of all rows."""
+        """Return the codes of all rows."""
         if len(self.types) == 1:
             return self.reader.numbering(self.types[0]).all()
         parts = [self.reader.numbering(name).all() + self.offset(name) for name in self.types]
         return np.concatenate(parts)
 
     def of_type(self, type_name: str, codes: Numbers) -> Numbers:
-        """Give the places of the codes that are rows of a type."""
+        """Return the places of the codes that are rows of a type."""
         at = self.types.index(type_name)
         return np.flatnonzero((codes >= self.offsets[at]) & (codes < self.offsets[at + 1]))
 
     def codes_of(self, other: "Domain", codes: Numbers) -> Numbers:
-        """Give the codes here of rows of another domain; NONE for those that are not here."""
+        """Return the codes in this domain of rows of another; NO_ROW for those not in it."""
         if other.types == self.types:
             return codes
         found = np.full(len(codes), NO_ROW)
@@ -88,10 +88,10 @@ class Domain:
         return found
 
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:
-        """Give a property of rows by their codes; null for NONE, and where a type lacks it.
+        """Return a property of rows by their codes; null for NO_ROW, and where a type lacks it.
 
-        A type has it when it is of this kind there: a pattern inside another may leave a
-        variable fewer types, and they alone have to agree.
+        A type counts as lacking it when it has the property with another type: an inner pattern may
+        leave a variable fewer types, and only those have to agree.
         """
         if len(self.types) == 1:
             return self.reader.values(self.types[0], name, codes)
@@ -108,7 +108,7 @@ class Domain:
         return take_or_null(found, places)
 
     def identities(self, codes: Numbers) -> Numbers:
-        """Give numbers that are the same for the same row in every domain."""
+        """Return numbers that are the same for the same row in every domain."""
         at = self._places_of_types(codes)
         return (self._type_numbers(codes) << _ORDINAL_BITS) + codes - self.offsets[at]
 
@@ -117,12 +117,12 @@ class Domain:
         return np.clip(found, 0, len(self.types) - 1)
 
     def _type_numbers(self, codes: Numbers) -> Numbers:
-        """Give the place in the catalog of the type of each row."""
+        """Return the place in the catalog of each row's type."""
         types = np.array([self.reader.number(name) for name in self.types])
         return types[self._places_of_types(codes)]
 
     def ranks(self, codes: Numbers) -> Numbers:
-        """Give numbers that sort rows by id, and NONE before all others."""
+        """Return numbers that sort rows by id; NO_ROW sorts first."""
         if len(self.types) == 1:
             return self.reader.numbering(self.types[0]).ranks(codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
@@ -135,7 +135,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Reader(ABC):
-    """One snapshot as the engine reads it."""
+    """One snapshot as operators read it; how ordinals come about is the subclass's business."""
 
     snapshot: Snapshot
     _domains: dict[tuple[str, ...], Domain] = field(
@@ -143,53 +143,53 @@ class Reader(ABC):
     )
 
     def domain(self, kind: EntityType) -> Domain:
-        """Give the rows that a variable of some types can stand for."""
+        """Return the rows that a variable of some types can stand for."""
         return self._domains.setdefault(kind.types, Domain(self, kind.types))
 
     def number(self, name: str) -> int:
-        """Give the place of a type in the catalog."""
+        """Return the place of a type in the catalog."""
         catalog = self.snapshot.catalog
         return [*catalog.nodes, *catalog.edges].index(name)
 
     def stored(self, name: str) -> StoredType:
-        """Give a type of the catalog."""
+        """Return a type of the catalog."""
         found = self.snapshot.catalog.stored(name)
         assert found is not None
         return found
 
     def edge(self, name: str) -> EdgeType:
-        """Give an edge type of the catalog."""
+        """Return an edge type of the catalog."""
         return self.snapshot.catalog.edges[name]
 
     def table(self, name: str) -> Table:
-        """Give the table of a type."""
+        """Return the table of a type."""
         return self.snapshot.table(self.stored(name).identity)
 
     def count(self, name: str) -> int:
-        """Give how many rows a type has."""
+        """Return how many rows a type has."""
         return self.snapshot.state(self.stored(name).identity).row_count
 
     def type_of(self, name: str, column: str) -> ValueType | None:
-        """Give the type of a column, if the type has it."""
+        """Return the type of a column, or None if the type lacks it."""
         return self.stored(name).column(column)
 
     @property
     @abstractmethod
     def cache(self) -> MemoryCache:
-        """Where derived state is kept for all snapshots."""
+        """The cache of what is derived, for all snapshots."""
 
     @property
     @abstractmethod
     def is_whole(self) -> bool:
-        """Whether whole tables are at hand, so that all rows can be gone through."""
+        """Whether whole tables are in memory, so that all rows can be visited."""
 
     @abstractmethod
     def numbering(self, name: str) -> Ordinals:
-        """Give the rows of a type, numbered."""
+        """Return the ordinals of a type's rows."""
 
     @abstractmethod
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
-        """Give a column of rows by their ordinals; null for NONE."""
+        """Return a column of rows by their ordinals; null for NO_ROW."""
 
     @abstractmethod
     def follow(
@@ -201,7 +201,7 @@ class Reader(ABC):
         *,
         edges: Domain | None = None,
     ) -> Neighbours:
-        """Give where steps lead from some rows: every pair once, or every edge of a domain."""
+        """Return where steps lead from some rows: every pair once, or every edge of a domain."""
 
     @abstractmethod
     def are_joined(
@@ -212,12 +212,12 @@ class Reader(ABC):
         starts: Numbers,
         ends: Numbers,
     ) -> "np.ndarray":
-        """Tell for pairs of rows whether a step leads from the one to the other."""
+        """Return for each pair of rows whether a step leads from the first to the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectedEdge:
-    """One direction in which a step goes along the edges of a type."""
+    """An edge type, followed forwards or backwards."""
 
     edge: EdgeType
     backwards: bool
@@ -234,7 +234,7 @@ class DirectedEdge:
 def find_ways(
     reader: Reader, steps: tuple[Step, ...], source: Domain, target: Domain
 ) -> list[DirectedEdge]:
-    """Give all ways that steps can go from the types of one domain to those of another."""
+    """Return all ways that steps can go from the types of one domain to those of another."""
     found = []
     for step in steps:
         edge = reader.edge(step.edge)

@@ -1,4 +1,4 @@
-"""Road: whether a plan is answered from whole tables in memory or by looking single rows up."""
+"""Road: whether a plan reads whole tables into memory or looks up single rows by index."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.versioning.snapshot import Snapshot
 
-# Looking one row up takes about as long as numbering so many.
+# Looking up one row takes about as long as numbering this many.
 LOOKUP_ROWS = 1_500
-# How many rows a condition on an indexed column is taken to let through.
+# The rows that a condition on an indexed column is assumed to let through.
 _NARROWED_ROWS = 100
 _MOST_STEPS = 32
 
@@ -40,9 +40,9 @@ class Road(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoadChoice:
-    """The road of a plan and why: rows to look up one by one, and rows to be numbered first.
+    """The road of a plan and why: rows to look up one by one, and rows to number first.
 
-    `lookups` is None when looking up is no road at all. `missing` names what is not numbered yet.
+    `lookups` is None when the plan cannot look rows up. `missing` names what is not numbered yet.
     """
 
     road: Road
@@ -58,7 +58,7 @@ class RoadChoice:
 
 @dataclass(frozen=True, slots=True)
 class _SettledChoice:
-    """A plan for which nothing is left to be read first."""
+    """The choice for a plan that has nothing left to number, so it stays the same."""
 
     plan: ReadPlan
     choice: RoadChoice
@@ -69,10 +69,10 @@ class _SettledChoice:
 
 
 def choose_road(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadChoice:
-    """Give the road that takes less time.
+    """Return the road that takes less time.
 
-    What look-ups cost earlier counts as well, so that a graph of which much is asked is numbered
-    before that has cost twice as much as it would have from the start.
+    What look-ups cost earlier counts as well: a graph that is asked a lot is numbered before its
+    look-ups have cost more than the numbering, so it costs at most twice the optimum.
     """
     key = ("road", id(plan), snapshot.commit.id)
     ready = topology.cache.peek(key)
@@ -97,7 +97,7 @@ def _compare_costs(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Ro
 
 
 def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
-    """Give the columns of each type that a plan reads of single rows."""
+    """Return for each type the columns that a plan reads of single rows."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     types: dict[str, tuple[str, ...]] = {}
     for operator in flat(plan.operators):
@@ -117,7 +117,7 @@ def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[
 
 
 def count_rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
-    """Give how many rows the tables have that a plan goes through."""
+    """Return how many rows the tables hold that a plan goes through."""
     names: set[str] = set()
     for operator in flat(plan.operators):
         names |= {kind for _, kinds, _ in _bindings(operator) for kind in kinds}
@@ -132,7 +132,7 @@ def _has(stored: StoredType | None, name: str) -> bool:
 
 
 def _bindings(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Give the variables that an operator binds, their types, and what is read of them later."""
+    """Yield the variables that an operator binds, their types, and the columns read later."""
     match operator:
         case NodeScan():
             yield operator.variable, operator.types, operator.columns
@@ -145,13 +145,13 @@ def _bindings(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[
 
 
 def _own_properties(operator: Operator) -> Iterator[PropertyRef]:
-    """Give the properties that an operator reads itself."""
+    """Yield the properties that an operator reads itself."""
     for each in _own_expressions(operator):
         yield from (part for part in parts(each) if isinstance(part, PropertyRef))
 
 
 def _own_expressions(operator: Operator) -> Sequence[Expr | Predicate]:
-    """Give what an operator evaluates itself, on the rows that it binds."""
+    """Return what an operator evaluates itself, on the rows that it binds."""
     match operator:
         case NodeScan(filters=own):
             return own
@@ -166,7 +166,7 @@ def _own_expressions(operator: Operator) -> Sequence[Expr | Predicate]:
 
 
 class _Estimate:
-    """Goes through a plan and adds up what both roads would read."""
+    """Adds up, operator by operator, what both roads would read."""
 
     def __init__(self, snapshot: Snapshot, topology: Topology) -> None:
         self._snapshot = snapshot
@@ -176,7 +176,7 @@ class _Estimate:
         self.unread: dict[Hashable, int] = {}
 
     def add(self, operators: Sequence[Operator], rows: float) -> None:
-        """Add what operators read, given about how many rows they start with."""
+        """Add what operators read when they start with about `rows` rows."""
         for operator in operators:
             match operator:
                 case NodeScan():
@@ -228,7 +228,7 @@ class _Estimate:
     def _add_hops(
         self, hops: Hops, rows: float, degree: float, most: float, *, closes: bool
     ) -> float:
-        """Add the look-ups of all hops; gives about how many rows come out."""
+        """Add the look-ups of all hops; return about how many rows come out."""
         reached = rows
         for _ in range(min(hops.maximum or _MOST_STEPS, _MOST_STEPS)):
             self._add_lookups(reached)
@@ -240,7 +240,7 @@ class _Estimate:
             self.lookups += rows
 
     def _add_numbering(self, name: str) -> None:
-        """Note the rows of a type that would have to be numbered."""
+        """Add the rows of a type, unless they are numbered already."""
         table = self._snapshot.table(self._stored(name).identity)
         if not table.takes_conditions:
             self.lookups = None
@@ -248,7 +248,7 @@ class _Estimate:
             self.unread[name] = self._count(name)
 
     def _add_adjacency(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:
-        """Note the edges whose ends would have to be read."""
+        """Add the edges of a type, unless the adjacency is built already."""
         table = self._snapshot.table(edge.identity)
         if not table.takes_conditions:
             self.lookups = None
@@ -270,6 +270,6 @@ def _directions(direction: Direction) -> tuple[bool, ...]:
 
 
 def _searches(operator: Operator) -> bool:
-    """Tell whether an operator searches texts, which is done in a whole table."""
+    """Return whether an operator searches texts, which takes a whole table."""
     nodes = (part for each in _own_expressions(operator) for part in parts(each))
     return any(isinstance(node, TextMatch | Bm25) for node in nodes)

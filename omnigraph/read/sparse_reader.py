@@ -1,4 +1,4 @@
-"""Sparse: looks single rows up by the indexes of the tables, and keeps nothing."""
+"""Sparse reader: looks up single rows by the indexes of their tables, and caches nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,10 +33,10 @@ class TooManyLookups(Exception):
 
 @dataclass(slots=True)
 class PartialNumbering:
-    """The rows of a table that a query met so far; their ordinals say in which order.
+    """Ordinals for the rows that a query has met, in the order in which it met them.
 
-    `columns` are those that the query reads of a row. They are fetched when the row is looked
-    up, or when the first of them is needed.
+    `columns` are those that the query reads of a row. They are fetched when the row is looked up,
+    or when the first of them is needed.
     """
 
     table: Table
@@ -50,15 +50,15 @@ class PartialNumbering:
         return self.count
 
     def all(self) -> Numbers:
-        """Raise: all rows are never looked up one by one."""
+        """Raise TooManyLookups: not all rows are looked up one by one."""
         raise TooManyLookups
 
     def at(self, addresses: Addresses) -> Numbers:  # noqa: ARG002
-        """Raise: addresses come from searches, which find too many rows."""
+        """Raise TooManyLookups: addresses come from searches, which find too many rows."""
         raise TooManyLookups
 
     def find(self, ids: pa.Array) -> Numbers:
-        """Give the ordinal of each id; NONE where there is no such row."""
+        """Return the ordinal of each id; NO_ROW where there is no such row."""
         found = self._find_known(ids)
         missing = ids.filter(pa.array(found < 0))
         if len(missing):
@@ -67,11 +67,11 @@ class PartialNumbering:
         return found
 
     def find_where(self, condition: pc.Expression) -> Numbers:
-        """Give the ordinals of all rows that meet a condition."""
+        """Return the ordinals of all rows that meet a condition."""
         return self._fetch(condition)
 
     def add_ids(self, ids: pa.Array) -> Numbers:
-        """Give the ordinals of rows that are known to be there."""
+        """Return the ordinals of rows that are known to exist; new ones get the next ordinals."""
         found = self._find_known(ids)
         new = pc.unique(ids.filter(pa.array(found < 0)))
         if not len(new):
@@ -81,7 +81,7 @@ class PartialNumbering:
         return self._find_known(ids)
 
     def add_rows(self, rows: pa.Table) -> Numbers:
-        """Note rows with all their columns; gives their ordinals."""
+        """Keep rows with all their columns, and return their ordinals."""
         ordinals = self.add_ids(to_array(rows["id"]))
         before = 0 if self.fetched is None else self.fetched.num_rows
         self.places[ordinals] = before + np.arange(len(ordinals))
@@ -90,7 +90,7 @@ class PartialNumbering:
         return ordinals
 
     def values(self, column: str, ordinals: Numbers) -> pa.Array:
-        """Give a column of rows by their ordinals; null for NONE."""
+        """Return a column of rows by their ordinals; null for NO_ROW."""
         if column == "id":
             return take_or_null(self.ids, ordinals)
         if column not in self.columns:
@@ -107,7 +107,7 @@ class PartialNumbering:
         return take_or_null(to_array(self.fetched[column]), places)
 
     def ranks(self, ordinals: Numbers) -> Numbers:
-        """Give numbers that sort rows by id, and NONE before all others."""
+        """Return numbers that sort rows by id; NO_ROW sorts first."""
         if not len(self.ids):
             return ordinals
         return np.where(ordinals < 0, NO_ROW, rank_texts(self.ids)[ordinals])
@@ -124,7 +124,7 @@ class PartialNumbering:
 
 
 def look_up(table: Table, columns: Sequence[str], condition: pc.Expression) -> pa.Table:
-    """Give the rows that meet a condition; raises NeedsWhole when they are many."""
+    """Return the rows that meet a condition; raises TooManyLookups at MOST_ROWS of them."""
     if not table.takes_conditions:
         raise TooManyLookups
     found = rows_where(table, columns, condition, MOST_ROWS)
@@ -135,7 +135,7 @@ def look_up(table: Table, columns: Sequence[str], condition: pc.Expression) -> p
 
 @dataclass(frozen=True)
 class SparseReader(Reader):
-    """A snapshot of which only the rows that a query meets are read.
+    """A reader that reads only the rows that a query meets.
 
     `columns` are those that the query reads of each type.
     """
@@ -147,7 +147,7 @@ class SparseReader(Reader):
 
     @property
     def cache(self) -> MemoryCache:
-        """Raise: nothing is derived."""
+        """Raise TooManyLookups: nothing is derived from single rows."""
         raise TooManyLookups
 
     @property
@@ -155,7 +155,7 @@ class SparseReader(Reader):
         return False
 
     def numbering(self, name: str) -> PartialNumbering:
-        """Give the rows of a type that were met."""
+        """Return the ordinals of the rows of a type that were met."""
         if name not in self._numberings:
             stored = self.stored(name)
             columns = tuple(column_name(stored, each) for each in self.columns.get(name, ()))
@@ -163,7 +163,7 @@ class SparseReader(Reader):
         return self._numberings[name]
 
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
-        """Give a column of rows by their ordinals; null for NONE."""
+        """Return a column of rows by their ordinals; null for NO_ROW."""
         return self.numbering(name).values(column_name(self.stored(name), column), ordinals)
 
     def follow(
@@ -175,13 +175,13 @@ class SparseReader(Reader):
         *,
         edges: Domain | None = None,
     ) -> Neighbours:
-        """Give where steps lead from some rows."""
+        """Return where steps lead from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         nothing = np.empty(0, np.int64)
         along = find_ways(self, steps, source, target)
         found = [np.stack([nothing] * 3)]
         found += [self._along(way, source, target, distinct, edges) for way in along]
-        # An edge is met from both its ends by an undirected step, and a pair by many edges.
+        # An undirected step meets an edge from both ends, and many edges may join one pair.
         starts, ends, own = np.unique(np.concatenate(found, axis=1), axis=1)
         offsets = np.searchsorted(starts, np.arange(len(distinct) + 1))
         counts = np.diff(offsets)[inverse]
@@ -198,7 +198,7 @@ class SparseReader(Reader):
         starts: Numbers,
         ends: Numbers,
     ) -> "np.ndarray":
-        """Tell for pairs of rows whether a step leads from the one to the other."""
+        """Return for each pair of rows whether a step leads from the first to the second."""
         owners, nodes, _ = self.follow(steps, source, target, starts)
         found = np.zeros(len(starts), bool)
         found[owners[nodes == ends[owners]]] = True
@@ -212,7 +212,7 @@ class SparseReader(Reader):
         codes: Numbers,
         edges: Domain | None,
     ) -> Numbers:
-        """Give the place of the start, the target and the edge of all edges along a way."""
+        """Return for every edge along a way the place of its start, its target and itself."""
         places = source.of_type(way.start, codes)
         if not len(places):
             return np.empty((3, 0), np.int64)

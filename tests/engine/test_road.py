@@ -69,7 +69,7 @@ def unexpected(*_: object, **__: object) -> None:
 
 
 def nothing_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_base", "_whole_column", "_ends", "woven"):
+    for name in ("_sort_rows", "_read_whole_column", "_read_ends", "build_adjacency"):
         monkeypatch.setattr(topology, name, unexpected)
 
 

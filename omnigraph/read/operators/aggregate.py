@@ -18,10 +18,10 @@ from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.schema.arrow import arrow_type
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
-# Sums of whole numbers are exact as floats below the one, and in 64 bits below the other.
+# Below the first, sums of whole numbers are exact as floats; below the second, in 64 bits.
 _EXACT = 2.0**53
 _SAFE = 2.0**62
-# So few groups, each of so many rows, are sorted one by one.
+# At most this many groups, of at least this many rows each, are sorted one by one.
 _FEW_GROUPS = 1 << 16
 _MANY_ROWS = 256
 
@@ -36,10 +36,10 @@ class Aggregation:
     count: int
 
     def compute(self, expr: Aggregate) -> pa.Array:
-        """Give the value of an aggregate for each group; nulls do not take part."""
+        """Return the value of an aggregate for each group; nulls do not take part."""
         if isinstance(expr.argument, VariableRef):
             if expr.argument.variable not in self.rows.codes and not expr.distinct:
-                # It was counted, and so it is never null.
+                # It was only counted, so it is never null.
                 return pa.array(self._count_rows(), pa.int64())
             codes = self.rows.codes[expr.argument.variable]
             present = self._pick_rows(codes != NO_ROW, codes if expr.distinct else None)
@@ -52,7 +52,7 @@ class Aggregation:
         return self._compute_values(expr, column, present)
 
     def _count_rows(self) -> Numbers:
-        """Give how many rows each group stands for."""
+        """Return how many rows each group stands for."""
         weights = self.rows.weights
         if weights is None:
             return np.bincount(self.groups, minlength=self.count)
@@ -60,7 +60,7 @@ class Aggregation:
         return weights if is_each else self._sum_integers(self.groups, weights, None)
 
     def _pick_rows(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
-        """Give the places of the known rows; with numbers of values, each value only once."""
+        """Return the places of the known rows; with value numbers, of each value only the first."""
         present = np.flatnonzero(known)
         if once is None:
             return present
@@ -94,7 +94,7 @@ class Aggregation:
         return self._sum_integers(groups, self.rows.weights[places], None)
 
     def _sum(self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
-        """Give sums as floats; they do not depend on the order of the rows."""
+        """Return sums as floats, which do not depend on the order of the rows."""
         if not np.issubdtype(numbers.dtype, np.floating):
             return self._sum_exactly(groups, numbers, weights).astype(np.float64)
         values = numbers.astype(np.float64)
@@ -108,7 +108,7 @@ class Aggregation:
     def _sum_integers(
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> Numbers:
-        """Give sums of whole numbers, exactly; raises when one does not fit 64 bits."""
+        """Return exact sums of whole numbers; raises when one does not fit 64 bits."""
         found = self._sum_exactly(groups, numbers, weights)
         if any(not _LEAST <= each <= _MOST for each in (found if found.dtype == object else ())):
             raise ResultOverflowError("a sum does not fit I64")
@@ -117,7 +117,7 @@ class Aggregation:
     def _sum_exactly(
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> "np.ndarray":
-        """Give sums of whole numbers, as large as they may be."""
+        """Return exact sums of whole numbers, of any size."""
         values = numbers.astype(np.float64)
         sizes = self._add(groups, np.abs(values), weights)
         if sizes.max(initial=0) < _EXACT:
@@ -133,11 +133,11 @@ class Aggregation:
 def _sort_in_groups(
     groups: Numbers, values: "np.ndarray", count: int
 ) -> tuple[Numbers, "np.ndarray"]:
-    """Give rows such that those of each group go from the least value to the greatest."""
+    """Return the rows such that those of each group go from the least value to the greatest."""
     if count > _FEW_GROUPS or len(values) < _MANY_ROWS * count:
         order = np.argsort(values)
         return groups[order], values[order]
-    # Numbers of 16 bits are sorted by counting, and values alone sooner than with their places.
+    # NumPy sorts 16-bit numbers by counting, and values faster alone than with their places.
     kept = values[np.argsort(groups.astype(np.uint16), kind="stable")]
     sizes = np.bincount(groups, minlength=count)
     for part in np.split(kept, np.cumsum(sizes)[:-1]):
@@ -146,7 +146,7 @@ def _sort_in_groups(
 
 
 def _find_extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:
-    """Give the least or greatest value of each group; null for a group without any."""
+    """Return the least or greatest value of each group; null for a group without any."""
     order = pc.rank(column, tiebreaker="dense").to_numpy().astype(np.int64)
     ranks = order if least else -order
     best = np.full(count, np.iinfo(np.int64).max)

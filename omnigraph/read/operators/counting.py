@@ -1,4 +1,4 @@
-"""Counting: variables that nothing reads multiply the rows instead of being made."""
+"""Counting: variables that nothing reads multiply the weights of rows instead of being bound."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_pro
 from omnigraph.read.operators.scan import find_nodes
 from omnigraph.read.operators.traverse import bind_edge, find_targets, test_predicates
 
-# When more rows are counted from than this part of all, whole arrays are summed.
+# From more rows than this part of all, whole arrays are summed.
 _MOST_PARTS = 16
 # Sums of whole numbers below this are exact as floats.
 _EXACT = 2**53
@@ -22,7 +22,7 @@ _EXACT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class _Ones:
-    """So many times 1."""
+    """A weight of 1 for each of `count` rows."""
 
     count: int
 
@@ -38,7 +38,7 @@ class PatternCounter:
 
     @property
     def pending(self) -> list[NodeScan | Expand]:
-        """What is noted, and the rows were not multiplied by."""
+        """The operators that the rows have not been multiplied by yet."""
         return [*self._roots, *(each for below in self._children.values() for each in below)]
 
     def add(self, operator: NodeScan | Expand) -> None:
@@ -53,7 +53,7 @@ class PatternCounter:
             self._execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
 
     def apply(self, rows: Matches) -> Matches:
-        """Give the rows multiplied by everything that was noted."""
+        """Return the rows multiplied by everything that was noted."""
         for root in self._roots:
             rows = rows.multiply(np.full(rows.count, self._count_root(root), np.int64))
         for name in self._children.keys() - self._counted:
@@ -63,7 +63,7 @@ class PatternCounter:
         return rows
 
     def _weigh_distinct(self, name: str, codes: Numbers) -> Numbers:
-        """Give for rows how often all below a variable occurs; of many equal ones only once."""
+        """Return for each row how often all below a variable occurs, weighing equal rows once."""
         if len(codes) <= len(self._execution.domains[name]):
             return self._weigh(name, codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
@@ -75,7 +75,7 @@ class PatternCounter:
         return below
 
     def _count_root(self, root: NodeScan) -> int:
-        """Give how often a variable that stands alone, with all below it, occurs."""
+        """Return how often a variable that stands alone, with all below it, occurs."""
         execution, children = self._execution, self._children.get(root.variable, [])
         if root.point is not None or root.filters:
             return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
@@ -90,7 +90,7 @@ class PatternCounter:
         return sum_products(step.indegrees(len(worth)), worth)
 
     def _weigh_below(self, variable: str, codes: Numbers | None) -> Numbers | _Ones:
-        """Give for some rows of a variable, or for all, how often all that hangs from it occurs."""
+        """Return for some rows of a variable, or all, how often everything below it occurs."""
         weights: Numbers | None = None
         for child in self._children.get(variable, ()):
             more = self._weigh_expand(child, codes)
@@ -100,9 +100,9 @@ class PatternCounter:
         return _Ones(len(self._execution.domains[variable]) if codes is None else len(codes))
 
     def _weigh_domain(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | None:
-        """Give for every row of a variable's domain how often it occurs with all below it.
+        """Return for every row of a variable's domain how often it occurs with all below it.
 
-        None says that each occurs once.
+        None means that each occurs once.
         """
         weights = self._weigh_below(variable, None)
         if not filters:
@@ -113,7 +113,7 @@ class PatternCounter:
         )
 
     def _weigh_expand(self, expand: Expand, codes: Numbers | None) -> Numbers:
-        """Give for some rows, or for all, how often an expand leads on from each."""
+        """Return for some rows, or all, how often an expand leads on from each."""
         source = self._execution.domains[expand.source]
         many = codes is None or len(codes) * _MOST_PARTS > len(source)
         step = self._whole_step(expand) if many else None
@@ -128,7 +128,7 @@ class PatternCounter:
         return sums if codes is None else sums[codes]
 
     def _weigh_few(self, expand: Expand, codes: Numbers) -> Numbers:
-        """Go from the rows to their targets, and count what hangs from these alone."""
+        """Follow the expand from the rows, and weigh only the targets that they reach."""
         execution = self._execution
         source, target = execution.domains[expand.source], execution.domains[expand.target]
         if expand.edge_variable is None:
@@ -150,13 +150,13 @@ class PatternCounter:
     def _are_true(
         self, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
     ) -> "np.ndarray":
-        """Tell for rows, of which many may be the same, whether all predicates are true."""
+        """Return for each row whether all predicates are true; equal rows are tested once."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         found: np.ndarray = test_predicates(self._execution, variable, distinct, filters)[inverse]
         return found
 
     def _whole_step(self, expand: Expand) -> AnyAdjacency | None:
-        """Give the adjacency of exactly one edge that has no name, if whole tables are at hand."""
+        """Return the adjacency of an expand of one unnamed hop, if whole tables are in memory."""
         reader, domains = self._execution.reader, self._execution.domains
         one = expand.hops.minimum == 1 and expand.hops.maximum == 1
         if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
@@ -169,12 +169,12 @@ def _add_up(weights: Numbers | _Ones) -> int:
 
 
 def _multiply_by_truth(weights: Numbers | _Ones, sound: "np.ndarray") -> Numbers:
-    """Give the weights of what is sound, and 0 for the rest."""
+    """Return the weights where `sound` is true, and 0 elsewhere."""
     return sound.astype(np.int64) if isinstance(weights, _Ones) else weights * sound
 
 
 def _sum_by_owner(owners: Numbers, values: Numbers, count: int) -> Numbers:
-    """Give the sum of the values of each owner; owners are in their order."""
+    """Return the sum of the values of each owner; owners must be sorted."""
     if sum_counts(values) < _EXACT:
         return np.bincount(owners, weights=values, minlength=count).astype(np.int64)
     sums: Numbers = np.concatenate([[0], np.cumsum(values)])

@@ -57,7 +57,7 @@ class Evaluation:
     rows: Matches
 
     def holds(self, predicate: Predicate) -> _Mask:
-        """Tell for each row whether the predicate is true."""
+        """Return for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
             return self._match_text(predicate)
         truth = broadcast(self.truth(predicate), self.rows.count)
@@ -67,11 +67,11 @@ class Evaluation:
         return found
 
     def column(self, expr: Expr) -> pa.Array:
-        """Give the value of an expression for each row."""
+        """Return the value of an expression for each row."""
         return broadcast(self.value(expr), self.rows.count)
 
     def value(self, expr: Expr) -> Operand:
-        """Give the value of an expression: one for each row, or one for all."""
+        """Return the value of an expression: one for each row, or one for all."""
         match expr:
             case PropertyRef(variable, name, kind):
                 assert variable is not None
@@ -88,7 +88,7 @@ class Evaluation:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
     def truth(self, predicate: Predicate) -> Operand:
-        """Give the truth of a predicate for each row: true, false or unknown."""
+        """Return the truth of a predicate for each row: true, false or unknown."""
         match predicate:
             case And(items):
                 return reduce(pc.and_kleene, map(self.truth, items))
@@ -108,7 +108,7 @@ class Evaluation:
                 return self._compare(left, operator, right)
 
     def _match_text(self, match: TextMatch) -> _Mask:
-        """Tell for each row whether its text is there and matches."""
+        """Return for each row whether it has a text that matches."""
         assert match.field.variable is not None
         codes, mask = self.rows.codes[match.field.variable], match_texts(self.execution, match)
         return np.asarray((codes >= 0) & mask[codes])
@@ -127,7 +127,7 @@ class Evaluation:
         return self._values([expr], expr.type)[0]
 
     def _list(self, expr: ListOf) -> pa.Scalar:
-        """Give a list; an item can be null when it is a parameter."""
+        """Return a list; an item can be null when it is a parameter."""
         if expr.item is None:
             return pa.scalar([], pa.list_(pa.null()))
         types = _item_types(expr)
@@ -157,13 +157,13 @@ class Evaluation:
                 return compare(self.value(left), operator, self.value(right))
 
     def _is_among(self, item: Expr, members: Expr) -> Operand:
-        """Tell where a value is in a list; numbers of several types are compared one by one."""
+        """Return where a value is in a list; numbers of several types are compared one by one."""
         if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
             return is_member(self.value(item), self.value(members))
         return equals_any(self.value(item), map(self._scalar, members.items))
 
     def _identities(self, ref: VariableRef) -> pa.Array:
-        """Give a number for each row that is the same for the same node or edge of any domain."""
+        """Return a number for each row, the same for the same node or edge in any domain."""
         codes = self.rows.codes[ref.variable]
         return pa.array(self.execution.domains[ref.variable].identities(codes), mask=codes < 0)
 

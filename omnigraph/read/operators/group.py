@@ -21,12 +21,12 @@ from omnigraph.schema.types import FLOATS
 
 
 def _number_keys(rows: Matches, expr: Expr, column: pa.Array) -> Numbers:
-    """Give numbers that are equal where a key is; a node or edge is equal to itself only."""
+    """Return numbers that are equal where a key is; a node or edge equals only itself."""
     return rows.codes[expr.variable] if isinstance(expr, VariableRef) else encode(column)
 
 
 def _same_nodes(rows: Matches, names: list[str]) -> tuple[Numbers, Numbers]:
-    """Give the first row of every different combination of nodes, and which one each row has."""
+    """Return the first row of every different combination of nodes, and each row's combination."""
     if set(names) == set(rows.codes):
         # No two rows have the same nodes and edges.
         every = row_range(rows.count)
@@ -35,7 +35,7 @@ def _same_nodes(rows: Matches, names: list[str]) -> tuple[Numbers, Numbers]:
 
 
 def _identifies(execution: Execution, keys: Sequence[Column], name: str) -> bool:
-    """Tell whether different nodes of a variable always have different keys of a group."""
+    """Return whether different nodes of a variable always have different group keys."""
     exprs = [key.expr for key in keys]
     if any(isinstance(expr, VariableRef) and expr.variable == name for expr in exprs):
         return True
@@ -56,12 +56,12 @@ def _late_key(execution: Execution, known: Matches, expr: Expr) -> LateColumn:
 
 
 def _compute_key(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
-    """Give a key for each row; of equal zeros, groups show the one without a sign."""
+    """Return a key for each row; groups show 0.0 for both zeros."""
     return unify_zeros(compute_column(execution, rows, expr))
 
 
 def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Matches:
-    """Give one row for each different set of keys; without keys exactly one."""
+    """Return one row for each different set of keys; without keys exactly one."""
     if not aggregate.keys:
         columns: dict[str, pa.Array | LateColumn] = {}
         groups, count = np.zeros(rows.count, np.int64), 1

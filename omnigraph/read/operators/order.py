@@ -15,14 +15,14 @@ from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 
-# Fewer rows than that are sorted whole, whatever the limit.
+# Fewer rows are sorted whole, whatever the limit.
 _LEAST_CUT = 10_000
 _BLOCK = 512
 _NULLS_FIRST = [("", "ascending", "at_start")]
 
 
 def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | None) -> Matches:
-    """Give the rows in their order; of those that a limit will drop, some may be missing."""
+    """Return the rows sorted; rows that `limit` would drop may be missing."""
     keys: list[OrderKey | str] = [*order.keys, *order.ties]
     if not keys:
         return rows
@@ -33,7 +33,7 @@ def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | 
 
 
 def _sort_numbers(execution: Execution, rows: Matches, key: OrderKey | str) -> "np.ndarray":
-    """Give numbers that sort as a key does, or as the variable or column of a tie."""
+    """Return numbers that sort as a key does, or as the variable or column that breaks ties."""
     return (
         _tie_numbers(execution, rows, key)
         if isinstance(key, str)
@@ -42,7 +42,7 @@ def _sort_numbers(execution: Execution, rows: Matches, key: OrderKey | str) -> "
 
 
 def _key_numbers(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
-    """Give numbers that sort as a key does; a node or edge sorts by its id."""
+    """Return numbers that sort as a key does; a node or edge sorts by its id."""
     if not isinstance(key.expr, VariableRef):
         return to_sort_key(evaluation.column(key.expr), key.descending)
     name = key.expr.variable
@@ -51,7 +51,7 @@ def _key_numbers(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
 
 
 def limit_rows(execution: Execution, rows: Matches, limit: Limit) -> Matches:
-    """Give the rows that a limit keeps; a row of weight n counts as n."""
+    """Return the rows that a limit keeps; a row of weight n counts as n."""
     skip = _count(execution, limit.skip) or 0
     last = last_row(execution, limit)
     if rows.weights is not None:
@@ -63,7 +63,7 @@ def limit_rows(execution: Execution, rows: Matches, limit: Limit) -> Matches:
 
 
 def _cut_weights(rows: Matches, last: int) -> Matches:
-    """Give the first rows, the last of them with no more weight than is wanted."""
+    """Return the first rows, the last of them with only the weight that is still wanted."""
     assert rows.weights is not None
     before = np.cumsum(rows.weights) - rows.weights
     kept = before < last
@@ -72,9 +72,9 @@ def _cut_weights(rows: Matches, last: int) -> Matches:
 
 
 def to_sort_key(column: pa.Array, descending: bool) -> "np.ndarray":
-    """Give numbers that sort as the column does: null first ascending, last descending.
+    """Return numbers that sort as the column does: null first ascending, last descending.
 
-    A list is written in the query and so the same for all rows.
+    A list can only be a literal of the query, so it is the same for all rows.
     """
     if pa.types.is_struct(column.type):
         column = _rank_objects(column)
@@ -91,7 +91,7 @@ def to_sort_key(column: pa.Array, descending: bool) -> "np.ndarray":
 
 
 def _rank_objects(column: pa.Array) -> pa.Array:
-    """Give the place of each object by its id, and by its type where ids are the same."""
+    """Return the rank of each object by its id, then by its type."""
     ids, own = (pc.struct_field(column, name) for name in ("id", IDENTITY))
     order = pa.table([ids, own], names=["id", "own"])
     places = pc.sort_indices(order, [("id", "ascending"), ("own", "ascending")])
@@ -102,7 +102,7 @@ def _rank_objects(column: pa.Array) -> pa.Array:
 
 
 def _rank_floats(column: pa.Array) -> pa.Array:
-    """Give places instead of floats where not all are numbers; one that is none comes last."""
+    """Return ranks instead of floats where some are NaN, which sorts last."""
     if not pc.any(pc.is_nan(column)).as_py():
         return column
     values = column.to_numpy(zero_copy_only=False)
@@ -120,7 +120,7 @@ def _tie_numbers(execution: Execution, rows: Matches, name: str) -> "np.ndarray"
 
 
 def _drop_hopeless(key: "np.ndarray", wanted: int, rows: Matches) -> Matches:
-    """Give rows among which the wanted first ones are."""
+    """Return rows that include the wanted first ones; most others are dropped."""
     if len(key) <= max(_LEAST_CUT, 4 * wanted) or not wanted:
         return rows
     bound = _last_wanted(key, wanted)
@@ -128,9 +128,9 @@ def _drop_hopeless(key: "np.ndarray", wanted: int, rows: Matches) -> Matches:
 
 
 def _last_wanted(key: "np.ndarray", wanted: int) -> object:
-    """Give the last of the wanted first keys.
+    """Return the greatest of the `wanted` smallest keys.
 
-    So many first ones are in as many blocks of the least keys, so that only these are sorted.
+    The n smallest keys are in the n blocks with the smallest minima, so only these are searched.
     """
     count = len(key) // _BLOCK
     if wanted * 4 > count:
@@ -142,7 +142,7 @@ def _last_wanted(key: "np.ndarray", wanted: int) -> object:
 
 
 def last_row(execution: Execution, limit: Limit) -> int | None:
-    """Give how many first rows a limit needs; None for all."""
+    """Return how many first rows a limit needs; None for all."""
     most = _count(execution, limit.limit)
     return None if most is None else most + (_count(execution, limit.skip) or 0)
 

@@ -24,7 +24,7 @@ _TIME = pa.timestamp("ms", "UTC")
 
 
 def project_rows(execution: Execution, rows: Matches, columns: Sequence[Column]) -> Matches:
-    """Give rows of the named columns alone, each as often as it counts."""
+    """Return rows of the named columns alone, each as often as its weight says."""
     execution.check(rows.total, len(columns))
     rows = rows.repeat()
     return Matches(
@@ -34,7 +34,7 @@ def project_rows(execution: Execution, rows: Matches, columns: Sequence[Column])
 
 
 def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
-    """Give the value of an expression for each row; a variable is an object."""
+    """Return the value of an expression for each row; a variable becomes an object."""
     if not isinstance(expr, VariableRef):
         return Evaluation(execution, rows).column(expr)
     return _build_objects(
@@ -43,14 +43,14 @@ def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
 
 
 def drop_duplicates(rows: Matches) -> Matches:
-    """Give each different row of computed columns once; of equal zeros, that without a sign."""
+    """Return each different row of computed columns once; 0.0 stands for both zeros."""
     columns = {name: unify_zeros(rows.column(name)) for name in rows.columns}
     first, _ = number_combinations([encode(column) for column in columns.values()], rows.count)
     return replace(rows, columns=columns).take(np.sort(first))
 
 
 def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
-    """Give the Arrow type of a column of a result."""
+    """Return the Arrow type of a column of a result."""
     if not isinstance(kind, EntityType):
         return _shown_type(kind)
     fields = object_fields(kind, catalog).items()
@@ -58,7 +58,7 @@ def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
 
 
 def build_table(rows: Matches, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
-    """Give the columns of a result, typed also when there are no rows."""
+    """Return the columns of a result, typed even when there are no rows."""
     kinds = [result_type(each.type, catalog) for each in columns]
     arrays = [rows.column(each.name) for each in columns]
     cast = [
@@ -70,7 +70,7 @@ def build_table(rows: Matches, columns: Sequence[ResultColumn], catalog: Catalog
 
 
 def _shown_type(kind: ValueType) -> pa.DataType:
-    """Give the type of values in a result: a time as one, because Arrow shows date64 as a day."""
+    """Return the type of values in a result: a timestamp for date64, which Arrow shows as a day."""
     if kind == DATETIME:
         return _TIME
     return pa.list_(_TIME) if kind == ListType(DATETIME.scalar) else arrow_type(kind)
@@ -90,7 +90,7 @@ def _build_objects(
 
 
 def object_fields(kind: EntityType, catalog: Catalog) -> dict[str, ValueType]:
-    """Give the fields of an object: of several types, the properties that all of them have."""
+    """Return the fields of an object; of several types, the properties that all of them share."""
     ends = ("from", "to") if kind.kind is EntityKind.EDGE else ()
     fields: dict[str, ValueType] = dict.fromkeys(("id", *ends), STRING)
     stored = [catalog.stored(name) for name in kind.types]

@@ -18,7 +18,7 @@ from omnigraph.schema.values import Value
 
 
 def find_nodes(execution: Execution, scan: NodeScan) -> Numbers:
-    """Give the codes of the nodes that a scan finds; its variable is bound from here on."""
+    """Return the codes of the nodes that a scan finds, and bind its variable."""
     domain = execution.bind(scan.variable, EntityType(EntityKind.NODE, scan.types))
     if scan.point is not None:
         codes = _find_point(execution, scan, scan.point)
@@ -33,7 +33,7 @@ def find_nodes(execution: Execution, scan: NodeScan) -> Numbers:
 
 
 def cross_nodes(execution: Execution, rows: Matches, scan: NodeScan) -> Matches:
-    """Give every row with every node that a scan finds."""
+    """Return every row with every node that a scan finds."""
     codes = find_nodes(execution, scan)
     execution.check(rows.count * len(codes), len(rows.codes) + 1)
     if rows.count == 1:
@@ -45,7 +45,7 @@ def cross_nodes(execution: Execution, rows: Matches, scan: NodeScan) -> Matches:
 def _find_by_index(
     execution: Execution, reader: SparseReader, scan: NodeScan, name: str
 ) -> Numbers:
-    """Give the nodes of a type that the index of a column leaves to be looked at."""
+    """Return the nodes of a type that an index lets through; filters check them again."""
     where = build_condition(scan.filters, reader.stored(name), execution.constant)
     if where is None:
         raise TooManyLookups
@@ -53,7 +53,7 @@ def _find_by_index(
 
 
 def point_ids(execution: Execution, scan: NodeScan, point: PointRead) -> dict[str, str]:
-    """Give the id that the node has if it is of a type, by type; none when no node can have it."""
+    """Return by type the id that the wanted node must have; empty when no node can match."""
     given = [execution.constant(value) for value in point.values]
     values = [value for value in given if value is not None]
     if len(values) < len(given) or any(_is_never_key(value) for value in values):
@@ -69,7 +69,7 @@ def point_ids(execution: Execution, scan: NodeScan, point: PointRead) -> dict[st
 
 
 def _find_point(execution: Execution, scan: NodeScan, point: PointRead) -> Numbers:
-    """Give the node of an id, or of the values of a key, if there is one."""
+    """Return the node with an id, or with the values of a key, if there is one."""
     codes = [np.empty(0, np.int64)]
     for name, wanted in point_ids(execution, scan, point).items():
         found = execution.reader.numbering(name).find(pa.array([wanted], pa.utf8()))
@@ -78,5 +78,5 @@ def _find_point(execution: Execution, scan: NodeScan, point: PointRead) -> Numbe
 
 
 def _is_never_key(value: Value) -> bool:
-    """Tell whether no key can hold a value: NaN and infinity."""
+    """Return whether no key can hold a value: NaN and infinity."""
     return isinstance(value, float) and not math.isfinite(value)

@@ -23,17 +23,17 @@ _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 DEFAULT_EDITS = 2
-# When this part of all rows has to be ranked, distances are computed for all of them.
+# When more than this part of all rows has to be ranked, distances are computed for all of them.
 _FEW_OF = 20
-# An index of vectors is asked for so many times more rows than are wanted, so that enough are left
-# of those that a query is about; for more rows than that, all vectors are compared.
+# An index of vectors is asked for this many times the wanted rows, so that enough are left of
+# those that the query is about; beyond the most, all vectors are compared.
 _ASKED_TIMES = 4
 _LEAST_ASKED = 100
 _MOST_ASKED = 4_000
 
 
 def match_texts(execution: Execution, match: TextMatch) -> _Mask:
-    """Tell for every row of the field's domain whether its text matches; NONE does not."""
+    """Return for every row of the field's domain whether its text matches; false for NO_ROW."""
     domain, query = _domain(execution, match.field), execution.constant(match.query)
     found = np.zeros(len(domain) + 1, bool)
     if isinstance(query, str):
@@ -43,7 +43,7 @@ def match_texts(execution: Execution, match: TextMatch) -> _Mask:
 
 
 def _find_matches(execution: Execution, match: TextMatch, name: str, query: str) -> Numbers:
-    """Give the ordinals of the rows of a type whose text matches."""
+    """Return the ordinals of the rows of a type whose text matches."""
     column = match.field.property
     match match.function:
         case TextFunction.SEARCH:
@@ -57,7 +57,7 @@ def _find_matches(execution: Execution, match: TextMatch, name: str, query: str)
 def _search_index(
     execution: Execution, name: str, column: str, search: Callable[[TextIndex], pa.Table]
 ) -> tuple[Numbers, pa.Table]:
-    """Search in the index of a column; gives the ordinals of what is found, and their scores."""
+    """Search the index of a column; return the ordinals of the hits, and their scores."""
     index = text_index(execution.reader.table(name), column)
     if index is None:
         texts = derive_column(execution.reader, name, column, index_in_memory)
@@ -68,7 +68,7 @@ def _search_index(
 
 
 def _find_similar(execution: Execution, name: str, column: str, query: str, edits: int) -> Numbers:
-    """Give the ordinals of the rows with a word like one of the query."""
+    """Return the ordinals of the rows with a word like one of the query."""
     vocabulary = derive_column(execution.reader, name, column, index_words)
     places = [np.empty(0, np.int32)]
     for word in dict.fromkeys(words_of(query)):
@@ -85,10 +85,10 @@ def _edits(execution: Execution, match: TextMatch) -> int:
 def score_rows(
     execution: Execution, ranking: Ranking, rows: Matches, first: int | None = None
 ) -> _Scores:
-    """Give the score of each row; NaN for one that has none.
+    """Return the score of each row; NaN for one that has none.
 
-    When only so many first rows are wanted, the others may have none: the nearest vectors of a
-    large table are found by its index, if it has one.
+    When only `first` rows are wanted, others may have no score: the nearest vectors of a large
+    table come from its index, if it has one.
     """
     match ranking:
         case Bm25(field, query):
@@ -118,7 +118,7 @@ def _score_words(
 def _score_distances(
     execution: Execution, field: PropertyRef, query: Value | None, rows: Matches, first: int | None
 ) -> _Scores:
-    """Give the cosine distance of each row's vector to the one asked for."""
+    """Return the cosine distance of each row's vector to the query's."""
     domain, codes = _domain(execution, field), rows.codes[_variable(field)]
     if query is None:
         return np.full(len(codes), np.nan)
@@ -148,9 +148,9 @@ def _measure_few(
 def _find_near(
     execution: Execution, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
 ) -> Numbers | None:
-    """Give the places of rows near to a vector, found by index; None when it has too few of them.
+    """Return the places of rows near a vector, by index; None when that finds too few.
 
-    It has when a query is about few rows, or about none that are near.
+    It does when the query is about few rows, or about rows that are far away.
     """
     asked = max(_ASKED_TIMES * first, _LEAST_ASKED)
     names = _types_with(execution, field)
@@ -170,7 +170,7 @@ def _find_near(
 def _fuse(
     execution: Execution, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Matches
 ) -> _Scores:
-    """Give the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
+    """Return the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
     total = np.zeros(rows.count)
     ranked = np.zeros(rows.count, bool)
     for ranking in rankings:
@@ -186,9 +186,9 @@ def _fuse(
 
 
 def _rank_nodes(values: _Scores, codes: Numbers, domain: Domain) -> Numbers:
-    """Give the rank of each row's node among all nodes with a score, from 1; 0 for none.
+    """Return the rank of each row's node among all nodes with a score, from 1; 0 for none.
 
-    The smallest value comes first, and of equal ones the smallest id.
+    The smallest value ranks first; of equal values, the smallest id.
     """
     if (np.diff(codes) > 0).all():
         return _rank_values(values, domain.ranks(codes))
@@ -197,11 +197,11 @@ def _rank_nodes(values: _Scores, codes: Numbers, domain: Domain) -> Numbers:
 
 
 def _rank_values(values: _Scores, ids: Numbers) -> Numbers:
-    """Give the place of each value in their order, from 1; 0 for NaN."""
+    """Return the rank of each value, from 1; 0 for NaN."""
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.argsort(values[known])]
     same = values[order[1:]] == values[order[:-1]]
-    # Sorting by two keys takes much longer, so only equal values are.
+    # Sorting by two keys takes much longer, so only equal values are sorted again by id.
     tied = np.append(same, False) | np.append(False, same) if len(order) else same
     among = order[tied]
     order[tied] = among[np.lexsort((ids[among], values[among]))]
@@ -215,7 +215,7 @@ def _domain(execution: Execution, field: PropertyRef) -> Domain:
 
 
 def _types_with(execution: Execution, field: PropertyRef) -> list[str]:
-    """Give the types of a variable that have the property."""
+    """Return the types of a variable that have the property."""
     types = _domain(execution, field).types
     return [name for name in types if execution.reader.type_of(name, field.property) == field.type]
 

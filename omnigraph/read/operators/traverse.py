@@ -19,7 +19,7 @@ _PLACE = "#place"
 
 
 def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches:
-    """Give a row for every target, or for every edge, that an expand reaches from each row."""
+    """Return a row for every target, or every named edge, that an expand reaches from each row."""
     source = execution.domains[expand.source]
     rows = rows.keep(rows.codes[expand.source] >= 0)
     if expand.closes:
@@ -34,14 +34,14 @@ def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches
 
 
 def filter_rows(execution: Execution, rows: Matches, filters: tuple[Predicate, ...]) -> Matches:
-    """Give the rows for which all predicates are true."""
+    """Return the rows for which all predicates are true."""
     for _, alike in groupby(filters, _fields):
         rows = rows.keep(_are_true(execution, rows, alike))
     return rows
 
 
 def _are_true(execution: Execution, rows: Matches, filters: Iterable[Predicate]) -> "np.ndarray":
-    """Tell for which rows all predicates are true."""
+    """Return for each row whether all predicates are true."""
     evaluation = Evaluation(execution, rows)
     masks = [evaluation.holds(predicate) for predicate in filters]
     found: np.ndarray = masks[0] if len(masks) == 1 else np.logical_and.reduce(masks)
@@ -49,14 +49,14 @@ def _are_true(execution: Execution, rows: Matches, filters: Iterable[Predicate])
 
 
 def _fields(predicate: Predicate) -> frozenset[PropertyRef]:
-    """Give the properties that a predicate reads; of the same rows they are read only once."""
+    """Return the properties that a predicate reads; predicates that read the same run together."""
     return frozenset(part for part in parts(predicate) if isinstance(part, PropertyRef))
 
 
 def test_predicates(
     execution: Execution, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
 ) -> "np.ndarray":
-    """Tell for some rows of a variable whether all predicates are true."""
+    """Return for some rows of a variable whether all predicates are true."""
     if not filters:
         return np.ones(len(codes), bool)
     if len(filters) == 1:
@@ -70,7 +70,7 @@ def test_predicates(
 def find_targets(
     execution: Execution, codes: Numbers, expand: Expand, source: Domain, target: Domain
 ) -> tuple[Numbers, Numbers]:
-    """Give every pair of a row and a target that it reaches."""
+    """Return every pair of a row and a target that it reaches."""
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
         owners, nodes, _ = execution.reader.follow(expand.steps, source, target, codes)
         return owners, nodes
@@ -82,7 +82,7 @@ def find_targets(
 def _join_ends(
     inverse: Numbers, starts: Numbers, ends: Numbers, count: int
 ) -> tuple[Numbers, Numbers]:
-    """Give for each row the ends of the start it has; starts are in their order."""
+    """Return for each row the ends of its start; starts must be sorted."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
     owners, nodes, _ = Adjacency(offsets, ends).follow(inverse)
     return owners, nodes
@@ -91,7 +91,7 @@ def _join_ends(
 def _keep_joined(
     execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
 ) -> Matches:
-    """Give the rows whose two bound ends are joined; with a named edge, one for each edge."""
+    """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
     rows = rows.keep(rows.codes[expand.target] >= 0)
     if expand.edge_variable is not None:
         return _join_named(execution, rows, expand, source, target)
@@ -105,7 +105,7 @@ def _keep_joined(
 
 
 def _is_among(known: Numbers, wanted: Numbers) -> "np.ndarray":
-    """Tell which of the wanted numbers are among the known ones, which are in their order."""
+    """Return which of the wanted numbers are among the known ones, which must be sorted."""
     if not len(known):
         return np.zeros(len(wanted), bool)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -140,7 +140,7 @@ def _join_named(
 
 
 def bind_edge(execution: Execution, expand: Expand) -> Domain:
-    """Give the domain of a named edge, which is bound from here on."""
+    """Bind the variable of a named edge, and return its domain."""
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))
     return execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))

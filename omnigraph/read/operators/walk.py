@@ -8,16 +8,16 @@ from omnigraph.query.plan import Expand
 from omnigraph.read.execution import Execution
 from omnigraph.read.reader import Domain
 
-# So many pairs of a start and a node are marked at a time.
+# Pairs of a start and a node that are marked at a time.
 _MOST_MARKS = 1 << 26
 
 
 def walk(
     execution: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
 ) -> tuple[Numbers, Numbers]:
-    """Give every start, by its place, with each node whose shortest distance is within the hops.
+    """Return every start, by place, with each node whose shortest distance is within the hops.
 
-    A start itself is reached by no hops, or else by a self-loop only, at distance 1.
+    A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
     width = len(target)
     places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -36,8 +36,8 @@ def walk(
 class _ArrayWalk:
     """A walk from some starts, all at once.
 
-    A pair of a start and a node is one number, its key: the place of the start times the width
-    of the target's domain plus the code of the node.
+    A pair of a start and a node is one number, its key: the place of the start times the width of
+    the target's domain, plus the code of the node.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class _ArrayWalk:
         self._slots = np.empty(len(self._seen), np.int32)
 
     def find_keys(self) -> Numbers:
-        """Give the keys of all pairs within the hops, in their order."""
+        """Return the keys of all pairs within the hops, sorted."""
         hops, steps = self._expand.hops, self._expand.steps
         found = np.zeros(len(self._seen), bool)
         first = self._execution.reader.follow(steps, self._source, self._target, self._starts)
@@ -75,12 +75,12 @@ class _ArrayWalk:
         return np.flatnonzero(found)
 
     def _step_keys(self, starts: Numbers, followed: Neighbours) -> Numbers:
-        """Give the keys that one more step leads to; some may be there many times."""
+        """Return the keys that one more step leads to; a key may occur many times."""
         owners, nodes, _ = followed
         return starts[owners] * self._width + nodes
 
     def _mark_unseen(self, keys: Numbers) -> Numbers:
-        """Give each key that was not seen before once; it is seen from here on."""
+        """Return each key that was not seen before once, and mark it as seen."""
         fresh = keys[~self._seen[keys]]
         self._seen[fresh] = True
         order = np.arange(len(fresh), dtype=np.int32)
@@ -89,7 +89,7 @@ class _ArrayWalk:
         return found
 
     def _own_keys(self) -> Numbers:
-        """Give the keys of each start with itself, as far as it is in the target's domain."""
+        """Return the key of each start with itself, for those in the target's domain."""
         codes = self._target.codes_of(self._source, self._starts)
         places = np.flatnonzero(codes >= 0)
         return places * self._width + codes[places]
