@@ -129,9 +129,12 @@ class Result:
         if name is None and len(self.columns) > place:
             return self.columns[place]
         if name is None or name not in self.columns:
-            what = "two columns" if name is None else f"a column '{name}'"
-            hint = f"the columns are: {', '.join(self.columns)}"
-            raise InputError(f"the result does not have {what}", hint=hint)
+            message = (
+                f"expected two columns, found {len(self.columns)}"
+                if name is None
+                else f"the result has no column '{name}'"
+            )
+            raise InputError(message, hint=f"the columns are {', '.join(self.columns)}")
         return name
 
 
@@ -203,8 +206,8 @@ class ResultStream:
 
 
 def _missing_package(package: str) -> UnavailableError:
-    hint = "pip install omnigraph[frames]"
-    return UnavailableError(f"this needs the package {package}", hint=hint)
+    hint = "`pip install omnigraph[frames]`"
+    return UnavailableError(f"the package {package} is not installed", hint=hint)
 
 
 def _to_json_column(column: pa.ChunkedArray) -> list[Json]:
@@ -250,4 +253,4 @@ def to_json_value(value: object) -> Json:
         case Sequence():
             return [to_json_value(each) for each in value]
         case _:
-            raise TypeError(f"a result holds no {type(value).__name__}")
+            raise TypeError(f"expected a value of a result, found {type(value).__name__}")

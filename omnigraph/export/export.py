@@ -1,4 +1,4 @@
-"""Export: the rows of a snapshot as one ordered stream of JSON lines, or as files of a folder."""
+"""Export: the rows of a snapshot as one sorted stream of JSON lines, or as files in a folder."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -32,15 +32,15 @@ _ROWS_PER_FILE = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The types and the keys of tables that are exported; without any of either, all."""
+    """The types and the table keys to export; if both are empty, everything."""
 
     types: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
 
     def pick(self, catalog: Catalog) -> list[StoredType]:
-        """Give the types that are meant: nodes, then edges, each by name.
+        """Return the selected types: nodes, then edges, each by name.
 
-        Raises InputError or TableNotFoundError, with the nearest name, for one that is not there.
+        Raises InputError or TableNotFoundError, with the nearest name, for one that does not exist.
         """
         nodes: list[StoredType] = [catalog.nodes[name] for name in sorted(catalog.nodes)]
         every = [*nodes, *(catalog.edges[name] for name in sorted(catalog.edges))]
@@ -50,7 +50,7 @@ class Selection:
 
 
 class ExportHow(TypedDict, total=False):
-    """The keywords that `Graph.export_to` takes."""
+    """The keywords of `export_to`."""
 
     format: ExportFormat | str
     types: Sequence[str]
@@ -73,7 +73,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """The files that an export will write, and about how many bytes are read for them."""
+    """The files that an export will write, and about how many bytes it reads for them."""
 
     target: Target
     folder: Folder
@@ -96,7 +96,7 @@ class ExportResult:
     edges: dict[str, int]
 
     def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
+        """Return the document that the command line and the server print."""
         return {
             "uri": uri,
             "branch": self.branch,
@@ -112,12 +112,12 @@ class ExportResult:
 def export_lines(
     snapshot: Snapshot, selection: Selection, progress: Progress = NO_PROGRESS
 ) -> Iterator[bytes]:
-    """Give all rows as JSON lines, many at a time: nodes, then edges, by type and by id."""
+    """Yield all rows as JSON lines, many at a time: nodes, then edges, by type and by id."""
     return _render_types(snapshot, selection.pick(snapshot.catalog), progress)
 
 
 def parse_options(how: ExportHow) -> ExportOptions:
-    """Give the options that keywords mean; a format or engine that does not exist is refused."""
+    """Return the options that keywords mean; raises InputError for an unknown format or engine."""
     return ExportOptions(
         format=chosen(ExportFormat, how.get("format", ExportFormat.JSONL)),
         selection=Selection(tuple(how.get("types", ())), tuple(how.get("tables", ()))),
@@ -130,7 +130,7 @@ def parse_options(how: ExportHow) -> ExportOptions:
 def plan_export(
     target: Target, folder: str | os.PathLike[str], selection: Selection, form: ExportFormat
 ) -> ExportPlan:
-    """Plan the files of an export; a folder that holds something is refused."""
+    """Plan the files of an export; raises InputError if the folder is not empty."""
     chosen = selection.pick(target.snapshot.catalog)
     place = Folder(store_at(folder))
     place.check_empty()
@@ -143,7 +143,7 @@ def plan_export(
 def export_folder(
     plan: ExportPlan, runner: Runner, progress: Progress = NO_PROGRESS
 ) -> ExportResult:
-    """Write the files; when one cannot be written, none is left."""
+    """Write the files of a plan; if one of them fails, all are removed."""
     snapshot = plan.target.snapshot
     identities = {shard.stored.identity for shard in plan.shards}
     progress.begin("exporting", sum(snapshot.state(each).row_count for each in identities))

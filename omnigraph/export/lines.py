@@ -33,15 +33,15 @@ _MOST_BYTES = 128 << 20
 _NAMED = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(0x20)}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', **_CONTROLS, **_NAMED}
-# The one F32, of all, whose shortest text is rounded to its neighbour when it is read as F64.
+# The only F32 whose shortest text, read as F64 first, is rounded to a neighbour.
 _ROUNDED_TWICE = np.uint32(0x15AE43FD).view(np.float32)
 _BLOB_TEXT = r"^[A-Za-z][A-Za-z0-9+.-]*:[^\t-\r ]*$"
 
 
 def render_lines(stored: StoredType, rows: pa.RecordBatch) -> Iterator[bytes]:
-    """Give the rows as records, one to a line, many lines at a time.
+    """Yield the rows as records, one to a line, many lines at a time.
 
-    Raises InputError when a number is not finite, because JSON cannot say so.
+    Raises InputError when a number is NaN or infinite, which JSON has no form for.
     """
     if rows.nbytes > _MOST_BYTES and len(rows) > 1:
         half = len(rows) // 2
@@ -53,7 +53,7 @@ def render_lines(stored: StoredType, rows: pa.RecordBatch) -> Iterator[bytes]:
 
 
 def to_blob_texts(column: pa.Array) -> pa.Array:
-    """Give blobs in their text form: `base64:…` or a URI; bytes that are neither, as base64."""
+    """Return blobs as text: `base64:…` or a URI; bytes that are neither become base64."""
     try:
         texts = column.cast(pa.utf8())
         if pc.all(pc.match_substring_regex(texts, _BLOB_TEXT)).as_py() is not False:
@@ -87,7 +87,7 @@ class _Line:
             self._parts.append(text)
 
     def cells(self, column: pa.Array, before: str = "", after: str = "") -> None:
-        """Add a column, each value between two texts; null is written as such."""
+        """Add a column, each value between two texts; null is written without them."""
         if column.null_count and (before or after):
             column = pc.binary_join_element_wise(before, column, after, "")
             before = after = ""
@@ -124,7 +124,7 @@ def _build_line(stored: StoredType, rows: pa.RecordBatch) -> _Line:
 
 
 def _fields(stored: StoredType) -> Sequence[str]:
-    """Give what a record's data holds; a key says the id already."""
+    """Return the fields of a record's data; a key already says the id."""
     return [*([] if stored.key else ["id"]), *stored.properties]
 
 
@@ -139,14 +139,14 @@ def _add(line: _Line, column: pa.Array, kind: ValueType) -> None:
 
 
 def _marks(kind: ValueType) -> tuple[str, str]:
-    """Give what stands before and after a single value."""
+    """Return what stands before and after a single value."""
     if kind == DATETIME:
         return '"', 'Z"'
     return ('"', '"') if is_text(kind) or kind in (DATE, BLOB) else ("", "")
 
 
 def _to_texts(column: pa.Array, kind: ValueType) -> pa.Array:
-    """Give single values as text, without quotes."""
+    """Return single values as text, without quotes."""
     if is_text(kind):
         return _escape(column)
     if kind == BLOB:
@@ -158,7 +158,7 @@ def _to_texts(column: pa.Array, kind: ValueType) -> pa.Array:
 
 
 def _to_lists(column: pa.Array, item: ScalarType) -> pa.Array:
-    """Give the items of lists or vectors, with commas between."""
+    """Return the items of lists or vectors, separated by commas."""
     before, after = _marks(item)
     items = _to_texts(column.flatten(), item)
     if before:
@@ -167,7 +167,7 @@ def _to_lists(column: pa.Array, item: ScalarType) -> pa.Array:
 
 
 def _to_float_texts(column: pa.Array) -> pa.Array:
-    """Give the shortest text that reads back to the same number, by way of 64 bits."""
+    """Return the shortest texts that read back, as 64-bit floats, to the same numbers."""
     texts = column.cast(pa.utf8())
     numbers: _Floats = column.to_numpy(zero_copy_only=False)
     negative_zero = (numbers == 0) & np.signbit(numbers)
@@ -179,7 +179,7 @@ def _to_float_texts(column: pa.Array) -> pa.Array:
 
 
 def _escape(column: pa.Array) -> pa.Array:
-    """Give texts with the characters escaped that JSON wants so; most columns have none."""
+    """Return texts with the escapes that JSON requires; most columns need none."""
     data = np.frombuffer(_content(column), np.uint8)
     special = data[(data < 0x20) | (data == ord('"')) | (data == ord("\\"))]
     if len(special):
@@ -191,7 +191,7 @@ def _escape(column: pa.Array) -> pa.Array:
 
 
 def _content(column: pa.Array) -> pa.Buffer:
-    """Give the bytes of all texts of a column, one after the other."""
+    """Return the bytes of all texts of a column, one after the other."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]
     first, last = int(offsets[0]), int(offsets[-1])
     data = column.buffers()[2]
@@ -210,8 +210,8 @@ def _check_finite(stored: StoredType, rows: pa.RecordBatch) -> None:
         row = next(at for at, value in enumerate(column.to_pylist()) if not _is_finite(value))
         raise InputError(
             f"{stored.name} '{rows['id'][row]}': {item.name} holds NaN or infinity, "
-            "which JSON cannot hold",
-            hint="Parquet can hold it",
+            "which JSON cannot represent",
+            hint="export as Parquet",
         )
 
 

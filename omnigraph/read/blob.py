@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
-from omnigraph.schema.catalog import Catalog, StoredType
+from omnigraph.schema.catalog import StoredType, known_type
 from omnigraph.schema.types import BLOB
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.snapshot import Snapshot
@@ -51,16 +51,18 @@ class Blob:
     ) -> Iterator[bytes]:
         """Yield the bytes of `read` in chunks of `size` bytes; only the last may be shorter."""
         if size < 1:
-            raise InputError("a chunk has at least 1 byte")
+            raise InputError(f"expected chunks of at least 1 byte, found {size}")
         first, end = self._bounds(offset, length)
         return (self._decode(start, min(start + size, end)) for start in range(first, end, size))
 
     def _bounds(self, offset: int, length: int | None) -> tuple[int, int]:
         if offset < 0 or (length is not None and length < 0):
-            raise InputError("the offset and the length of a range are 0 or more")
+            raise InputError(f"expected a range from 0 on, found offset {offset}, length {length}")
         size = self.size
         if size is None:
-            raise InputError(f"the blob refers to {self.uri}", hint="fetch it from there")
+            raise InputError(
+                f"the blob has no content, it refers to {self.uri}", hint="fetch it there"
+            )
         return offset, size if length is None else min(size, offset + length)
 
     def _decode(self, first: int, end: int) -> bytes:
@@ -73,7 +75,7 @@ class Blob:
 
 def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
     """Return a Blob property of one node or edge, or None when it is null."""
-    stored = _find_type(snapshot.catalog, type_name)
+    stored = known_type(type_name, snapshot.catalog)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
     found = look_up_rows(snapshot.table(stored.identity), "id", ids, [name])[name]
@@ -90,14 +92,6 @@ def parse_blob(value: pa.Buffer) -> Blob:
     return Blob(None, value.slice(len(_MARK)))
 
 
-def _find_type(catalog: Catalog, name: str) -> StoredType:
-    found = catalog.stored(name)
-    if found is None:
-        near = nearest_name(name, [*catalog.nodes, *catalog.edges])
-        raise InputError(f"no type '{name}'", hint=f"did you mean '{near}'?" if near else None)
-    return found
-
-
 def _check_blob(stored: StoredType, name: str) -> None:
     found = stored.properties.get(name)
     if found is None:
@@ -106,5 +100,5 @@ def _check_blob(stored: StoredType, name: str) -> None:
         raise InputError(f"{stored.name} has no property '{name}'", hint=hint)
     if found.type != BLOB:
         raise InputError(
-            f"{stored.name}.{name} is {found.type}, not Blob", hint="read it by a query"
+            f"{stored.name}.{name} is {found.type}, not Blob", hint="read it with a query"
         )

@@ -1,4 +1,4 @@
-"""Commits: the newest commits of some branches as a drawing with a lane for each branch, as SVG."""
+"""Commits: the newest commits of some branches as SVG, with a lane for each branch."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ _COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777", "#7c3aed", "#0891b2")
 
 
 def draw_commits(commits: Sequence[Commit], heads: Mapping[str, str]) -> str:
-    """Give commits, newest first, each with its parents and the branches that stand at it."""
+    """Return commits as SVG, newest first, each with its parents and the branches at it."""
     ordered = sorted(commits, key=lambda each: (-each.version, each.id))
     lanes = _assign_lanes(ordered)
     rows = {commit.id: place for place, commit in enumerate(ordered)}
@@ -33,7 +33,7 @@ def draw_commits(commits: Sequence[Commit], heads: Mapping[str, str]) -> str:
 
 
 def _assign_lanes(commits: Sequence[Commit]) -> dict[str, int]:
-    """Give every branch a lane; `main` has the first."""
+    """Return the lane of every branch; `main` has the first."""
     names = dict.fromkeys(["main", *(commit.branch for commit in commits)])
     present = {commit.branch for commit in commits}
     return {name: place for place, name in enumerate(n for n in names if n in present)}

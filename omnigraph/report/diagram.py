@@ -1,4 +1,4 @@
-"""Diagram: the types of a schema as boxes in a circle, joined by their edges, as SVG."""
+"""Diagram: the types of a schema as SVG, boxes in a circle joined by their edges."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _MARGIN, _ABOVE, _BEND = 60, 24, 34
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A node type at its place; x and y are its middle."""
+    """A node type in the drawing; x and y are its centre."""
 
     node: NodeType
     x: float
@@ -26,7 +26,7 @@ class _Box:
 
     @property
     def lines(self) -> list[str]:
-        """What the box says below the name of the type."""
+        """The lines below the name of the type."""
         shown = [
             shorten(f"{item.name}: {item.type}{'?' if item.nullable else ''}", _LONGEST_LINE)
             for item in self.node.properties.values()
@@ -39,7 +39,7 @@ class _Box:
         return _HEAD + _LINE * len(self.lines) + 8
 
     def border(self, x: float, y: float) -> tuple[float, float]:
-        """Give where a line from the middle to a point leaves the box."""
+        """Return where a line from the centre to a point leaves the box."""
         across, down = x - self.x, y - self.y
         if not across and not down:
             return self.x, self.y
@@ -51,7 +51,7 @@ class _Box:
 
 
 def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
-    """Give the types of a schema, with how many rows each has, as a drawing."""
+    """Return the types of a schema as SVG, with the number of rows of each."""
     boxes = _place_types(list(catalog.nodes.values()))
     if not boxes:
         return "<p>The schema has no node types.</p>"
@@ -62,7 +62,7 @@ def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
         for group in groups
         for place, edge in enumerate(group)
     ]
-    # A line is bent half as far as the point that bends it.
+    # A curve reaches half as far as its control point.
     beside = _BEND / 2 * max((len(group) for group in groups), default=1)
     left = min(box.x - _WIDTH / 2 for box in boxes.values()) - _ABOVE - beside
     top = min(box.y - box.height / 2 for box in boxes.values()) - _ABOVE - beside
@@ -80,7 +80,7 @@ def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
 
 
 def _place_types(nodes: Sequence[NodeType]) -> dict[str, _Box]:
-    """Give every type a place on an ellipse that is wide enough for all of them."""
+    """Return a box for every type, on an ellipse that is wide enough for all of them."""
     count = len(nodes)
     if count == 1:
         return {nodes[0].name: _Box(nodes[0], 0, 0)}
@@ -114,7 +114,7 @@ def _draw_box(box: _Box, count: int) -> str:
 
 
 def _draw_edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
-    """Draw an edge type; several between the same types are bent away from each other."""
+    """Draw an edge type; several between the same types are bent apart."""
     if source is target:
         return _draw_loop(source, edge, place)
     middle_x, middle_y = (source.x + target.x) / 2, (source.y + target.y) / 2

@@ -1,4 +1,4 @@
-"""Page: what is to be shown of a graph, as one HTML document that needs nothing from outside."""
+"""Page: a report on a graph, as one HTML document that needs nothing from outside."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ li.update { color: var(--update) }
 
 
 class ShownChanges(Protocol):
-    """Changes of rows and of the schema, at hand or sent by a server."""
+    """Changes of rows and of the schema, local or sent by a server."""
 
     @property
     def schema_steps(self) -> Sequence[Step]: ...
@@ -67,7 +67,7 @@ class ShownChanges(Protocol):
 
 
 class ShownView(Protocol):
-    """A commit of such a graph."""
+    """A commit of a graph that can be shown."""
 
     @property
     def snapshot(self) -> Snapshot: ...
@@ -76,7 +76,7 @@ class ShownView(Protocol):
 
 
 class ShownBranch(Protocol):
-    """A branch of such a graph."""
+    """A branch of a graph that can be shown."""
 
     @property
     def commit(self) -> Commit: ...
@@ -84,7 +84,7 @@ class ShownBranch(Protocol):
 
 
 class ShownGraph(Protocol):
-    """A graph that can be shown, at hand or behind a server."""
+    """A graph that can be shown, local or behind a server."""
 
     @property
     def uri(self) -> str: ...
@@ -95,10 +95,10 @@ class ShownGraph(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a report shows: a graph at one commit, its newest commits, and what was asked of it.
+    """What a report shows: a graph at one commit, its newest commits, changes and query results.
 
-    `heads` are the branches with the commits at which they stand, `compared` are changes, each
-    under the title of what was compared, and `answered` are results of queries.
+    `heads` maps branches to their newest commits; `compared` and `answered` are shown under their
+    keys as titles.
     """
 
     uri: str
@@ -110,7 +110,7 @@ class Page:
     answered: Mapping[str, Result] = field(default_factory=dict)
 
     def to_html(self) -> str:
-        """Give the whole document."""
+        """Return the whole document."""
         parts = [
             *self._schema(),
             *self._history(),
@@ -159,7 +159,7 @@ def build_page(
     compared: Mapping[str, ShownChanges] | None,
     answered: Mapping[str, Result] | None,
 ) -> Page:
-    """Give what is to be shown of a branch or commit, with so many of the newest commits."""
+    """Return the page of a branch or commit, with its `commits` newest commits."""
     view = graph.at(place)
     branches = {name: graph.branch(name) for name in graph.branches()}
     found = {
@@ -194,5 +194,5 @@ def _render_answer(title: str, found: Result) -> Iterable[str]:
 
 
 def _scroll_sideways(part: str) -> str:
-    """Give a part that is moved sideways where the window is narrower."""
+    """Return a part that scrolls sideways where the window is narrower."""
     return f'<div class="wide">{part}</div>'

@@ -1,4 +1,4 @@
-"""Connector: the tables of a graph as a data source of Spark, `format("omnigraph")`, to read."""
+"""Connector: the tables of a graph as a Spark data source, `format("omnigraph")`, to read."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -108,10 +108,10 @@ class OmniGraphSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
         with _hint_in_message():
             hint = "load the frame: graph.load(frame, type=…)"
-            raise InputError("Spark cannot write to a graph by itself", hint=hint)
+            raise InputError("Spark cannot write to a graph", hint=hint)
 
     def _pin(self) -> "_PinnedType":
-        """Give the type and its rows; the pickled source keeps them from then on."""
+        """Return the type and its rows; once pinned, the pickled source keeps them."""
         if self._pinned is None:
             self._pinned = _pin_type(_check_options(dict(self.options)))
         return self._pinned
@@ -128,7 +128,7 @@ class OmniGraphSource(DataSource):
                 hint = f"did you mean '{near}'?" if near else f"the columns are {listed(known)}"
                 raise InputError(f"{self._pin().stored.name} has no column '{name}'", hint=hint)
             if names.count(name) > 1:
-                raise InputError(f"the column '{name}' is given twice")
+                raise InputError(f"the column '{name}' is listed twice")
         return names
 
 
@@ -146,7 +146,7 @@ class OmniGraphReader(DataSourceReader):
         from omnigraph.data.values.recast import recast
 
         share: Share | None = partition.value
-        if share is None:  # which Spark makes when there are no partitions
+        if share is None:  # Spark's own partition when we return none
             return
         schema = to_arrow_schema(self._schema)
         for batch in self._batches(share, schema.names):
@@ -159,9 +159,9 @@ class OmniGraphReader(DataSourceReader):
 
 
 class FilteringReader(OmniGraphReader):
-    """A reader that lets Lance decide the conditions which it decides as Spark would.
+    """A reader that leaves to Lance the conditions that it decides as Spark would.
 
-    Spark 4.3 keeps the reader of one query for the next query on the same frame, with the
+    Spark 4.3 reuses the reader of one query for the next query on the same frame, with the
     conditions of the first. So this is only for frames that are used once.
     """
 
@@ -188,29 +188,29 @@ class FilteringReader(OmniGraphReader):
 
 @dataclass(frozen=True, slots=True)
 class _PinnedType:
-    """A type, and the rows that it has at one commit, in shares for tasks."""
+    """A type, and the rows it has at one commit, in shares for tasks."""
 
     stored: StoredType
     shares: "tuple[Share, ...]"
 
 
 def _check_options(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Give the options when each is known, and those that are needed are there."""
+    """Return the options; raises InputError for an unknown, missing or malformed one."""
     for name in options:
         if name not in _OPTIONS and not name.startswith(_STORE_OPTIONS):
             near = nearest_name(name, _OPTIONS)
             hint = f"did you mean '{near}'?" if near else f"the options are {listed(_OPTIONS)}"
-            raise InputError(f"no option '{name}'", hint=hint)
+            raise InputError(f"unknown option '{name}'", hint=hint)
     for name, meaning in (("path", "the URI of the graph"), ("type", "a node or edge type")):
         if not options.get(name):
-            raise InputError(f"the option '{name}' is missing", hint=f"give {meaning}")
+            raise InputError(f"the option '{name}' is missing", hint=f"set it to {meaning}")
     if "branch" in options and "snapshot" in options:
         raise InputError("the options 'branch' and 'snapshot' exclude each other")
     if options.get("pushdown", "false").lower() not in _FLAGS:
-        raise InputError(f"the option 'pushdown' is '{options['pushdown']}', not true or false")
+        raise InputError(f"expected true or false for 'pushdown', found '{options['pushdown']}'")
     path = options["path"]
     if "://" not in path and not Path(path).is_absolute():
-        hint = "the processes of Spark run in folders of their own"
+        hint = "Spark's processes run in other folders"
         raise InputError(f"'{path}' is not an absolute path", hint=hint)
     return options
 
@@ -226,7 +226,7 @@ def _pin_type(options: Mapping[str, str]) -> _PinnedType:
 
 
 def _pin_snapshot(options: Mapping[str, str]) -> "Snapshot":
-    """Pin a commit; the variables of a store may be given as options, which others cannot see."""
+    """Pin a commit; credentials of the store may be options, so that they stay with this frame."""
     from omnigraph.storage.store import store_at
     from omnigraph.storage.table import Tables
     from omnigraph.versioning.format import check_format
@@ -246,7 +246,7 @@ def _pin_snapshot(options: Mapping[str, str]) -> "Snapshot":
 
 
 def to_spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
-    """Give the columns of a type as Spark has them."""
+    """Return the columns of a type with Spark's types."""
     schema = arrow_schema(stored)
     fields = []
     for name in columns:
@@ -257,7 +257,7 @@ def to_spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
 
 
 def to_spark_type(kind: ValueType) -> DataType:
-    """Give the type that Spark has for values of a type."""
+    """Return the type that Spark has for values of a type."""
     match kind:
         case VectorType():
             return ArrayType(FloatType(), containsNull=False)
@@ -270,7 +270,7 @@ def to_spark_type(kind: ValueType) -> DataType:
 
 
 def to_arrow_schema(schema: StructType) -> pa.Schema:
-    """Give the schema that Spark wants batches in."""
+    """Return the Arrow schema that Spark wants batches in."""
     fields = [
         pa.field(field.name, _arrow_type(field.dataType), nullable=field.nullable)
         for field in schema.fields
@@ -286,7 +286,7 @@ def _arrow_type(kind: DataType) -> pa.DataType:
 
 
 def _check_schema(given: StructType, stored: StoredType) -> None:
-    """Raise InputError unless a schema, which may be the user's, names columns as they are."""
+    """Raise InputError unless a schema, which may be the user's, fits the columns of the type."""
     known = {field.name: field for field in to_spark_schema(stored, arrow_schema(stored).names)}
     for field in given.fields:
         own = known.get(field.name)
@@ -296,14 +296,14 @@ def _check_schema(given: StructType, stored: StoredType) -> None:
             raise InputError(f"{stored.name} has no column '{field.name}'", hint=hint)
         wanted, found = field.dataType.simpleString(), own.dataType.simpleString()
         if wanted != found:
-            raise InputError(f"{stored.name}.{field.name} is {found}, not {wanted}")
+            raise InputError(f"{stored.name}.{field.name} is {found}, but the schema says {wanted}")
         if own.nullable and not field.nullable:
-            raise InputError(f"{stored.name}.{field.name} may hold null")
+            raise InputError(f"{stored.name}.{field.name} is nullable, but not in the schema")
 
 
 @contextmanager
 def _hint_in_message() -> Iterator[None]:
-    """Let an error say its hint too: Spark shows the message alone."""
+    """Append the hint of an error to its message, because Spark shows only that."""
     try:
         yield
     except OmniGraphError as error:

@@ -1,4 +1,4 @@
-"""Doctor: looks whether everything that the pipeline needs is there and works."""
+"""Doctor: checks that everything the library needs is installed and works."""
 
 import os
 import platform
@@ -27,7 +27,7 @@ _MOST_TASKS = 64
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was looked at, whether it is well, what was found, and what to do about it."""
+    """What was checked, whether it works, what was found, and what to do about it."""
 
     name: str
     ok: bool
@@ -35,12 +35,12 @@ class Diagnosis:
     hint: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the check as a JSON object."""
+        """Return the diagnosis as a JSON object."""
         return {"name": self.name, "ok": self.ok, "detail": self.detail, "hint": self.hint}
 
 
 def diagnose(settings: SparkSettings, uri: str | None) -> tuple[Diagnosis, ...]:
-    """Look at everything, and at the store of `uri`; whatever fails, the rest is looked at too."""
+    """Check everything, and with `uri` its store and graph; a failure does not stop the rest."""
     looks: list[tuple[str, Callable[[], Diagnosis]]] = [
         ("python", _python),
         ("java", lambda: _java(settings)),
@@ -72,15 +72,15 @@ def _look(name: str, look: Callable[[], Diagnosis]) -> Diagnosis:
 def _python() -> Diagnosis:
     found = _versions()
     missing = [name for name, installed in found.items() if installed is None]
-    told = ", ".join(f"{name} {installed}" for name, installed in found.items() if installed)
-    detail = f"Python {platform.python_version()} at {sys.executable} with {told}"
+    versions = ", ".join(f"{name} {installed}" for name, installed in found.items() if installed)
+    detail = f"Python {platform.python_version()} at {sys.executable} with {versions}"
     if not missing:
         return _well("python", detail)
     return _ill("python", detail, f"`pip install {' '.join(missing)}`")
 
 
 def _embedding() -> Diagnosis:
-    """Tell which model would be used; none is well too, for whoever needs no vectors."""
+    """Name the model that would be used; having none is fine for whoever needs no vectors."""
     try:
         return _well("embedding", f"texts are embedded by {embedder_for(None, os.environ).model}")
     except EmbeddingError as failed:
@@ -122,7 +122,7 @@ def _spark(settings: SparkSettings) -> Diagnosis:
 
 
 def _find_other_environments(spark: "SparkSession", tasks: int) -> list[str]:
-    """Give what workers have installed, where it is not what this process has."""
+    """Return what workers have installed, where it differs from this process."""
     from omnigraph.spark.job import watched
     from omnigraph.spark.progress import NO_PROGRESS
 
@@ -138,7 +138,7 @@ def _report_environment(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.Rec
 
 
 def _environment() -> str:
-    """Give the versions on which driver and workers have to agree."""
+    """Return the versions that driver and workers must agree on."""
     python = ".".join(map(str, sys.version_info[:2]))
     return ", ".join([f"Python {python}", *(f"{name} {v}" for name, v in _versions().items())])
 
@@ -167,7 +167,7 @@ def _store(uri: str) -> Diagnosis:
         for folder in new:
             with suppress(OSError):
                 folder.rmdir()
-    return _well("store", f"{store.root} can be written and refuses to overwrite")
+    return _well("store", f"{store.root} is writable and refuses to overwrite")
 
 
 def _graph(uri: str) -> Diagnosis:
@@ -177,6 +177,6 @@ def _graph(uri: str) -> Diagnosis:
     try:
         pinned = open_repository(uri, read_only=True).snapshot()
     except GraphNotFoundError:
-        return _well("graph", f"there is none at {uri} yet")
+        return _well("graph", f"no graph at {uri} yet")
     tables = len(pinned.commit.tables)
     return _well("graph", f"main at version {pinned.version} with {tables} tables")

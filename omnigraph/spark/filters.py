@@ -41,10 +41,10 @@ _TEXT: dict[type[spark.Filter], _BuildComparison] = {
 
 
 def to_expression(condition: spark.Filter, stored: StoredType) -> pc.Expression | None:
-    """Give a condition as Lance takes it, or None when Spark has to decide it.
+    """Return a condition for Lance, or None when Spark has to decide it.
 
-    Lance takes none on unsigned integers, times, blobs and vectors. Numbers with a fraction are
-    left to Spark, to which all NaN are equal.
+    Lance takes none on unsigned integers, times, blobs and vectors. Floats are left to Spark, where
+    NaN equals NaN.
     """
     if isinstance(condition, spark.Not):
         inner = to_expression(condition.child, stored)
@@ -92,7 +92,7 @@ def _find_builder(condition: type[spark.Filter], kind: ValueType) -> _BuildCompa
 def _build_membership(
     field: pc.Expression, values: Sequence[object], kind: ValueType
 ) -> pc.Expression | None:
-    """A null among the values is left to Spark: a value may or may not be equal to it."""
+    """Return membership in a list; with null among the values, Spark has to decide."""
     scalars = [_to_scalar(value, kind) for value in values[: _MOST_VALUES + 1]]
     if len(scalars) > _MOST_VALUES or None in scalars:
         return None
@@ -100,7 +100,7 @@ def _build_membership(
 
 
 def _to_scalar(value: object, kind: ValueType) -> pa.Scalar | None:
-    """Give a value of exactly the column's type, or None when it is of another one."""
+    """Return a value of exactly the column's type, or None when it has another one."""
     match value:
         case bool():
             fits = kind == BOOL

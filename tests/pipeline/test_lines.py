@@ -167,7 +167,7 @@ def test_a_number_that_is_not_finite_is_refused(field: str, bad: float) -> None:
     with pytest.raises(InputError, match=f"Thing 'bad': {field} holds NaN or infinity") as raised:
         text_of(THING, rows)
 
-    assert raised.value.hint == "Parquet can hold it"
+    assert raised.value.hint == "export as Parquet"
 
 
 def test_rows_that_are_too_many_at_once_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

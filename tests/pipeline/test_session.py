@@ -76,7 +76,7 @@ def test_the_reason_is_the_line_that_says_why() -> None:
         "UnknownHostException: x"
     )
     assert find_reason("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
-    assert find_reason("") == "it gives no reason"
+    assert find_reason("") == "no reason given"
 
 
 def test_a_server_that_does_not_answer_is_an_error_at_once(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ for settings in (
     said = "no Spark answers at sc://127.0.0.1:1: Connection refused"
     assert server.pop("said") == said
     assert cluster == server == {"code": "spark_failed", "in_time": True}
-    assert nonsense.pop("said") == "the remote is no address of a Spark Connect server"
+    assert nonsense.pop("said") == "the remote is not the address of a Spark Connect server"
     assert nonsense == {"code": "config_invalid", "in_time": True}
 
 

@@ -111,7 +111,7 @@ def _verify_checksum(content: pa.Buffer) -> pa.Buffer:
     """Return the content before its checksum; raises ValueError when the two do not agree."""
     end = content.size - _CHECKSUM_BYTES
     if end < 0 or crc32(content.slice(0, end)) != int.from_bytes(content.slice(end)):
-        raise ValueError("the content is damaged")
+        raise ValueError("the checksum does not match the content")
     return content.slice(0, end)
 
 

@@ -1,4 +1,4 @@
-"""Tally: variables that nothing reads multiply the rows of a frame instead of being made."""
+"""Counting: variables that nothing reads multiply the weights of a frame's rows."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -13,20 +13,20 @@ from omnigraph.read.spark.overflow import check_count
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# So many rows at once are made of one that counts often.
+# At most this many rows are made of one at a time.
 _BLOCK = 65_536
 
 
 class PatternFrames(Protocol):
-    """What leads on from a variable."""
+    """Where counted operators get their frames from."""
 
     frames: SnapshotFrames
 
     def find_nodes(self, scan: NodeScan) -> FrameMatches:
-        """Give the nodes that a scan finds."""
+        """Return the nodes that a scan finds."""
 
     def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
-        """Give where an expand leads from some nodes, as far as its filters hold."""
+        """Return where an expand leads from some nodes, as far as its filters hold."""
 
 
 class FrameCounter:
@@ -40,7 +40,7 @@ class FrameCounter:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something is noted that the rows were not multiplied by."""
+        """Whether there are operators that the rows have not been multiplied by."""
         return bool(self._roots or self._children)
 
     def add(self, operator: NodeScan | Expand) -> None:
@@ -53,7 +53,7 @@ class FrameCounter:
             self._counted.add(operator.target)
 
     def apply(self, matches: FrameMatches) -> FrameMatches:
-        """Give the rows multiplied by everything that was noted."""
+        """Return the rows multiplied by everything that was noted."""
         for root in self._roots:
             total = self._count_root(root)
             frame = matches.frame.crossJoin(total)
@@ -76,7 +76,7 @@ class FrameCounter:
         return replace(matches, frame=frame.withColumn(weight, check_count(product)), weight=weight)
 
     def _count_root(self, root: NodeScan) -> "DataFrame":
-        """Give in one row how often a variable that stands alone, with all below it, occurs."""
+        """Return in one row how often a variable that stands alone, with all below it, occurs."""
         matches = self._frames.find_nodes(root)
         entity = matches.entities[root.variable]
         starts = EntityFrame(matches.frame.select(list(entity.identity)), entity)
@@ -90,7 +90,7 @@ class FrameCounter:
         return frame.filter(fn.col(name) > 0)
 
     def _weigh_below(self, variable: str, starts: EntityFrame) -> "DataFrame | None":
-        """Give for nodes, by id and type, how often all that hangs from a variable occurs."""
+        """Return for nodes, by id and type, how often everything below a variable occurs."""
         found: DataFrame | None = None
         for child in self._children.get(variable, ()):
             more = self._weigh_expand(child, starts)
@@ -105,7 +105,7 @@ class FrameCounter:
         return found
 
     def _weigh_expand(self, expand: Expand, starts: EntityFrame) -> "DataFrame":
-        """Give for nodes how often an expand leads on from each, as far as it does."""
+        """Return for nodes how often an expand leads on from each; others are missing."""
         linked = self._frames.link(expand, starts)
         ends = EntityFrame(linked.frame.select(list(linked.end.identity)).distinct(), linked.end)
         worth = self._weigh_below(expand.target, ends)
@@ -118,7 +118,7 @@ class FrameCounter:
 
 
 def repeat_rows(matches: FrameMatches) -> FrameMatches:
-    """Give every row as often as it counts."""
+    """Return every row as often as its weight says."""
     if matches.weight is None:
         return matches
     weight = fn.col(matches.weight)

@@ -1,7 +1,7 @@
-"""Expressions: what the plan of a query computes for a row, as columns of Spark.
+"""Expressions: what a plan computes for a row, as columns of Spark.
 
-Everything means just what it means to the engine: numbers of different types are compared by their
-exact values, null is unknown, and what is not a number is equal to nothing.
+Everything means what it means to the engine: numbers of different types are compared by their exact
+values, null is unknown, and NaN equals nothing.
 """
 
 from collections.abc import Callable
@@ -60,14 +60,14 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.GREATER: gt,
     Operator.GREATER_EQUAL: ge,
 }
-# Whole numbers of these types are the same as floats.
+# Integers of these types are exact as 64-bit floats.
 _EXACT = (I32, U32)
 _HALF = 2**32
 _DECIMAL = "decimal(20,0)"
 
 
 def evaluate_fixed(execution: Execution, expr: FixedExpr) -> pa.Scalar:
-    """Give the value that an expression has for all rows."""
+    """Return the one value that an expression has for all rows."""
     return Evaluation(execution, ONE_ROW).value(expr)
 
 
@@ -79,7 +79,7 @@ class FrameExpressions:
     matches: FrameMatches
 
     def value(self, expr: Expr) -> "Column":
-        """Give the value of an expression; of a whole node or edge, a struct of its id and type."""
+        """Return the value of an expression; a node or edge is a struct of its id and type."""
         match expr:
             case PropertyRef(variable, name, kind):
                 return fn.col(self.matches.entities[variable or ""].column_of((name, kind)))
@@ -100,7 +100,7 @@ class FrameExpressions:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
     def truth(self, predicate: Predicate) -> "Column":
-        """Give the truth of a predicate: true, false or unknown."""
+        """Return the truth of a predicate: true, false or unknown."""
         match predicate:
             case And(items):
                 return reduce(and_, map(self.truth, items))
@@ -141,7 +141,7 @@ class FrameExpressions:
                 return compare(self.value(left), kinds[0], operator, self.value(right), kinds[1])
 
     def _is_among(self, item: Expr, members: Expr) -> "Column":
-        """Tell where a value is in a list; null is in none, and nobody knows whether in others."""
+        """Return where a value is in a list; unknown for null, except in an empty list."""
         value, kind = self.value(item), type_of(item)
         if isinstance(members, ListOf):
             return self._equals_any(value, kind, [(each, each.type) for each in members.items])
@@ -180,7 +180,7 @@ def compare(
     right: "Column",
     theirs: "ValueType | EntityType | None",
 ) -> "Column":
-    """Compare two values by their exact values; a node or edge is equal to itself only."""
+    """Compare two values exactly; a node or edge equals only itself."""
     compare = _COMPARE[operator]
     if isinstance(ours, EntityType):
         same = (left[ID] == right[ID]) & (left[TYPE] == right[TYPE])
@@ -201,7 +201,7 @@ def compare(
 
 
 def _to_decimal(number: "Column", is_float: bool) -> "Column":
-    """Give a whole number without loss. Spark makes decimals of the digits that it would print."""
+    """Return a whole number without loss. Spark would make a decimal of the digits it prints."""
     if not is_float:
         return number.cast(_DECIMAL)
     wide = number.cast("double")
@@ -211,7 +211,7 @@ def _to_decimal(number: "Column", is_float: bool) -> "Column":
 
 
 def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
-    """Give a value as Spark holds those of a type."""
+    """Return a value as Spark holds those of a type."""
     if not value.is_valid:
         return fn.lit(None).cast(to_spark_type(kind))
     if pa.types.is_date64(value.type):
@@ -221,7 +221,7 @@ def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
 
 
 def unify_zeros(column: "Column", kind: object) -> "Column":
-    """Give floats with one zero instead of two, where values are told apart."""
+    """Return floats with -0.0 replaced by 0.0, where values are compared by their bits."""
     return (
         column + fn.lit(0).cast("float" if kind == F32 else "double") if kind in FLOATS else column
     )

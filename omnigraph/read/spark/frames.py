@@ -1,4 +1,4 @@
-"""Scans: the nodes and edges of a snapshot as frames of Spark."""
+"""Frames: the nodes and edges of a snapshot as frames of Spark."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-# Fewer rows are faster read here than by tasks; and Spark then knows that they are few.
+# Fewer rows are read faster here than by tasks, and Spark then knows that they are few.
 FEW_ROWS = 20_000
 
-# What a store calls its settings, where the environment calls them otherwise.
+# The settings of a store that have another name in the environment.
 _VARIABLES = {"aws_endpoint": "AWS_ENDPOINT_URL", "allow_http": "AWS_ALLOW_HTTP"}
 _ENDS = ("src", "dst")
 
@@ -40,7 +40,7 @@ class EntityFrame:
 
 @dataclass(frozen=True, slots=True)
 class LinkFrame:
-    """A frame of pairs of nodes, and of the edges between them if they matter."""
+    """A frame of pairs of nodes and, for named edges, of the edges between them."""
 
     frame: "DataFrame"
     start: EntityColumns
@@ -50,14 +50,14 @@ class LinkFrame:
 
 @dataclass(frozen=True)
 class SnapshotFrames:
-    """The tables of one snapshot, each read by the data source at the same commit."""
+    """The tables of one snapshot, all read at the same commit."""
 
     spark: "SparkSession"
     reader: Reader
     names: ColumnNames = field(default_factory=ColumnNames)
 
     def scan(self, kind: EntityType, fields: Iterable[TypedProperty]) -> EntityFrame:
-        """Give all rows of some types with these properties; one that a type lacks is null."""
+        """Return all rows of some types with these properties; null where a type lacks one."""
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(2 + len(wanted))
         parts = [self._read_type(name, wanted) for name in kind.types]
@@ -66,7 +66,7 @@ class SnapshotFrames:
         return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
 
     def pairs(self, steps: tuple[Step, ...], source: EntityType, target: EntityType) -> LinkFrame:
-        """Give every pair of nodes that steps lead from and to, once."""
+        """Return every pair of nodes that steps join, once."""
         parts = [
             self._table(way.edge.name, self._ends(way))
             .toDF("start", "end")
@@ -88,7 +88,7 @@ class SnapshotFrames:
         target: EntityType,
         fields: Iterable[TypedProperty],
     ) -> LinkFrame:
-        """Give every edge that steps lead along, with the nodes it leads from and to."""
+        """Return every edge that steps lead along, with the nodes at its ends."""
         kind = EntityType(EntityKind.EDGE, tuple(dict.fromkeys(step.edge for step in steps)))
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(6 + len(wanted))
@@ -104,7 +104,7 @@ class SnapshotFrames:
         )
 
     def _read_edges(self, way: DirectedEdge, wanted: Sequence[TypedProperty]) -> "DataFrame":
-        """Give the edges of one type in one direction."""
+        """Return the edges of one type in one direction."""
         start, end = self._ends(way)
         known = self._find_columns(way.edge.name, wanted)
         columns = list(dict.fromkeys([start, end, "id", *known.values()]))
@@ -129,7 +129,7 @@ class SnapshotFrames:
         return frame.select(fn.col(at["id"]), self._number(name), *values)
 
     def _find_columns(self, name: str, wanted: Sequence[TypedProperty]) -> dict[TypedProperty, str]:
-        """Give the columns of the properties that a type has, and has as these types."""
+        """Return the columns of the properties that a type has with these types."""
         stored = self.reader.stored(name)
         return {
             (item, kind): column_name(stored, item)
@@ -155,7 +155,7 @@ class SnapshotFrames:
     def _union(
         self, parts: "Sequence[DataFrame]", wanted: Sequence[TypedProperty], width: int = 1
     ) -> "DataFrame":
-        """Give all rows of frames of the same columns: ids with their types, and properties."""
+        """Return the rows of all parts: ids with their types, and properties."""
         if parts:
             return reduce(lambda one, other: one.unionAll(other), parts)
         kinds: list[DataType | str] = ["string", "int"] * width
@@ -164,7 +164,7 @@ class SnapshotFrames:
         return self.spark.range(0).select(nothing)
 
     def _table(self, name: str, columns: Sequence[str]) -> "DataFrame":
-        """Give some columns of a type; a small table goes with the query, tasks read others."""
+        """Return some columns of a type; a small table travels with the query."""
         if self.reader.count(name) < FEW_ROWS:
             frame = self._send_table(name, columns)
         else:

@@ -1,4 +1,4 @@
-"""Grouping: rows of a frame with the same keys become one, on Spark."""
+"""Grouping: rows of a frame with the same keys become one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _WIDE = "decimal(20,0)"
 
 
 def show(expressions: FrameExpressions, expr: Expr) -> "Column":
-    """Give the value of an expression for a result: a whole node or edge with its properties."""
+    """Return the value of an expression for a result: a whole node or edge with its properties."""
     if not isinstance(expr, VariableRef):
         return expressions.value(expr)
     entity = expressions.matches.entities[expr.variable]
@@ -57,7 +57,7 @@ def show(expressions: FrameExpressions, expr: Expr) -> "Column":
 def project(
     expressions: FrameExpressions, columns: Sequence[Named], names: ColumnNames
 ) -> FrameMatches:
-    """Give rows of the named columns alone; what is the same for all rows is not made yet."""
+    """Return rows of the named columns alone; values that all rows share are added when packing."""
     found: dict[str, ComputedColumn] = {}
     made: list[Column] = []
     for each in columns:
@@ -76,7 +76,7 @@ def project(
 
 
 def drop_duplicates(matches: FrameMatches, names: ColumnNames) -> FrameMatches:
-    """Give each different row of computed columns once."""
+    """Return each different row of computed columns once."""
     made = {name: each for name, each in matches.columns.items() if each.fixed is None}
     if not made:
         return FrameMatches(matches.frame.limit(1), columns=matches.columns)
@@ -87,7 +87,7 @@ def drop_duplicates(matches: FrameMatches, names: ColumnNames) -> FrameMatches:
 
 
 def group(expressions: FrameExpressions, plan: Grouping, names: ColumnNames) -> FrameMatches:
-    """Give one row for each different set of keys; without keys exactly one."""
+    """Return one row for each different set of keys; without keys exactly one."""
     keys = [
         _GroupKey(each.name, type_of(each.expr), show(expressions, each.expr)) for each in plan.keys
     ]
@@ -101,7 +101,7 @@ def group(expressions: FrameExpressions, plan: Grouping, names: ColumnNames) -> 
 
 @dataclass(frozen=True, slots=True)
 class _GroupKey:
-    """A key of groups: its name, its type and its value; a node or edge is equal to itself only."""
+    """A key of groups: its name, type and value; a node or edge equals only itself."""
 
     name: str
     kind: object
@@ -109,7 +109,7 @@ class _GroupKey:
 
 
 class _KeyedFrame:
-    """The rows of a frame with columns that tell their groups, and what is shown of each group."""
+    """The rows of a frame with the columns to group by, and what each group shows."""
 
     def __init__(self, frame: "DataFrame", keys: Sequence[_GroupKey], names: ColumnNames) -> None:
         self.parts: list[str] = []
@@ -166,7 +166,7 @@ class _FrameAggregation:
                 self._floats[column] = (expr, count)
 
     def matches(self) -> FrameMatches:
-        """Give the groups with all aggregates."""
+        """Return the groups with all aggregates."""
         groups = self._groups
         made = [*groups.shown, *self._made, fn.count(fn.lit(1)).alias(self._names.new())]
         frame = groups.frame.groupBy(*groups.parts).agg(*made)
@@ -183,7 +183,7 @@ class _FrameAggregation:
     def _count(self, expr: Aggregate) -> "Column":
         argument, entities = expr.argument, self._expressions.matches.entities
         if isinstance(argument, VariableRef) and argument.variable not in entities:
-            present = fn.lit(col=True)  # it was counted, and so it is never null
+            present = fn.lit(col=True)  # it was only counted, so it is never null
         elif expr.distinct:
             return fn.count_distinct(unify_zeros(self._value(expr), type_of(argument)))
         else:
@@ -194,7 +194,7 @@ class _FrameAggregation:
         return fn.coalesce(check_count(fn.sum(weights)), fn.lit(0).cast("bigint"))
 
     def _sum_integers(self, expr: Aggregate, column: str) -> "Column":
-        """Give a sum or an average of whole numbers, which are added exactly."""
+        """Return an exact sum, or an average, of whole numbers."""
         value = self._value(expr).cast(_WIDE)
         if expr.distinct:
             total = fn.sum_distinct(value)
@@ -210,7 +210,7 @@ class _FrameAggregation:
     def _add_float(
         self, frame: "DataFrame", column: str, expr: Aggregate, count: str
     ) -> "DataFrame":
-        """Give the groups with a sum or an average of floats."""
+        """Return the groups with a sum or an average of floats."""
         parts = self._groups.parts
         value = self._value(expr).cast("double")
         if expr.distinct:

@@ -1,7 +1,7 @@
 """Hops: which nodes are within so many hops of others, found on Spark one hop at a time.
 
-Each hop is a job of its own, whose pairs Spark keeps in memory or on its disks; so a walk ends
-when nothing new is reached, and no hop is computed twice.
+Each hop is a job of its own, and Spark keeps its pairs in memory or on disk: a walk ends when
+nothing new is reached, and no hop is computed twice.
 """
 
 from functools import reduce
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def walk(
     scans: SnapshotFrames, starts: EntityFrame, expand: Expand, target: EntityType
 ) -> LinkFrame:
-    """Give every start with each node whose shortest distance is within the hops.
+    """Return every start with each node whose shortest distance is within the hops.
 
-    A start itself is reached by no hops, or else by a self-loop only, at distance 1.
+    A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
     return _FrameWalk(scans, starts, expand, target).find_pairs()
 
@@ -41,7 +41,7 @@ class _FrameWalk:
         self._names = scans.names.new_list(4)
 
     def find_pairs(self) -> LinkFrame:
-        """Give all pairs within the hops, each once."""
+        """Return all pairs within the hops, each once."""
         hops, source = self._expand.hops, self._starts.entity.kind
         begun = _checkpoint(self._start())
         own = self._own_pairs(begun)
@@ -67,17 +67,17 @@ class _FrameWalk:
         return LinkFrame(frame, start, end)
 
     def _start(self) -> "DataFrame":
-        """Give each start with itself."""
+        """Return each start paired with itself."""
         columns = [fn.col(name) for name in self._starts.entity.identity]
         return self._starts.frame.select(*columns, *columns).toDF(*self._names)
 
     def _own_pairs(self, begun: "DataFrame") -> "DataFrame":
-        """Give each start with itself, as far as the target can be of its type."""
+        """Return each start paired with itself, if the target can have its type."""
         numbers = [self._frames.reader.number(name) for name in self._target.types]
         return begun.filter(fn.col(self._names[3]).isin(numbers))
 
     def _step(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
-        """Give the pairs that one more step leads to."""
+        """Return the pairs that one more step leads to."""
         step = self._frames.pairs(self._expand.steps, kind, self._target)
         on = list(zip(self._names[2:], step.start.identity, strict=True))
         further = join(pairs, step.frame, on)
@@ -91,7 +91,7 @@ class _FrameWalk:
 
 
 def _checkpoint(frame: "DataFrame") -> "DataFrame":
-    """Give a frame whose rows are kept by the first job that reads any of them."""
+    """Return a frame whose rows are kept by the first job that reads them."""
     return frame.localCheckpoint(eager=False)
 
 

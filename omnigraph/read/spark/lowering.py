@@ -1,4 +1,4 @@
-"""Lowering: the plan of a read as operations on frames of Spark, with the same rows and order."""
+"""Lowering: a read plan as operations on frames of Spark, with the same rows in the same order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,16 +51,16 @@ from omnigraph.read.spark.usage import find_properties, find_variables
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-# Spark gathers so many first rows in one task; more of them are cut off when they arrive.
+# Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
 _MOST_GATHERED = 100_000
 _MOST_SHARES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredPlan:
-    """A frame with the rows of a result in their order, and which of them are the result.
+    """A frame with the sorted rows of a result, and which of them are the result.
 
-    `first` and `last` are the places of its first row and behind its last one; None for all.
+    The result is the rows from `first` up to `last`, which is None for all.
     """
 
     matches: FrameMatches
@@ -70,7 +70,7 @@ class LoweredPlan:
 
 
 def lower(execution: Execution, plan: ReadPlan, spark: "SparkSession", slices: int) -> LoweredPlan:
-    """Give the frame of a plan, sorted into so many slices."""
+    """Return the frame of a plan, sorted into `slices` slices."""
     return _Lowering(execution, plan, spark, slices).lower(plan)
 
 
@@ -159,7 +159,7 @@ class _Lowering:
     # Patterns
 
     def find_nodes(self, scan: NodeScan) -> FrameMatches:
-        """Give the nodes that a scan finds."""
+        """Return the nodes that a scan finds."""
         kind = self._bind(scan)
         found = self.frames.scan(kind, self._fields.get(scan.variable, ()))
         frame = found.frame
@@ -169,7 +169,7 @@ class _Lowering:
         return self._filter(FrameMatches(frame, {scan.variable: found.entity}), scan.filters)
 
     def _bind(self, operator: NodeScan | Expand) -> EntityType:
-        """Give the kind of the variable that an operator binds, which is known from here on."""
+        """Bind the variable of an operator, and return its kind."""
         name = operator.variable if isinstance(operator, NodeScan) else operator.target
         kind = EntityType(EntityKind.NODE, operator.types)
         self._execution.bind(name, kind)
@@ -189,7 +189,7 @@ class _Lowering:
         if matches is self._one:
             return matches.bind(frame, scan.variable, entity)
         if matches.entities and self._slices > 1:
-            # Each row becomes many. Tasks share them, and can be stopped between two of them.
+            # Each row becomes many: tasks share them, and can be stopped between two of them.
             rows = rows.repartition(min(self._slices, _MOST_SHARES))
         return matches.bind(rows.crossJoin(frame), scan.variable, entity)
 
@@ -203,7 +203,7 @@ class _Lowering:
     def _search_texts(
         self, matches: FrameMatches, nodes: Iterable[Expr | Predicate]
     ) -> FrameMatches:
-        """Give the rows with what the text predicates inside some expressions find."""
+        """Return the rows with the hits of the text predicates inside some expressions."""
         for part in (part for node in nodes for part in parts(node)):
             if isinstance(part, TextMatch):
                 matches = self._search.match_text(matches, part)
@@ -227,7 +227,7 @@ class _Lowering:
     def _keep_joined(
         self, matches: FrameMatches, expand: Expand, source: EntityColumns, target: EntityColumns
     ) -> FrameMatches:
-        """Give the rows whose two bound ends are joined; with a named edge, one for each edge."""
+        """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
         starts = EntityFrame(matches.frame.select(list(source.identity)).distinct(), source)
         linked = self._link(expand, starts, target.kind)
         ends = (*linked.start.identity, *linked.end.identity)
@@ -239,7 +239,7 @@ class _Lowering:
         return self._filter(found, expand.edge_filters)
 
     def _link(self, expand: Expand, starts: EntityFrame, target: EntityType) -> LinkFrame:
-        """Give where the steps of an expand lead from some nodes, or from all."""
+        """Return where the steps of an expand lead from some nodes, or from all."""
         source = starts.entity.kind
         if expand.edge_variable is not None:
             fields = self._fields.get(expand.edge_variable, ())
@@ -252,7 +252,7 @@ class _Lowering:
         return walk(self.frames, starts, expand, target)
 
     def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
-        """Give where an expand leads from some nodes, or from all, as far as its filters hold."""
+        """Return where an expand leads from some nodes, or from all, as far as its filters hold."""
         linked = self._link(expand, starts, EntityType(EntityKind.NODE, expand.types))
         filters = (*expand.filters, *expand.edge_filters)
         if not filters:
@@ -264,7 +264,7 @@ class _Lowering:
         return replace(linked, frame=self._filter(found, filters).frame)
 
     def _add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
-        """Give the rows with the properties of a variable that the plan reads."""
+        """Return the rows with the properties of a variable that the plan reads."""
         entity, fields = matches.entities[variable], self._fields.get(variable, ())
         if all(name == "id" for name, _ in fields):
             return matches
@@ -278,13 +278,13 @@ class _Lowering:
     def _match_inner(
         self, matches: FrameMatches, inner: Sequence[Operator]
     ) -> tuple[list[str], FrameMatches]:
-        """Give the variables that a block shares with the rows, and its matches for them."""
+        """Return the variables that a block shares with the rows, and its matches for them."""
         used = find_variables(inner)
         outer = [name for name in matches.entities if name in used]
         return outer, self._execute(matches.distinct_bindings(outer), inner)
 
     def _drop_matched(self, matches: FrameMatches, inner: Sequence[Operator]) -> FrameMatches:
-        """Give the rows for which an inner pattern has no match."""
+        """Return the rows for which an inner pattern has no match."""
         outer, found = self._match_inner(matches, inner)
         keys = identities(found.entities[name] for name in outer)
         if not keys:
@@ -297,7 +297,7 @@ class _Lowering:
         return replace(matches, frame=join_null_safe(matches.frame, matched, on, "left_anti"))
 
     def _match_optional(self, matches: FrameMatches, optional: Optional) -> FrameMatches:
-        """Give every row with its inner matches, or with none of the variables that they bind."""
+        """Return every row with its inner matches, or with the variables of the block unbound."""
         outer, found = self._match_inner(matches, optional.inner)
         keys = identities(found.entities[name] for name in outer)
         bound = {name: found.entities[name] for name in optional.binds}
@@ -339,7 +339,7 @@ class _Lowering:
         return last is not None and last <= _MOST_GATHERED
 
     def _sort_columns(self, matches: FrameMatches, key: OrderKey) -> "list[Column]":
-        """Give what rows are sorted by: null first ascending, last descending, entities by id."""
+        """Return the columns of a sort key: null first ascending, last descending."""
         kind = type_of(key.expr)
         if isinstance(key.expr, FIXED):
             return []

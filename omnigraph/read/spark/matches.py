@@ -1,4 +1,4 @@
-"""Matches: the rows of a query so far as a frame of Spark, and which of its columns hold what."""
+"""Matches: the rows of a query so far as a frame of Spark, and what its columns hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,28 +15,28 @@ from omnigraph.schema.types import ValueType
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# A property and its type: types that a variable can have may differ in that of a property.
+# A property and its type, because the types of one variable may give a property other types.
 TypedProperty: TypeAlias = tuple[str, ValueType]
-# What has one value for all rows.
+# An expression with one value for all rows.
 FixedExpr: TypeAlias = Constant | ParamRef | Now | ListOf
 
-# The fields of a column that holds whole nodes or edges; behind them are its properties.
+# The first fields of a column that holds whole nodes or edges; the properties follow.
 ID = "id"
 TYPE = "type"
 
 
 class ColumnNames:
-    """Names for the columns of frames: those of users may differ in the case of letters only."""
+    """New names for columns of frames: those of users may differ only in case."""
 
     def __init__(self) -> None:
         self._numbers = count()
 
     def new(self) -> str:
-        """Give a name that no column has yet."""
+        """Return a name that no column has yet."""
         return f"c{next(self._numbers)}"
 
     def new_list(self, many: int) -> list[str]:
-        """Give so many new names."""
+        """Return `many` new names."""
         return [self.new() for _ in range(many)]
 
 
@@ -44,7 +44,7 @@ class ColumnNames:
 class EntityColumns:
     """The columns that hold a variable: its id, the number of its type, and some properties.
 
-    The id and the type are null when the variable stands for nothing.
+    The id and the type are null when the variable is not bound.
     """
 
     kind: EntityType
@@ -54,7 +54,7 @@ class EntityColumns:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The columns that tell a node or edge from all others."""
+        """The columns that identify a node or edge."""
         return self.id, self.type
 
     @property
@@ -63,18 +63,18 @@ class EntityColumns:
         return (self.id, self.type, *self.properties.values())
 
     def column_of(self, item: TypedProperty) -> str:
-        """Give the column of a property."""
+        """Return the column of a property."""
         return self.id if item[0] == "id" else self.properties[item]
 
     def rename(self, names: Mapping[str, str]) -> "EntityColumns":
-        """Give the variable in a frame whose columns have other names."""
+        """Return the variable in a frame whose columns have other names."""
         own = {item: names[column] for item, column in self.properties.items()}
         return EntityColumns(self.kind, names[self.id], names[self.type], own)
 
 
 @dataclass(frozen=True, slots=True)
 class ComputedColumn:
-    """A column that an operator made: one value for each row, or `fixed`, one for all."""
+    """A column that an operator computed: a value for each row, or `fixed`, one for all."""
 
     kind: ValueType | EntityType | None
     column: str = ""
@@ -92,15 +92,15 @@ class FrameMatches:
     found: Mapping[TextMatch, str] = field(default_factory=dict)
 
     def bind(self, frame: "DataFrame", variable: str, entity: EntityColumns) -> "FrameMatches":
-        """Give a frame of these rows with one more variable."""
+        """Return these matches in `frame`, which holds one more variable."""
         return replace(self, frame=frame, entities={**self.entities, variable: entity})
 
     def filter(self, condition: "Column") -> "FrameMatches":
-        """Give the rows for which a condition is true."""
+        """Return the rows for which a condition is true."""
         return replace(self, frame=self.frame.filter(condition))
 
     def distinct_bindings(self, names: Sequence[str]) -> "FrameMatches":
-        """Give every different combination of some variables once, and nothing else."""
+        """Return every different combination of some variables once, and nothing else."""
         entities = {name: self.entities[name] for name in names}
         columns = [column for entity in entities.values() for column in entity.columns]
         keys = identities(entities.values())
@@ -110,7 +110,7 @@ class FrameMatches:
 
 
 def identities(entities: Iterable[EntityColumns]) -> list[str]:
-    """Give the columns that tell combinations of variables apart."""
+    """Return the columns that identify combinations of variables."""
     return [column for entity in entities for column in entity.identity]
 
 

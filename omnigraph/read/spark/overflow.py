@@ -1,4 +1,4 @@
-"""Overflow: numbers of a query on Spark that do not fit their type, which is an error."""
+"""Overflow: counts and sums of a query on Spark that do not fit 64 bits, which is an error."""
 
 from typing import TYPE_CHECKING
 
@@ -18,20 +18,20 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def check_count(number: "Column") -> "Column":
-    """Give a count as a whole number of 64 bits; raises in the job when it does not fit."""
+    """Return a count as a 64-bit integer; the job fails when it does not fit."""
     fits = number <= fn.lit(str(_MOST_COUNTED)).cast("decimal(38,0)")
     return fn.when(fits, number.cast("bigint")).when(number.isNotNull(), _raise(_COUNT))
 
 
 def check_sum(number: "Column") -> "Column":
-    """Tell that a sum fits 64 bits; raises in the job when it does not."""
+    """Return true for a sum that fits 64 bits; the job fails when it does not fit."""
     least, most = (fn.lit(str(bound)).cast("decimal(38,0)") for bound in (_LEAST, _MOST))
     inside = number.isNull() | number.between(least, most)
     return fn.when(inside, fn.lit(col=True)).otherwise(_raise(_SUM).cast("boolean"))
 
 
 def find_overflow(failed: Exception) -> ResultOverflowError | None:
-    """Give the error that a failed job tells of, if it is that a number does not fit."""
+    """Return the overflow that made a job fail, or None if something else did."""
     text = str(failed)
     return next(
         (ResultOverflowError(each) for each in (_SUM, _COUNT) if f"{_MARK}{each}" in text), None

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 _PACKED_SQL = "batch binary"
 _PACKED = pa.schema([("batch", pa.binary())])
-# So many rows are sent at once, so that a row of Spark stays small.
+# Rows per packed batch, so that a row of Spark stays small.
 _ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPacking:
-    """Makes of each batch of a frame one of a result.
+    """Turns each batch of a frame into a batch of the result.
 
-    `places` are the columns of the frame for those of the result, or values that are the same in
-    all rows. Of a node or edge, the number of its type is left out.
+    `places` holds for each column of the result its place in the frame, or the value that all rows
+    share. Of a node or edge, the number of its type is left out.
     """
 
     schema: pa.Schema
     places: tuple[int | pa.Scalar, ...]
 
     def frame(self, rows: "DataFrame") -> "DataFrame":
-        """Give a frame of batches, in the order of the rows."""
+        """Return a frame of packed batches, in the order of the rows."""
         return rows.mapInArrow(self, _PACKED_SQL)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -52,7 +52,7 @@ class BatchPacking:
         return _build_object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
 
     def unpack(self, packed: bytes | bytearray) -> pa.RecordBatch:
-        """Give a batch of the result."""
+        """Return a batch of the result."""
         return pa.ipc.read_record_batch(pa.py_buffer(packed), self.schema)
 
 

@@ -1,4 +1,4 @@
-"""Query: the rows of a read plan from Spark, as Arrow batches that are made while they are read."""
+"""Query: the rows of a read plan from Spark, as Arrow batches made while they are read."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from omnigraph.query.plan import ReadPlan
 from omnigraph.read.answer import ReadRequest
 from omnigraph.read.execution import Execution
 from omnigraph.read.road import count_rows_read
-from omnigraph.read.spark.estimate import rows_made
+from omnigraph.read.spark.estimate import estimate_rows
 from omnigraph.read.spark.frames import FEW_ROWS
 from omnigraph.read.spark.lowering import LoweredPlan, lower
 from omnigraph.read.spark.overflow import find_overflow
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 WorkResult = TypeVar("WorkResult")
 
-# Rows are shuffled and sorted in slices of about so many; one slice of a result is here at a time.
+# Rows per slice when shuffling and sorting; one slice of a result is in memory at a time.
 _SLICE_ROWS = 20_000
 _MOST_SLICES = 1_000
 _POLL_SECONDS = 0.1
-# Fewer samples than usual say where slices begin, because they are all held in memory.
+# Fewer samples than usual to find where slices begin, because all of them are held in memory.
 _DIVIDED = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.rangeExchange.sampleSizePerPartition": "20",
 }
 _WITHOUT_CODE = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-# Code for whole stages would hold all rows in memory that joins make of one, and of these again.
+# Whole-stage code would hold in memory all the rows that a chain of joins makes of one row.
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -58,16 +58,16 @@ _ALWAYS = {
 def read_on_spark(
     plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, settings: SparkSettings | None
 ) -> ResultStream:
-    """Give the rows of a plan from the session of this process, or from one that it starts."""
+    """Return the rows of a plan from this process's Spark session, which is started if need be."""
     return stream_plan(plan, snapshot, terms, open_session(settings or default_settings()))
 
 
 def stream_plan(
     plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, spark: "SparkSession"
 ) -> ResultStream:
-    """Give the rows of a plan, which Spark begins to compute at once.
+    """Return the rows of a plan, which Spark begins to compute at once.
 
-    Of the budget only the time counts: what does not fit the memory is on Spark's disks.
+    Of the budget only the time counts: what does not fit into memory goes to Spark's disks.
     """
     own, slices = _open_session(plan, snapshot, spark)
     watch = _Watch(Tag(own), terms)
@@ -86,9 +86,9 @@ def stream_plan(
 def _open_session(
     plan: ReadPlan, snapshot: Snapshot, spark: "SparkSession"
 ) -> "tuple[SparkSession, int]":
-    """Give a session with settings of its own beside the given one, and the number of slices."""
-    rows = max(count_rows_read(plan, snapshot), rows_made(plan.operators, snapshot))
-    if rows < FEW_ROWS:  # not worth to be divided, nor to compile code for
+    """Return a session beside the given one, configured for the plan, and the number of slices."""
+    rows = max(count_rows_read(plan, snapshot), estimate_rows(plan.operators, snapshot))
+    if rows < FEW_ROWS:  # not worth dividing, nor compiling code for
         slices, more = 1, _WITHOUT_CODE
     else:
         slices = int(min(max(count_task_slots(spark), rows // _SLICE_ROWS), _MOST_SLICES))
@@ -102,7 +102,7 @@ def _open_session(
 
 
 def _read_batches(found: LoweredPlan, watch: "_Watch", slices: int) -> Iterator[pa.RecordBatch]:
-    """Give the batches of a result; whoever leaves before the end also ends the jobs."""
+    """Yield the batches of a result; whoever stops before the end also ends the jobs."""
     packed = found.pack.frame(found.matches.frame)
     rows = _collect_at_once(packed, watch) if slices == 1 else _collect_by_slice(packed, watch)
     try:
@@ -112,14 +112,14 @@ def _read_batches(found: LoweredPlan, watch: "_Watch", slices: int) -> Iterator[
 
 
 def _collect_at_once(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
-    """Give packed batches by one job, which is the faster one when they are few."""
+    """Yield packed batches from one job, which is faster when they are few."""
     yield from (row[0] for row in watch.over(packed.collect))
 
 
 def _collect_by_slice(packed: "DataFrame", watch: "_Watch") -> Iterator[bytes]:
-    """Give packed batches slice by slice, each by a job of its own.
+    """Yield packed batches slice by slice, each from a job of its own.
 
-    The JVM would hold all slices that it has sent, if one iterator of Spark's went through them.
+    With one iterator over all slices, the JVM would hold every slice that it has sent.
     """
     spark = watch.tag.spark
     if is_connect(spark):
@@ -141,7 +141,7 @@ def _all_of(rows: "Iterable[Row]") -> "Iterable[Row]":
 def _cut_rows(
     batches: Iterator[pa.RecordBatch], first: int, last: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows from a place to another, and ask for no batch behind it."""
+    """Yield the rows from `first` up to `last`, and ask for no batch beyond it."""
     place = 0
     while last is None or place < last:
         batch = next(batches, None)
@@ -156,20 +156,20 @@ def _cut_rows(
 
 @dataclass(slots=True)
 class _Watch:
-    """Runs what Spark does for one query, so that it can be cancelled, and fails in our words."""
+    """Runs the Spark work of one query, so that it can be cancelled and fails with our errors."""
 
     tag: Tag
     terms: ReadRequest
     started: float = field(default_factory=time.monotonic)
 
     def over(self, work: Callable[[], WorkResult]) -> WorkResult:
-        """Give what some work gives; what interrupts the wait cancels the jobs of the query."""
+        """Return what `work` returns; an exception that ends the wait cancels the query's jobs."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         self._check()
         try:
-            with self._ending():
+            with self._cancel_when_over():
                 return self.tag.over(work)
         except (PySparkException, Py4JError) as failed:
             self._check()
@@ -181,7 +181,7 @@ class _Watch:
             raise
 
     def _check(self) -> None:
-        """Raise when the query was cancelled or takes too long."""
+        """Raise CancelledError or BudgetError when the query was cancelled or takes too long."""
         if self.terms.cancelled.is_set():
             raise CancelledError("the query was cancelled")
         if self._is_late():
@@ -192,14 +192,14 @@ class _Watch:
         return time.monotonic() - self.started > self.terms.budget.seconds
 
     @contextmanager
-    def _ending(self) -> Iterator[None]:
-        """Cancel the jobs when the query is cancelled, or takes too long, while the block runs."""
+    def _cancel_when_over(self) -> Iterator[None]:
+        """Cancel the jobs if the query is cancelled, or takes too long, while the block runs."""
         ended = threading.Event()
 
         def poll() -> None:
             while not ended.wait(_POLL_SECONDS):
                 if self.terms.cancelled.is_set() or self._is_late():
-                    self.tag.interrupt()  # again and again, because the next job may begin later
+                    self.tag.interrupt()  # repeatedly: the next job may begin later
 
         thread = threading.Thread(target=poll, daemon=True)
         thread.start()

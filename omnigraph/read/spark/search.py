@@ -1,4 +1,4 @@
-"""Searching: texts and vectors searched by tasks of Spark, and what they find joined to rows."""
+"""Search: texts and vectors searched by tasks of Spark, their hits joined to rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -41,19 +41,19 @@ _SHARE_ROWS = 100_000
 
 
 class SearchTask(Protocol):
-    """Searches some rows of one type."""
+    """A search over some rows of one type."""
 
     @property
     def number(self) -> int:
         """The place of the type in the catalog."""
 
     def search(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
-        """Give ids and scores; NaN is no score."""
+        """Yield ids and scores; NaN is no score."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordSearch:
-    """The rows with any word of a query, or with all as a phrase, by the text index of a column."""
+    """The rows with any word of a query, or all as a phrase, by the text index of a column."""
 
     number: int
     place: Place
@@ -79,7 +79,7 @@ class WordSearch:
 
 @dataclass(frozen=True, slots=True)
 class FuzzySearch:
-    """The rows of a share with a word that is like one of these."""
+    """The rows of a share with a word that is like one of `words`."""
 
     number: int
     share: Share
@@ -119,7 +119,7 @@ class FrameSearch:
     frames: SnapshotFrames
 
     def match_text(self, matches: FrameMatches, match: TextMatch) -> FrameMatches:
-        """Give the rows with a column that is not null where a text matches."""
+        """Return the rows with a column that is not null where a text matches."""
         query = self.execution.constant(match.query)
         if not isinstance(query, str) or match in matches.found:
             return matches
@@ -127,7 +127,7 @@ class FrameSearch:
         return replace(found, found={**matches.found, match: column})
 
     def rank(self, matches: FrameMatches, rank: Rank) -> FrameMatches:
-        """Give the rows with a column of scores; those without one go when the rank restricts."""
+        """Return the rows with a column of scores; rows without one go if the rank restricts."""
         if isinstance(rank.ranking, Rrf):
             matches, score = self._fuse(matches, rank.ranking)
         else:
@@ -173,7 +173,7 @@ class FrameSearch:
         ]
 
     def _fuse(self, matches: FrameMatches, ranking: Rrf) -> "tuple[FrameMatches, Column]":
-        """Give the rows with the ranks of their nodes, and the sum of 1 / (k + rank)."""
+        """Return the rows with the ranks of their nodes, and the sum of 1 / (k + rank)."""
         k = self.execution.constant(ranking.k)
         assert isinstance(k, int)
         parts: list[Column] = []
@@ -184,7 +184,7 @@ class FrameSearch:
         return matches, fn.when(fn.coalesce(*parts).isNotNull(), total)
 
     def _add_rank(self, matches: FrameMatches, ranking: Bm25 | Nearest) -> tuple[FrameMatches, str]:
-        """Give the rows with the rank of their node among all of them that have a score."""
+        """Return the rows with the rank of their node among all nodes that have a score."""
         scored, column = self._score(matches, ranking)
         entity = scored.entities[_variable(ranking.field)]
         score = fn.col(column)
@@ -199,7 +199,7 @@ class FrameSearch:
     def _join_hits(
         self, matches: FrameMatches, field: PropertyRef, tasks: Sequence[SearchTask]
     ) -> tuple[FrameMatches, str]:
-        """Give the rows with the score of what tasks find, or null."""
+        """Return the rows with the score of what tasks find, or null."""
         names = self.frames.names.new_list(3)
         entity: EntityColumns = matches.entities[_variable(field)]
         found = self._run_tasks(tasks).toDF(*names)
@@ -219,7 +219,7 @@ class FrameSearch:
         return shares(self.execution.reader.table(name), _SHARE_ROWS)
 
     def _types(self, field: PropertyRef) -> list[str]:
-        """Give the types of a variable that have the property."""
+        """Return the types of a variable that have the property."""
         reader, types = self.execution.reader, self.execution.domains[_variable(field)].types
         return [name for name in types if reader.type_of(name, field.property) == field.type]
 

@@ -1,4 +1,4 @@
-"""Needed: which properties of its variables a plan reads, and which variables a block shares."""
+"""Usage: which properties of its variables a plan reads, and which variables a block shares."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from omnigraph.schema.catalog import Catalog
 def find_properties(
     operators: Sequence[Operator], catalog: Catalog
 ) -> Mapping[str, list[TypedProperty]]:
-    """Give for each variable the properties that operators read; searches read their own."""
+    """Return for each variable the properties that operators read; searches read their own."""
     found: defaultdict[str, dict[TypedProperty, None]] = defaultdict(dict)
     for operator in flat(operators):
         for expr in _expressions(operator):
@@ -35,7 +35,7 @@ def find_properties(
 
 
 def find_variables(operators: Sequence[Operator]) -> set[str]:
-    """Give the variables that the operators of a block name."""
+    """Return the variables that the operators of a block name."""
     found: set[str] = set()
     for operator in flat(operators):
         if isinstance(operator, Expand):
@@ -64,7 +64,7 @@ def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:
 
 
 def _objects(operator: Operator) -> list[VariableRef]:
-    """Give the variables that become whole objects."""
+    """Return the variables that become whole objects."""
     match operator:
         case Project(columns) | Aggregate(keys=columns):
             exprs = [column.expr for column in columns]
