@@ -63,7 +63,7 @@ class Result:
         try:
             import polars
         except ImportError:
-            raise _missing_package("polars") from None
+            raise missing_package("polars") from None
         return polars.DataFrame(self.table)
 
     def to_spark(self, session: Any) -> Any:  # noqa: ANN401 - pyspark is for pipeline alone
@@ -82,7 +82,7 @@ class Result:
         try:
             import networkx
         except ImportError:
-            raise _missing_package("networkx") from None
+            raise missing_package("networkx") from None
         ends = [self._end(source, 0), self._end(target, 1)]
         found = networkx.MultiDiGraph()
         for row in self:
@@ -205,7 +205,8 @@ class ResultStream:
         return Result(self.query_name, pa.Table.from_batches(batches, self.schema))
 
 
-def _missing_package(package: str) -> UnavailableError:
+def missing_package(package: str) -> UnavailableError:
+    """Return the error for a package of the extra `frames` that is not installed."""
     hint = "`pip install omnigraph[frames]`"
     return UnavailableError(f"the package {package} is not installed", hint=hint)
 

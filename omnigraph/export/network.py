@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from omnigraph.data.result import missing_package
 from omnigraph.data.values.columns import with_timestamps
-from omnigraph.errors import InputError, UnavailableError
+from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType
 from omnigraph.schema.types import BLOB
 from omnigraph.syntax.problems import nearest_name
@@ -26,8 +27,7 @@ def build_network(records: Iterable[Record]) -> "networkx.MultiDiGraph":
     try:
         import networkx
     except ImportError:
-        hint = "`pip install omnigraph[frames]`"
-        raise UnavailableError("the package networkx is not installed", hint=hint) from None
+        raise missing_package("networkx") from None
     found = networkx.MultiDiGraph()
     for stored, row in records:
         properties = {name: row[name] for name in stored.properties if name in row}

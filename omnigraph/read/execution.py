@@ -11,8 +11,9 @@ import numpy as np
 from omnigraph.embedding import Task, embedder_for
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
+from omnigraph.query.plan import Expand
 from omnigraph.read.profile import Stopwatch
-from omnigraph.read.reader import Domain, Reader
+from omnigraph.read.reader import Domain, Reader, Route
 from omnigraph.schema.types import VectorType
 from omnigraph.schema.values import Value
 
@@ -44,6 +45,10 @@ class Execution:
         """Return the domain of a variable, which operators can use from here on."""
         self.domains[variable] = self.reader.domain(kind)
         return self.domains[variable]
+
+    def route(self, expand: Expand) -> Route:
+        """Return the route of an expand whose two variables are bound."""
+        return Route(expand.steps, self.domains[expand.source], self.domains[expand.target])
 
     def constant(self, value: Constant | ParamRef | Now | ListOf) -> Value | None:
         """Return a value that is the same for all rows."""

@@ -192,27 +192,21 @@ class Reader(ABC):
         """Return a column of rows by their ordinals; null for NO_ROW."""
 
     @abstractmethod
-    def follow(
-        self,
-        steps: tuple[Step, ...],
-        source: Domain,
-        target: Domain,
-        codes: Numbers,
-        *,
-        edges: Domain | None = None,
-    ) -> Neighbours:
-        """Return where steps lead from some rows: every pair once, or every edge of a domain."""
+    def follow(self, route: "Route", codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+        """Return where a route leads from some rows: every pair once, or every edge of a domain."""
 
     @abstractmethod
-    def are_joined(
-        self,
-        steps: tuple[Step, ...],
-        source: Domain,
-        target: Domain,
-        starts: Numbers,
-        ends: Numbers,
-    ) -> "np.ndarray":
+    def are_joined(self, route: "Route", starts: Numbers, ends: Numbers) -> "np.ndarray":
         """Return for each pair of rows whether a step leads from the first to the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Steps, any of which may lead from the rows of one domain to those of another."""
+
+    steps: tuple[Step, ...]
+    source: Domain
+    target: Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +225,13 @@ class DirectedEdge:
         return self.edge.source if self.backwards else self.edge.target
 
 
-def find_ways(
-    reader: Reader, steps: tuple[Step, ...], source: Domain, target: Domain
-) -> list[DirectedEdge]:
-    """Return all ways that steps can go from the types of one domain to those of another."""
+def find_ways(reader: Reader, route: Route) -> list[DirectedEdge]:
+    """Return all ways that a route can go from a type of its source to one of its target."""
     found = []
-    for step in steps:
+    for step in route.steps:
         edge = reader.edge(step.edge)
         directions = {Direction.OUT: [False], Direction.IN: [True], Direction.BOTH: [False, True]}
         found += [DirectedEdge(edge, backwards) for backwards in directions[step.direction]]
-    return [way for way in found if way.start in source.types and way.end in target.types]
+    return [
+        way for way in found if way.start in route.source.types and way.end in route.target.types
+    ]

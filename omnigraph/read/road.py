@@ -146,11 +146,11 @@ def _bindings(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[
 
 def _own_properties(operator: Operator) -> Iterator[PropertyRef]:
     """Yield the properties that an operator reads itself."""
-    for each in _own_expressions(operator):
+    for each in pattern_expressions(operator):
         yield from (part for part in parts(each) if isinstance(part, PropertyRef))
 
 
-def _own_expressions(operator: Operator) -> Sequence[Expr | Predicate]:
+def pattern_expressions(operator: Operator) -> Sequence[Expr | Predicate]:
     """Return what an operator evaluates itself, on the rows that it binds."""
     match operator:
         case NodeScan(filters=own):
@@ -271,5 +271,5 @@ def _directions(direction: Direction) -> tuple[bool, ...]:
 
 def _searches(operator: Operator) -> bool:
     """Return whether an operator searches texts, which takes a whole table."""
-    nodes = (part for each in _own_expressions(operator) for part in parts(each))
+    nodes = (part for each in pattern_expressions(operator) for part in parts(each))
     return any(isinstance(node, TextMatch | Bm25) for node in nodes)

@@ -18,8 +18,7 @@ from omnigraph.data.derived.numbering import (
     to_numbers,
 )
 from omnigraph.data.values.columns import to_array
-from omnigraph.query.checked import Step
-from omnigraph.read.reader import DirectedEdge, Domain, Reader, find_ways
+from omnigraph.read.reader import DirectedEdge, Domain, Reader, Route, find_ways
 from omnigraph.schema.catalog import column_name
 from omnigraph.storage.reading import ADDRESS, rows_where
 from omnigraph.storage.table import Table
@@ -166,21 +165,13 @@ class SparseReader(Reader):
         """Return a column of rows by their ordinals; null for NO_ROW."""
         return self.numbering(name).values(column_name(self.stored(name), column), ordinals)
 
-    def follow(
-        self,
-        steps: tuple[Step, ...],
-        source: Domain,
-        target: Domain,
-        codes: Numbers,
-        *,
-        edges: Domain | None = None,
-    ) -> Neighbours:
-        """Return where steps lead from some rows."""
+    def follow(self, route: Route, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+        """Return where a route leads from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         nothing = np.empty(0, np.int64)
-        along = find_ways(self, steps, source, target)
+        along = find_ways(self, route)
         found = [np.stack([nothing] * 3)]
-        found += [self._along(way, source, target, distinct, edges) for way in along]
+        found += [self._along(way, route, distinct, edges) for way in along]
         # An undirected step meets an edge from both ends, and many edges may join one pair.
         starts, ends, own = np.unique(np.concatenate(found, axis=1), axis=1)
         offsets = np.searchsorted(starts, np.arange(len(distinct) + 1))
@@ -190,40 +181,28 @@ class SparseReader(Reader):
         places = np.arange(len(owners)) + np.repeat(offsets[inverse] - before, counts)
         return owners, ends[places], None if edges is None else own[places]
 
-    def are_joined(
-        self,
-        steps: tuple[Step, ...],
-        source: Domain,
-        target: Domain,
-        starts: Numbers,
-        ends: Numbers,
-    ) -> "np.ndarray":
+    def are_joined(self, route: Route, starts: Numbers, ends: Numbers) -> "np.ndarray":
         """Return for each pair of rows whether a step leads from the first to the second."""
-        owners, nodes, _ = self.follow(steps, source, target, starts)
+        owners, nodes, _ = self.follow(route, starts)
         found = np.zeros(len(starts), bool)
         found[owners[nodes == ends[owners]]] = True
         return found
 
     def _along(
-        self,
-        way: DirectedEdge,
-        source: Domain,
-        target: Domain,
-        codes: Numbers,
-        edges: Domain | None,
+        self, way: DirectedEdge, route: Route, codes: Numbers, edges: Domain | None
     ) -> Numbers:
         """Return for every edge along a way the place of its start, its target and itself."""
-        places = source.of_type(way.start, codes)
+        places = route.source.of_type(way.start, codes)
         if not len(places):
             return np.empty((3, 0), np.int64)
         sources = self.numbering(way.start)
-        ids = sources.values("id", codes[places] - source.offset(way.start))
+        ids = sources.values("id", codes[places] - route.source.offset(way.start))
         start, end = ("dst", "src") if way.backwards else ("src", "dst")
         own = self.numbering(way.edge.name)
         columns = ["src", "dst"] if edges is None else ["src", "dst", *own.fetched_columns]
         rows = look_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
         starts = places[to_numbers(pc.index_in(to_array(rows[start]), value_set=ids))]
-        ends = self.numbering(way.end).add_ids(to_array(rows[end])) + target.offset(way.end)
+        ends = self.numbering(way.end).add_ids(to_array(rows[end])) + route.target.offset(way.end)
         if edges is None:
             return np.stack([starts, ends, np.zeros(len(starts), np.int64)])
         return np.stack([starts, ends, own.add_rows(rows) + edges.offset(way.edge.name)])

@@ -64,7 +64,7 @@ def runner_for_optimize(
 def reads_on_spark(
     engine: Engine, graph_rows: int, plan_rows: Callable[[], int], looks_up: Callable[[], bool]
 ) -> bool:
-    """Tell whether a query goes to Spark: one that would hold too many rows in this process.
+    """Return whether a query goes to Spark: one that would hold too many rows in this process.
 
     `plan_rows` counts the rows of the tables that the plan goes through, and `looks_up` tells
     whether it would look single rows up by index instead; both are asked only when it matters.

@@ -12,7 +12,7 @@ from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
 from omnigraph.read.operators.scan import find_nodes
-from omnigraph.read.operators.traverse import bind_edge, find_targets, test_predicates
+from omnigraph.read.operators.traverse import find_targets, follow_named, test_predicates
 
 # From more rows than this part of all, whole arrays are summed.
 _MOST_PARTS = 16
@@ -130,17 +130,12 @@ class PatternCounter:
     def _weigh_few(self, expand: Expand, codes: Numbers) -> Numbers:
         """Follow the expand from the rows, and weigh only the targets that they reach."""
         execution = self._execution
-        source, target = execution.domains[expand.source], execution.domains[expand.target]
         if expand.edge_variable is None:
-            owners, nodes = find_targets(execution, codes, expand, source, target)
+            owners, nodes = find_targets(execution, codes, expand)
             kept = np.ones(len(owners), bool)
         else:
-            edges = bind_edge(execution, expand)
-            owners, nodes, own = execution.reader.follow(
-                expand.steps, source, target, codes, edges=edges
-            )
-            assert own is not None
-            kept = self._are_true(expand.edge_variable, own, expand.edge_filters)
+            owners, nodes, edges = follow_named(execution, codes, expand)
+            kept = self._are_true(expand.edge_variable, edges, expand.edge_filters)
         execution.check(len(owners), 2)
         distinct, inverse = np.unique(nodes, return_inverse=True)
         sound = test_predicates(execution, expand.target, distinct, expand.filters)
@@ -157,11 +152,11 @@ class PatternCounter:
 
     def _whole_step(self, expand: Expand) -> AnyAdjacency | None:
         """Return the adjacency of an expand of one unnamed hop, if whole tables are in memory."""
-        reader, domains = self._execution.reader, self._execution.domains
+        reader = self._execution.reader
         one = expand.hops.minimum == 1 and expand.hops.maximum == 1
         if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
             return None
-        return reader.adjacency(expand.steps, domains[expand.source], domains[expand.target])
+        return reader.adjacency(self._execution.route(expand))
 
 
 def _add_up(weights: Numbers | _Ones) -> int:

@@ -13,21 +13,23 @@ from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.operators.walk import walk
-from omnigraph.read.reader import Domain
 
 _PLACE = "#place"
 
 
 def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches:
     """Return a row for every target, or every named edge, that an expand reaches from each row."""
-    source = execution.domains[expand.source]
     rows = rows.keep(rows.codes[expand.source] >= 0)
     if expand.closes:
-        return _keep_joined(execution, rows, expand, source, execution.domains[expand.target])
-    target = execution.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
+        return _keep_joined(execution, rows, expand)
+    execution.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
+    codes = rows.codes[expand.source]
     if expand.edge_variable is not None:
-        return _follow_named(execution, rows, expand, source, target)
-    owners, nodes = find_targets(execution, rows.codes[expand.source], expand, source, target)
+        owners, nodes, edges = follow_named(execution, codes, expand)
+        execution.check(len(owners), len(rows.codes) + 2)
+        found = rows.take(owners).bind(expand.target, nodes).bind(expand.edge_variable, edges)
+        return filter_rows(execution, found, (*expand.filters, *expand.edge_filters))
+    owners, nodes = find_targets(execution, codes, expand)
     execution.check(len(owners), len(rows.codes) + 1)
     found = rows.take(owners).bind(expand.target, nodes)
     return filter_rows(execution, found, expand.filters)
@@ -67,15 +69,14 @@ def test_predicates(
     return mask
 
 
-def find_targets(
-    execution: Execution, codes: Numbers, expand: Expand, source: Domain, target: Domain
-) -> tuple[Numbers, Numbers]:
+def find_targets(execution: Execution, codes: Numbers, expand: Expand) -> tuple[Numbers, Numbers]:
     """Return every pair of a row and a target that it reaches."""
+    route = execution.route(expand)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        owners, nodes, _ = execution.reader.follow(expand.steps, source, target, codes)
+        owners, nodes, _ = execution.reader.follow(route, codes)
         return owners, nodes
     distinct, inverse = np.unique(codes, return_inverse=True)
-    starts, ends = walk(execution, distinct, expand, source, target)
+    starts, ends = walk(execution, distinct, expand.hops, route)
     return _join_ends(inverse, starts, ends, len(distinct))
 
 
@@ -88,19 +89,21 @@ def _join_ends(
     return owners, nodes
 
 
-def _keep_joined(
-    execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
-) -> Matches:
+def _keep_joined(execution: Execution, rows: Matches, expand: Expand) -> Matches:
     """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
     rows = rows.keep(rows.codes[expand.target] >= 0)
     if expand.edge_variable is not None:
-        return _join_named(execution, rows, expand, source, target)
-    starts, ends = rows.codes[expand.source], rows.codes[expand.target]
-    width = max(len(target), 1)
+        return _join_named(execution, rows, expand, expand.edge_variable)
+    starts, ends, route = (
+        rows.codes[expand.source],
+        rows.codes[expand.target],
+        execution.route(expand),
+    )
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        return rows.keep(execution.reader.are_joined(expand.steps, source, target, starts, ends))
+        return rows.keep(execution.reader.are_joined(route, starts, ends))
+    width = max(len(route.target), 1)
     distinct, inverse = np.unique(starts, return_inverse=True)
-    places, nodes = walk(execution, distinct, expand, source, target)
+    places, nodes = walk(execution, distinct, expand.hops, route)
     return rows.keep(_is_among(places * width + nodes, inverse * width + ends))
 
 
@@ -112,35 +115,21 @@ def _is_among(known: Numbers, wanted: Numbers) -> "np.ndarray":
     return np.asarray(known[at] == wanted)
 
 
-def _follow_named(
-    execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
-) -> Matches:
-    edges = bind_edge(execution, expand)
-    codes = rows.codes[expand.source]
-    owners, nodes, own = execution.reader.follow(expand.steps, source, target, codes, edges=edges)
-    execution.check(len(owners), len(rows.codes) + 2)
-    assert own is not None
-    assert expand.edge_variable is not None
-    found = rows.take(owners).bind(expand.target, nodes).bind(expand.edge_variable, own)
-    return filter_rows(execution, found, (*expand.filters, *expand.edge_filters))
-
-
-def _join_named(
-    execution: Execution, rows: Matches, expand: Expand, source: Domain, target: Domain
-) -> Matches:
-    edges = bind_edge(execution, expand)
-    codes = rows.codes[expand.source]
-    owners, nodes, own = execution.reader.follow(expand.steps, source, target, codes, edges=edges)
+def _join_named(execution: Execution, rows: Matches, expand: Expand, variable: str) -> Matches:
+    owners, nodes, edges = follow_named(execution, rows.codes[expand.source], expand)
     execution.check(len(owners), len(rows.codes) + 1)
     joined = nodes == rows.codes[expand.target][owners]
-    assert own is not None
-    assert expand.edge_variable is not None
-    found = rows.take(owners[joined]).bind(expand.edge_variable, own[joined])
+    found = rows.take(owners[joined]).bind(variable, edges[joined])
     return filter_rows(execution, found, expand.edge_filters)
 
 
-def bind_edge(execution: Execution, expand: Expand) -> Domain:
-    """Bind the variable of a named edge, and return its domain."""
+def follow_named(
+    execution: Execution, codes: Numbers, expand: Expand
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Bind the variable of a named edge, and return every edge with its owner and its target."""
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))
-    return execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))
+    domain = execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))
+    owners, nodes, edges = execution.reader.follow(execution.route(expand), codes, edges=domain)
+    assert edges is not None
+    return owners, nodes, edges

@@ -1,31 +1,31 @@
 """Walk: which nodes are within so many hops of others, each at its shortest distance."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.query.plan import Expand
+from omnigraph.query.ast import Hops
 from omnigraph.read.execution import Execution
-from omnigraph.read.reader import Domain
+from omnigraph.read.reader import Route
 
 # Pairs of a start and a node that are marked at a time.
 _MOST_MARKS = 1 << 26
 
 
 def walk(
-    execution: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
+    execution: Execution, starts: Numbers, hops: Hops, route: Route
 ) -> tuple[Numbers, Numbers]:
     """Return every start, by place, with each node whose shortest distance is within the hops.
 
     A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
-    width = len(target)
+    width = len(route.target)
     places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     size = max(1, _MOST_MARKS // max(width, 1))
     for first in range(0, len(starts) if width else 0, size):
-        keys = _ArrayWalk(
-            execution, starts[first : first + size], expand, source, target
-        ).find_keys()
+        keys = _ArrayWalk(execution, starts[first : first + size], hops, route).find_keys()
         found, reached = np.divmod(keys, width)
         places.append(found + first)
         nodes.append(reached)
@@ -40,23 +40,20 @@ class _ArrayWalk:
     the target's domain, plus the code of the node.
     """
 
-    def __init__(
-        self, execution: Execution, starts: Numbers, expand: Expand, source: Domain, target: Domain
-    ) -> None:
+    def __init__(self, execution: Execution, starts: Numbers, hops: Hops, route: Route) -> None:
         self._execution = execution
         self._starts = starts
-        self._expand = expand
-        self._source = source
-        self._target = target
-        self._width = len(target)
+        self._hops = hops
+        self._route = route
+        self._width = len(route.target)
         self._seen = np.zeros(len(starts) * self._width, bool)
         self._slots = np.empty(len(self._seen), np.int32)
 
     def find_keys(self) -> Numbers:
         """Return the keys of all pairs within the hops, sorted."""
-        hops, steps = self._expand.hops, self._expand.steps
+        hops, onward = self._hops, replace(self._route, source=self._route.target)
         found = np.zeros(len(self._seen), bool)
-        first = self._execution.reader.follow(steps, self._source, self._target, self._starts)
+        first = self._execution.reader.follow(self._route, self._starts)
         level, own = self._step_keys(np.arange(len(self._starts)), first), self._own_keys()
         if hops.minimum == 0:
             found[own] = True
@@ -68,15 +65,15 @@ class _ArrayWalk:
             distance += 1
             self._execution.check(len(frontier), 2)
             owners, nodes = np.divmod(frontier, self._width)
-            further = self._execution.reader.follow(steps, self._target, self._target, nodes)
+            further = self._execution.reader.follow(onward, nodes)
             frontier = self._mark_unseen(self._step_keys(owners, further))
             if distance >= hops.minimum:
                 found[frontier] = True
         return np.flatnonzero(found)
 
-    def _step_keys(self, starts: Numbers, followed: Neighbours) -> Numbers:
+    def _step_keys(self, starts: Numbers, neighbours: Neighbours) -> Numbers:
         """Return the keys that one more step leads to; a key may occur many times."""
-        owners, nodes, _ = followed
+        owners, nodes, _ = neighbours
         return starts[owners] * self._width + nodes
 
     def _mark_unseen(self, keys: Numbers) -> Numbers:
@@ -90,6 +87,6 @@ class _ArrayWalk:
 
     def _own_keys(self) -> Numbers:
         """Return the key of each start with itself, for those in the target's domain."""
-        codes = self._target.codes_of(self._source, self._starts)
+        codes = self._route.target.codes_of(self._route.source, self._starts)
         places = np.flatnonzero(codes >= 0)
         return places * self._width + codes[places]

@@ -15,6 +15,7 @@ from omnigraph.query.plan import (
     flat,
 )
 from omnigraph.read.operators.project import object_fields
+from omnigraph.read.road import pattern_expressions
 from omnigraph.read.spark.matches import TypedProperty
 from omnigraph.schema.catalog import Catalog
 
@@ -47,12 +48,8 @@ def find_variables(operators: Sequence[Operator]) -> set[str]:
 
 def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:
     match operator:
-        case NodeScan(filters=own):
-            return own
-        case Expand(filters=own, edge_filters=edge):
-            return (*own, *edge)
-        case Filter(predicate):
-            return (predicate,)
+        case NodeScan() | Expand() | Filter():
+            return pattern_expressions(operator)
         case Aggregate(keys, aggregates):
             return [column.expr for column in (*keys, *aggregates)]
         case Project(columns):
