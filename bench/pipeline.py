@@ -21,7 +21,7 @@ from bench import mixed, social
 from bench.record import measure, over, rate, seconds, store, timing
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
-from omnigraph.spark.session import SparkSettings, open_session, stop
+from omnigraph.spark.session import SparkSettings, session, stop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ class _Bench:
 
     @property
     def spark(self) -> "SparkSession":
-        return open_session(SparkSettings(master=MASTER))
+        return session(SparkSettings(master=MASTER))
 
     def start(self) -> dict[str, object]:
         begun = time.perf_counter()
@@ -163,7 +163,7 @@ def _load(root: Path, data: Path, schema: str) -> None:
 
 def _only_load(data: Path) -> None:
     """Load a file into a new graph, and print the seconds that took and the most memory in MB."""
-    open_session(SparkSettings(master=MASTER))
+    session(SparkSettings(master=MASTER))
     with tempfile.TemporaryDirectory() as folder, _memory() as peak:
         took = seconds(lambda: _load(Path(folder, "graph"), data, mixed.SCHEMA))
     stop()

@@ -15,7 +15,7 @@ from bench.record import Derived, measure_in_turn, over, seconds, store, timing
 from bench.social import SCHEMA, social_tables
 from omnigraph import Graph, SparkSettings, init
 from omnigraph.errors import BudgetError
-from omnigraph.spark.session import open_session, stop
+from omnigraph.spark.session import session, stop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=3)
     chosen = options.parse_args()
     sizes = QUICK if chosen.quick else FULL
-    spark = open_session(SparkSettings(master="local[2]"))
+    spark = session(SparkSettings(master="local[2]"))
     findings: dict[str, object] = {"persons": sizes[-1], "follows": FOLLOWS_EACH * sizes[-1]}
     for persons in sizes:
         with tempfile.TemporaryDirectory() as name:

@@ -33,8 +33,8 @@ def spark_options(command: _Command) -> _Command:
 
 def spark_settings(config: "Config | None", how: Mapping[str, Any]) -> "SparkSettings":
     """Give the settings that the options, the environment and omnigraph.yaml mean."""
-    from omnigraph.spark.session import resolve_settings
+    from omnigraph.spark.session import settings_from
 
     default = None if config is None else config.spark
     master, remote, conf = (how[name] for name in SPARK_OPTIONS)
-    return resolve_settings(os.environ, master, remote, conf, default)
+    return settings_from(os.environ, master, remote, conf, default)

@@ -109,7 +109,7 @@ def _settings(
     config: "Config | None", uri: str | None, target: str | None, bind: str | None
 ) -> "Settings":
     from omnigraph.server.serve import Settings
-    from omnigraph.spark.session import resolve_settings
+    from omnigraph.spark.session import settings_from
 
     if uri is not None and target is not None:
         raise click.UsageError("URI and --target exclude each other")
@@ -125,7 +125,7 @@ def _settings(
         host=host,
         port=int(port),
         policy=None if config is None else config.policy.file,
-        spark=resolve_settings(os.environ, default=None if config is None else config.spark),
+        spark=settings_from(os.environ, default=None if config is None else config.spark),
     )
 
 

@@ -173,7 +173,7 @@ class Server(uvicorn.Server):
     def _warm_up(self) -> None:
         """Start Spark, so that the first large load need not wait for it."""
         try:
-            session.open_session(self._settings.spark)
+            session.session(self._settings.spark)
         except OmniGraphError as failed:
             warn("spark did not start", code=failed.code)
         else:

@@ -32,7 +32,7 @@ class Engine(StrEnum):
 
 def default_settings() -> SparkSettings:
     """Return where the environment says that Spark runs."""
-    return session.resolve_settings(os.environ)
+    return session.settings_from(os.environ)
 
 
 def runner_for_files(engine: Engine, settings: SparkSettings, size: int) -> Runner:
@@ -91,5 +91,5 @@ def _pick_runner(engine: Engine, settings: SparkSettings, *, is_large: bool) -> 
 
 
 def _spark_runner(settings: SparkSettings) -> Runner:
-    spark = session.open_session(settings)
+    spark = session.session(settings)
     return SparkRunner(spark, session.count_task_slots(spark))

@@ -15,7 +15,7 @@ from omnigraph.embedding import embedder_for
 from omnigraph.errors import EmbeddingError, Json, OmniGraphError
 from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.java import find_java
-from omnigraph.spark.session import SparkSettings, count_task_slots, is_running, open_session, stop
+from omnigraph.spark.session import SparkSettings, count_task_slots, is_running, session, stop
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ def _java(settings: SparkSettings) -> Diagnosis:
 def _spark(settings: SparkSettings) -> Diagnosis:
     was_running, before = is_running(), time.monotonic()
     try:
-        spark = open_session(settings)
+        spark = session(settings)
         started = time.monotonic()
         tasks = min(count_task_slots(spark), _MOST_TASKS)
         others = _find_other_environments(spark, tasks)

@@ -64,7 +64,7 @@ _lock = threading.RLock()
 _ours: list[_Running] = []  # at most one
 
 
-def resolve_settings(
+def settings_from(
     environment: Mapping[str, str],
     master: str | None = None,
     remote: str | None = None,
@@ -101,7 +101,7 @@ def is_running() -> bool:
         return _find_live() is not None
 
 
-def open_session(settings: SparkSettings) -> "SparkSession":
+def session(settings: SparkSettings) -> "SparkSession":
     """Return the session of this process; a live one is used as it is, whatever the settings."""
     with _lock:
         found = _find_live()

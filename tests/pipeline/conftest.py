@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.spark.session import SparkSettings, open_session, stop
+from omnigraph.spark.session import SparkSettings, session, stop
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import engine
 
@@ -20,7 +20,7 @@ __all__ = ["connect_server", "engine", "spark"]
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """A session on two cores; it starts with the first test that asks for it."""
-    yield open_session(SparkSettings(master="local[2]"))
+    yield session(SparkSettings(master="local[2]"))
     stop()
 
 

@@ -17,8 +17,8 @@ from omnigraph.spark.session import (
     SparkSettings,
     count_task_slots,
     is_running,
-    open_session,
-    resolve_settings,
+    session,
+    settings_from,
 )
 from tests.pipeline.drivers import Driver, eventually, family, is_there, without_java
 from tests.pipeline.loads import history, person
@@ -33,19 +33,19 @@ MASTER, REMOTE = "OMNIGRAPH_SPARK_MASTER", "OMNIGRAPH_SPARK_REMOTE"
 def test_what_is_said_beats_the_environment_and_that_beats_the_default() -> None:
     default = SparkSettings("local[3]", conf={"a": "1", "b": "2"})
     variables = {REMOTE: "sc://server"}
-    assert resolve_settings({}, default=default).master == "local[3]"
-    assert resolve_settings(variables, default=default) == SparkSettings(
+    assert settings_from({}, default=default).master == "local[3]"
+    assert settings_from(variables, default=default) == SparkSettings(
         remote="sc://server", conf={"a": "1", "b": "2"}
     )
-    assert resolve_settings(variables, "local[1]", conf=["b=3", "c=x=y"], default=default) == (
+    assert settings_from(variables, "local[1]", conf=["b=3", "c=x=y"], default=default) == (
         SparkSettings("local[1]", conf={"a": "1", "b": "3", "c": "x=y"})
     )
 
 
 def test_settings_know_whether_somebody_chose_where_spark_runs() -> None:
-    assert not resolve_settings({MASTER: ""}, conf=["spark.driver.memory=2g"]).is_configured
-    assert resolve_settings({MASTER: "local"}).is_configured
-    assert resolve_settings({REMOTE: "sc://x"}).is_configured
+    assert not settings_from({MASTER: ""}, conf=["spark.driver.memory=2g"]).is_configured
+    assert settings_from({MASTER: "local"}).is_configured
+    assert settings_from({REMOTE: "sc://x"}).is_configured
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_a_master_and_a_remote_exclude_each_other(
     variables: dict[str, str], said: tuple[str | None, str | None], names: str
 ) -> None:
     with pytest.raises(ConfigError, match=f"^{names} exclude each other"):
-        resolve_settings(variables, *said)
+        settings_from(variables, *said)
 
 
 @pytest.mark.parametrize("entry", ["spark.driver.memory", "=2g", " =", "spark.master=local"])
 def test_a_conf_entry_that_is_none_is_refused(entry: str) -> None:
     with pytest.raises(ConfigError):
-        resolve_settings({}, conf=[entry])
+        settings_from({}, conf=[entry])
 
 
 def test_the_reason_is_the_line_that_says_why() -> None:
@@ -107,7 +107,7 @@ for settings in (
 
 def test_there_is_one_session_in_a_process(spark: "SparkSession") -> None:
     assert is_running()
-    assert open_session(SparkSettings(master="local[7]")) is spark
+    assert session(SparkSettings(master="local[7]")) is spark
     assert count_task_slots(spark) == 2
     assert spark.sparkContext.master == "local[2]"
 
@@ -320,10 +320,10 @@ def test_a_connect_server_is_used_through_its_address(connect_server: str, tmp_p
     told = _told(
         f"""
 from omnigraph.spark.doctor import diagnose
-from omnigraph.spark.session import default_parallelism
+from omnigraph.spark.session import count_task_slots
 settings = SparkSettings(remote="{connect_server}/;user_id=me")
 spark = session(settings)
-say(rows=rows(spark), tasks=default_parallelism(spark), same=session(SparkSettings()) is spark)
+say(rows=rows(spark), tasks=count_task_slots(spark), same=session(SparkSettings()) is spark)
 say(checks=[check.ok for check in diagnose(settings, None)])
 stop()
 say(running=is_running(), left=[name for name in os.environ if "CONNECT" in name])

@@ -28,7 +28,7 @@ from omnigraph.spark.session import (
     SparkSettings,
     count_task_slots,
     is_connect,
-    open_session,
+    session,
 )
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -59,7 +59,7 @@ def read_on_spark(
     plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, settings: SparkSettings | None
 ) -> ResultStream:
     """Return the rows of a plan from this process's Spark session, which is started if need be."""
-    return stream_plan(plan, snapshot, terms, open_session(settings or default_settings()))
+    return stream_plan(plan, snapshot, terms, session(settings or default_settings()))
 
 
 def stream_plan(

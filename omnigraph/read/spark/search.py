@@ -209,7 +209,7 @@ class FrameSearch:
     def _run_tasks(self, tasks: Sequence[SearchTask]) -> "DataFrame":
         count = len(tasks)
         numbers = self.frames.spark.range(0, count, 1, max(count, 1))
-        return numbers.mapInArrow(_RunSearches(tuple(tasks)), _FOUND_SQL)
+        return numbers.mapInArrow(_Search(tuple(tasks)), _FOUND_SQL)
 
     def _word_task(self, name: str, column: str, query: str, *, is_phrase: bool) -> WordSearch:
         place = place_of(self.execution.reader.table(name))
@@ -228,7 +228,7 @@ class FrameSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class _RunSearches:
+class _Search:
     """Runs the tasks whose numbers come in."""
 
     tasks: tuple[SearchTask, ...]

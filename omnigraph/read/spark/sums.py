@@ -23,13 +23,11 @@ def sum_groups(frame: "DataFrame") -> "DataFrame":
     """
     *keys, _ = frame.columns
     together = frame.repartition(*keys) if keys else frame.repartition(1)
-    return together.sortWithinPartitions(frame.columns).mapInArrow(
-        _AddGroups(len(keys)), frame.schema
-    )
+    return together.sortWithinPartitions(frame.columns).mapInArrow(_Add(len(keys)), frame.schema)
 
 
 @dataclass(frozen=True, slots=True)
-class _AddGroups:
+class _Add:
     """Adds up the last column of sorted rows; the rows of one group follow each other."""
 
     keys: int
