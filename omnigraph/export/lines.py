@@ -49,7 +49,7 @@ def render_lines(stored: StoredType, rows: pa.RecordBatch) -> Iterator[bytes]:
         yield from render_lines(stored, rows.slice(half))
     elif len(rows):
         _check_finite(stored, rows)
-        yield _build_line(stored, rows).text()
+        yield _build_line(stored, rows).render()
 
 
 def to_blob_texts(column: pa.Array) -> pa.Array:
@@ -79,23 +79,23 @@ class _Line:
     def __init__(self) -> None:
         self._parts: list[str | pa.Array] = [""]
 
-    def fixed(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         last = self._parts[-1]
         if isinstance(last, str):
             self._parts[-1] = last + text
         else:
             self._parts.append(text)
 
-    def cells(self, column: pa.Array, before: str = "", after: str = "") -> None:
+    def add_column(self, column: pa.Array, before: str = "", after: str = "") -> None:
         """Add a column, each value between two texts; null is written without them."""
         if column.null_count and (before or after):
             column = pc.binary_join_element_wise(before, column, after, "")
             before = after = ""
-        self.fixed(before)
+        self.add_text(before)
         self._parts.append(column)
-        self.fixed(after)
+        self.add_text(after)
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         joined = pc.binary_join_element_wise(
             *self._parts, "", null_handling="replace", null_replacement="null"
         )
@@ -105,21 +105,21 @@ class _Line:
 def _build_line(stored: StoredType, rows: pa.RecordBatch) -> _Line:
     line = _Line()
     if isinstance(stored, EdgeType):
-        line.fixed(f'{{"edge":"{stored.name}","from":')
-        line.cells(_escape(rows["src"]), '"', '"')
-        line.fixed(',"to":')
-        line.cells(_escape(rows["dst"]), '"', '"')
+        line.add_text(f'{{"edge":"{stored.name}","from":')
+        line.add_column(_escape(rows["src"]), '"', '"')
+        line.add_text(',"to":')
+        line.add_column(_escape(rows["dst"]), '"', '"')
     else:
-        line.fixed(f'{{"type":"{stored.name}"')
-    line.fixed(',"data":{')
+        line.add_text(f'{{"type":"{stored.name}"')
+    line.add_text(',"data":{')
     separator = ""
     for name in _fields(stored):
-        line.fixed(f'{separator}"{name}":')
+        line.add_text(f'{separator}"{name}":')
         kind = stored.column(name)
         assert kind is not None
         _add(line, rows[name], kind)
         separator = ","
-    line.fixed("}}\n")
+    line.add_text("}}\n")
     return line
 
 
@@ -131,11 +131,11 @@ def _fields(stored: StoredType) -> Sequence[str]:
 def _add(line: _Line, column: pa.Array, kind: ValueType) -> None:
     match kind:
         case VectorType():
-            line.cells(_to_lists(column, F32), "[", "]")
+            line.add_column(_to_lists(column, F32), "[", "]")
         case ListType(item):
-            line.cells(_to_lists(column, ScalarType(item)), "[", "]")
+            line.add_column(_to_lists(column, ScalarType(item)), "[", "]")
         case _:
-            line.cells(_to_texts(column, kind), *_marks(kind))
+            line.add_column(_to_texts(column, kind), *_marks(kind))
 
 
 def _marks(kind: ValueType) -> tuple[str, str]:

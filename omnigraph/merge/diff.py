@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Addresses
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.equality import Mask, equal_rows, equal_values
 from omnigraph.errors import Json
 from omnigraph.evolve.lens import HeldLens, Lens, lens
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.delta import delta_between
+from omnigraph.storage.delta import Addresses, delta_between
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 

@@ -18,7 +18,7 @@ from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or_null
 from omnigraph.data.derived.topology import EdgeTable, Topology
 from omnigraph.errors import StorageError
-from omnigraph.read.reader import DirectedEdge, Domain, Reader, Route, find_ways
+from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.table import Table
@@ -83,26 +83,26 @@ class DenseReader(Reader):
         self.topology.note_cost([thing], _READ_ROWS + rows)
         return self.topology.noted_cost([thing]) < total
 
-    def follow(self, route: Route, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
-        """Return where a route leads from some rows."""
-        return self.adjacency(route, edges=edges).follow(codes)
+    def follow(self, leg: Leg, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+        """Return where a leg leads from some rows."""
+        return self.adjacency(leg, edges=edges).follow(codes)
 
-    def are_joined(self, route: Route, starts: Numbers, ends: Numbers) -> "np.ndarray":
+    def are_joined(self, leg: Leg, starts: Numbers, ends: Numbers) -> "np.ndarray":
         """Return for each pair of rows whether a step leads from the first to the second."""
-        return self.adjacency(route).are_joined(starts, ends)
+        return self.adjacency(leg).are_joined(starts, ends)
 
-    def adjacency(self, route: Route, *, edges: Domain | None = None) -> AnyAdjacency:
-        """Return where a route leads from all rows of its source."""
-        found = find_ways(self, route)
-        if len(route.source.types) == len(route.target.types) == len(found) == 1:
+    def adjacency(self, leg: Leg, *, edges: Domain | None = None) -> AnyAdjacency:
+        """Return where a leg leads from all rows of its source."""
+        found = find_ways(self, leg)
+        if len(leg.source.types) == len(leg.target.types) == len(found) == 1:
             return self.topology.adjacency(
                 self._edge_table(found[0], named=edges is not None), backwards=found[0].backwards
             )
-        domains = (route.source, route.target, *(() if edges is None else (edges,)))
+        domains = (leg.source, leg.target, *(() if edges is None else (edges,)))
         lineages = tuple(self._lineages(each) for each in domains)
         versions = tuple((way.backwards, *self.table(way.edge.name).key) for way in found)
         key = ("adjacency", versions, lineages)
-        return self.cache.get(key, lambda: self._join_ways(found, route, edges))
+        return self.cache.get(key, lambda: self._join_ways(found, leg, edges))
 
     def extend(self, before: Snapshot) -> None:
         """Extend to this snapshot what is in memory for another one, where few rows differ.
@@ -145,29 +145,27 @@ class DenseReader(Reader):
         ends = self.numbering(way.edge.source), self.numbering(way.edge.target)
         return EdgeTable(self.table(name), *ends, self.numbering(name) if named else None)
 
-    def _join_ways(
-        self, found: list[DirectedEdge], route: Route, edges: Domain | None
-    ) -> Adjacency:
+    def _join_ways(self, found: list[DirectedEdge], leg: Leg, edges: Domain | None) -> Adjacency:
         """Return one adjacency over several ways."""
-        parts = [self._entries(way, route, edges) for way in found]
+        parts = [self._entries(way, leg, edges) for way in found]
         starts, ends, own = (
             np.concatenate([np.empty(0, np.int64), *(part[at] for part in parts)])
             for at in range(3)
         )
         if edges is None:
-            return build_adjacency(EdgeEntries(starts, ends), len(route.source))
+            return build_adjacency(EdgeEntries(starts, ends), len(leg.source))
         # An undirected step meets a self-loop from both ends, but it is one edge.
         once = np.unique(np.stack([starts, ends, own]), axis=1)
-        return build_adjacency(EdgeEntries(once[0], once[1], once[2]), len(route.source))
+        return build_adjacency(EdgeEntries(once[0], once[1], once[2]), len(leg.source))
 
     def _entries(
-        self, way: DirectedEdge, route: Route, edges: Domain | None
+        self, way: DirectedEdge, leg: Leg, edges: Domain | None
     ) -> tuple[Numbers, Numbers, Numbers]:
         """Return the codes of both ends, and of the edges, along one way."""
         named = edges is not None
         found = self.topology.entries(self._edge_table(way, named=named), backwards=way.backwards)
-        starts = found.sources + route.source.offset(way.start)
-        ends = found.targets + route.target.offset(way.end)
+        starts = found.sources + leg.source.offset(way.start)
+        ends = found.targets + leg.target.offset(way.end)
         if edges is None or found.edges is None:
             return starts, ends, starts[:0]
         return starts, ends, found.edges + edges.offset(way.edge.name)

@@ -13,7 +13,7 @@ from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
 from omnigraph.read.profile import Stopwatch
-from omnigraph.read.reader import Domain, Reader, Route
+from omnigraph.read.reader import Domain, Leg, Reader
 from omnigraph.schema.types import VectorType
 from omnigraph.schema.values import Value
 
@@ -46,9 +46,9 @@ class Execution:
         self.domains[variable] = self.reader.domain(kind)
         return self.domains[variable]
 
-    def route(self, expand: Expand) -> Route:
-        """Return the route of an expand whose two variables are bound."""
-        return Route(expand.steps, self.domains[expand.source], self.domains[expand.target])
+    def leg_of(self, expand: Expand) -> Leg:
+        """Return the leg of an expand whose two variables are bound."""
+        return Leg(expand.steps, self.domains[expand.source], self.domains[expand.target])
 
     def constant(self, value: Constant | ParamRef | Now | ListOf) -> Value | None:
         """Return a value that is the same for all rows."""

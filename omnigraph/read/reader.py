@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.memory import MemoryCache
-from omnigraph.data.derived.numbering import NO_ROW, Addresses, Numbers, rank_texts, take_or_null
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, rank_texts, take_or_null
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, ValueType
+from omnigraph.storage.delta import Addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -192,17 +193,17 @@ class Reader(ABC):
         """Return a column of rows by their ordinals; null for NO_ROW."""
 
     @abstractmethod
-    def follow(self, route: "Route", codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
-        """Return where a route leads from some rows: every pair once, or every edge of a domain."""
+    def follow(self, leg: "Leg", codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+        """Return where a leg leads from some rows: every pair once, or every edge of a domain."""
 
     @abstractmethod
-    def are_joined(self, route: "Route", starts: Numbers, ends: Numbers) -> "np.ndarray":
+    def are_joined(self, leg: "Leg", starts: Numbers, ends: Numbers) -> "np.ndarray":
         """Return for each pair of rows whether a step leads from the first to the second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """Steps, any of which may lead from the rows of one domain to those of another."""
+class Leg:
+    """One leg of a path: steps, each of which may lead from one domain to another."""
 
     steps: tuple[Step, ...]
     source: Domain
@@ -225,13 +226,11 @@ class DirectedEdge:
         return self.edge.source if self.backwards else self.edge.target
 
 
-def find_ways(reader: Reader, route: Route) -> list[DirectedEdge]:
-    """Return all ways that a route can go from a type of its source to one of its target."""
+def find_ways(reader: Reader, leg: Leg) -> list[DirectedEdge]:
+    """Return all ways that a leg can go from a type of its source to one of its target."""
     found = []
-    for step in route.steps:
+    for step in leg.steps:
         edge = reader.edge(step.edge)
         directions = {Direction.OUT: [False], Direction.IN: [True], Direction.BOTH: [False, True]}
         found += [DirectedEdge(edge, backwards) for backwards in directions[step.direction]]
-    return [
-        way for way in found if way.start in route.source.types and way.end in route.target.types
-    ]
+    return [way for way in found if way.start in leg.source.types and way.end in leg.target.types]

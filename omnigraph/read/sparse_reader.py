@@ -11,15 +11,15 @@ from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
     NO_ROW,
-    Addresses,
     Numbers,
     rank_texts,
     take_or_null,
     to_numbers,
 )
 from omnigraph.data.values.columns import to_array
-from omnigraph.read.reader import DirectedEdge, Domain, Reader, Route, find_ways
+from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import column_name
+from omnigraph.storage.delta import Addresses
 from omnigraph.storage.reading import ADDRESS, rows_where
 from omnigraph.storage.table import Table
 
@@ -165,13 +165,13 @@ class SparseReader(Reader):
         """Return a column of rows by their ordinals; null for NO_ROW."""
         return self.numbering(name).values(column_name(self.stored(name), column), ordinals)
 
-    def follow(self, route: Route, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
-        """Return where a route leads from some rows."""
+    def follow(self, leg: Leg, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+        """Return where a leg leads from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         nothing = np.empty(0, np.int64)
-        along = find_ways(self, route)
+        along = find_ways(self, leg)
         found = [np.stack([nothing] * 3)]
-        found += [self._along(way, route, distinct, edges) for way in along]
+        found += [self._along(way, leg, distinct, edges) for way in along]
         # An undirected step meets an edge from both ends, and many edges may join one pair.
         starts, ends, own = np.unique(np.concatenate(found, axis=1), axis=1)
         offsets = np.searchsorted(starts, np.arange(len(distinct) + 1))
@@ -181,28 +181,26 @@ class SparseReader(Reader):
         places = np.arange(len(owners)) + np.repeat(offsets[inverse] - before, counts)
         return owners, ends[places], None if edges is None else own[places]
 
-    def are_joined(self, route: Route, starts: Numbers, ends: Numbers) -> "np.ndarray":
+    def are_joined(self, leg: Leg, starts: Numbers, ends: Numbers) -> "np.ndarray":
         """Return for each pair of rows whether a step leads from the first to the second."""
-        owners, nodes, _ = self.follow(route, starts)
+        owners, nodes, _ = self.follow(leg, starts)
         found = np.zeros(len(starts), bool)
         found[owners[nodes == ends[owners]]] = True
         return found
 
-    def _along(
-        self, way: DirectedEdge, route: Route, codes: Numbers, edges: Domain | None
-    ) -> Numbers:
+    def _along(self, way: DirectedEdge, leg: Leg, codes: Numbers, edges: Domain | None) -> Numbers:
         """Return for every edge along a way the place of its start, its target and itself."""
-        places = route.source.of_type(way.start, codes)
+        places = leg.source.of_type(way.start, codes)
         if not len(places):
             return np.empty((3, 0), np.int64)
         sources = self.numbering(way.start)
-        ids = sources.values("id", codes[places] - route.source.offset(way.start))
+        ids = sources.values("id", codes[places] - leg.source.offset(way.start))
         start, end = ("dst", "src") if way.backwards else ("src", "dst")
         own = self.numbering(way.edge.name)
         columns = ["src", "dst"] if edges is None else ["src", "dst", *own.fetched_columns]
         rows = look_up(own.table, list(dict.fromkeys(columns)), pc.field(start).isin(ids))
         starts = places[to_numbers(pc.index_in(to_array(rows[start]), value_set=ids))]
-        ends = self.numbering(way.end).add_ids(to_array(rows[end])) + route.target.offset(way.end)
+        ends = self.numbering(way.end).add_ids(to_array(rows[end])) + leg.target.offset(way.end)
         if edges is None:
             return np.stack([starts, ends, np.zeros(len(starts), np.int64)])
         return np.stack([starts, ends, own.add_rows(rows) + edges.offset(way.edge.name)])

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.storage.delta import Addresses
+
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 Lineage: TypeAlias = tuple[int, ...]
 

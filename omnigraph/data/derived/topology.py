@@ -26,7 +26,6 @@ from omnigraph.data.derived.disk import Arrays, DiskCache, Family
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
     NO_ROW,
-    Addresses,
     Lineage,
     Numbering,
     Numbers,
@@ -37,7 +36,7 @@ from omnigraph.data.derived.numbering import (
 from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.values.columns import to_array
 from omnigraph.errors import StorageError
-from omnigraph.storage.delta import Delta, delta_between
+from omnigraph.storage.delta import Addresses, Delta, delta_between
 from omnigraph.storage.reading import (
     ADDRESS,
     read_columns,

@@ -28,7 +28,7 @@ class Breach:
     reason: str
 
 
-_Rule: TypeAlias = Callable[[StoredType, pa.RecordBatch], Iterator[Breach]]
+_RowRule: TypeAlias = Callable[[StoredType, pa.RecordBatch], Iterator[Breach]]
 
 
 def find_breaches(stored: StoredType, batch: pa.RecordBatch) -> list[Breach]:
@@ -91,7 +91,13 @@ def check_keys(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
             yield from _breach_each(broken, Code.VALUE_TYPE, name, reason)
 
 
-RULES: tuple[_Rule, ...] = (check_required, check_enums, check_ranges, check_patterns, check_keys)
+RULES: tuple[_RowRule, ...] = (
+    check_required,
+    check_enums,
+    check_ranges,
+    check_patterns,
+    check_keys,
+)
 
 
 def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:

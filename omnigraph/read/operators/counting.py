@@ -156,7 +156,7 @@ class PatternCounter:
         one = expand.hops.minimum == 1 and expand.hops.maximum == 1
         if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
             return None
-        return reader.adjacency(self._execution.route(expand))
+        return reader.adjacency(self._execution.leg_of(expand))
 
 
 def _add_up(weights: Numbers | _Ones) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from omnigraph.data.values.comparison import (
     is_member,
     starts_with,
 )
+from omnigraph.data.values.equality import Mask
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
@@ -44,8 +44,6 @@ from omnigraph.read.matches import Matches
 from omnigraph.read.operators.search import match_texts
 from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
 
-_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
-
 _UNKNOWN = pa.scalar(None, pa.bool_())
 
 
@@ -56,14 +54,14 @@ class Evaluation:
     execution: Execution
     rows: Matches
 
-    def holds(self, predicate: Predicate) -> _Mask:
+    def holds(self, predicate: Predicate) -> Mask:
         """Return for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
             return self._match_text(predicate)
         truth = broadcast(self.truth(predicate), self.rows.count)
         if truth.null_count:
             truth = pc.fill_null(truth, fill_value=False)
-        found: _Mask = truth.to_numpy(zero_copy_only=False)
+        found: Mask = truth.to_numpy(zero_copy_only=False)
         return found
 
     def column(self, expr: Expr) -> pa.Array:
@@ -107,7 +105,7 @@ class Evaluation:
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
 
-    def _match_text(self, match: TextMatch) -> _Mask:
+    def _match_text(self, match: TextMatch) -> Mask:
         """Return for each row whether it has a text that matches."""
         assert match.field.variable is not None
         codes, mask = self.rows.codes[match.field.variable], match_texts(self.execution, match)

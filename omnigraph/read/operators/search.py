@@ -9,6 +9,7 @@ import pyarrow as pa
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.derived.vectors import build_matrix
 from omnigraph.data.derived.word_index import index_words
+from omnigraph.data.values.equality import Mask
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
 from omnigraph.read.derived_column import derive_column
 from omnigraph.read.execution import Execution
@@ -19,7 +20,6 @@ from omnigraph.storage.nearest import vector_index
 from omnigraph.storage.reading import ADDRESS
 from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
-_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 DEFAULT_EDITS = 2
@@ -32,7 +32,7 @@ _LEAST_ASKED = 100
 _MOST_ASKED = 4_000
 
 
-def match_texts(execution: Execution, match: TextMatch) -> _Mask:
+def match_texts(execution: Execution, match: TextMatch) -> Mask:
     """Return for every row of the field's domain whether its text matches; false for NO_ROW."""
     domain, query = _domain(execution, match.field), execution.constant(match.query)
     found = np.zeros(len(domain) + 1, bool)

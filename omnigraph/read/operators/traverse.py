@@ -71,12 +71,12 @@ def test_predicates(
 
 def find_targets(execution: Execution, codes: Numbers, expand: Expand) -> tuple[Numbers, Numbers]:
     """Return every pair of a row and a target that it reaches."""
-    route = execution.route(expand)
+    leg = execution.leg_of(expand)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        owners, nodes, _ = execution.reader.follow(route, codes)
+        owners, nodes, _ = execution.reader.follow(leg, codes)
         return owners, nodes
     distinct, inverse = np.unique(codes, return_inverse=True)
-    starts, ends = walk(execution, distinct, expand.hops, route)
+    starts, ends = walk(execution, distinct, expand.hops, leg)
     return _join_ends(inverse, starts, ends, len(distinct))
 
 
@@ -94,16 +94,13 @@ def _keep_joined(execution: Execution, rows: Matches, expand: Expand) -> Matches
     rows = rows.keep(rows.codes[expand.target] >= 0)
     if expand.edge_variable is not None:
         return _join_named(execution, rows, expand, expand.edge_variable)
-    starts, ends, route = (
-        rows.codes[expand.source],
-        rows.codes[expand.target],
-        execution.route(expand),
-    )
+    starts, ends = rows.codes[expand.source], rows.codes[expand.target]
+    leg = execution.leg_of(expand)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        return rows.keep(execution.reader.are_joined(route, starts, ends))
-    width = max(len(route.target), 1)
+        return rows.keep(execution.reader.are_joined(leg, starts, ends))
+    width = max(len(leg.target), 1)
     distinct, inverse = np.unique(starts, return_inverse=True)
-    places, nodes = walk(execution, distinct, expand.hops, route)
+    places, nodes = walk(execution, distinct, expand.hops, leg)
     return rows.keep(_is_among(places * width + nodes, inverse * width + ends))
 
 
@@ -130,6 +127,6 @@ def follow_named(
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))
     domain = execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))
-    owners, nodes, edges = execution.reader.follow(execution.route(expand), codes, edges=domain)
+    owners, nodes, edges = execution.reader.follow(execution.leg_of(expand), codes, edges=domain)
     assert edges is not None
     return owners, nodes, edges

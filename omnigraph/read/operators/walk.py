@@ -8,24 +8,22 @@ from omnigraph.data.derived.adjacency import Neighbours
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.ast import Hops
 from omnigraph.read.execution import Execution
-from omnigraph.read.reader import Route
+from omnigraph.read.reader import Leg
 
 # Pairs of a start and a node that are marked at a time.
 _MOST_MARKS = 1 << 26
 
 
-def walk(
-    execution: Execution, starts: Numbers, hops: Hops, route: Route
-) -> tuple[Numbers, Numbers]:
+def walk(execution: Execution, starts: Numbers, hops: Hops, leg: Leg) -> tuple[Numbers, Numbers]:
     """Return every start, by place, with each node whose shortest distance is within the hops.
 
     A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
-    width = len(route.target)
+    width = len(leg.target)
     places, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     size = max(1, _MOST_MARKS // max(width, 1))
     for first in range(0, len(starts) if width else 0, size):
-        keys = _ArrayWalk(execution, starts[first : first + size], hops, route).find_keys()
+        keys = _ArrayWalk(execution, starts[first : first + size], hops, leg).find_keys()
         found, reached = np.divmod(keys, width)
         places.append(found + first)
         nodes.append(reached)
@@ -40,20 +38,20 @@ class _ArrayWalk:
     the target's domain, plus the code of the node.
     """
 
-    def __init__(self, execution: Execution, starts: Numbers, hops: Hops, route: Route) -> None:
+    def __init__(self, execution: Execution, starts: Numbers, hops: Hops, leg: Leg) -> None:
         self._execution = execution
         self._starts = starts
         self._hops = hops
-        self._route = route
-        self._width = len(route.target)
+        self._leg = leg
+        self._width = len(leg.target)
         self._seen = np.zeros(len(starts) * self._width, bool)
         self._slots = np.empty(len(self._seen), np.int32)
 
     def find_keys(self) -> Numbers:
         """Return the keys of all pairs within the hops, sorted."""
-        hops, onward = self._hops, replace(self._route, source=self._route.target)
+        hops, onward = self._hops, replace(self._leg, source=self._leg.target)
         found = np.zeros(len(self._seen), bool)
-        first = self._execution.reader.follow(self._route, self._starts)
+        first = self._execution.reader.follow(self._leg, self._starts)
         level, own = self._step_keys(np.arange(len(self._starts)), first), self._own_keys()
         if hops.minimum == 0:
             found[own] = True
@@ -87,6 +85,6 @@ class _ArrayWalk:
 
     def _own_keys(self) -> Numbers:
         """Return the key of each start with itself, for those in the target's domain."""
-        codes = self._route.target.codes_of(self._route.source, self._starts)
+        codes = self._leg.target.codes_of(self._leg.source, self._starts)
         places = np.flatnonzero(codes >= 0)
         return places * self._width + codes[places]

@@ -12,7 +12,7 @@ from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.recast import recast
 from omnigraph.query.checked import Step
 from omnigraph.query.expr import EntityKind, EntityType
-from omnigraph.read.reader import DirectedEdge, Reader, Route, find_ways
+from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways
 from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
 from omnigraph.schema.catalog import column_name
 from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
@@ -150,8 +150,8 @@ class SnapshotFrames:
     def _ways(
         self, steps: tuple[Step, ...], source: EntityType, target: EntityType
     ) -> list[DirectedEdge]:
-        route = Route(steps, self.reader.domain(source), self.reader.domain(target))
-        return find_ways(self.reader, route)
+        leg = Leg(steps, self.reader.domain(source), self.reader.domain(target))
+        return find_ways(self.reader, leg)
 
     def _union(
         self, parts: "Sequence[DataFrame]", wanted: Sequence[TypedProperty], width: int = 1

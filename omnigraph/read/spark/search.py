@@ -236,9 +236,9 @@ class _Search:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self._found(self.tasks[number])
+                yield from self._search(self.tasks[number])
 
-    def _found(self, task: SearchTask) -> Iterator[pa.RecordBatch]:
+    def _search(self, task: SearchTask) -> Iterator[pa.RecordBatch]:
         for ids, scores in task.search():
             known = np.flatnonzero(~np.isnan(scores))
             numbers = pa.array(np.full(len(known), task.number), pa.int32())
