@@ -55,7 +55,7 @@ class Access:
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
         """Give access to a repository; with `keeps`, later processes find what was derived."""
-        return cls(repository, Topology(_DERIVED_BYTES, _shelf(repository, keeps)))
+        return cls(repository, Topology(_DERIVED_BYTES, _disk_cache(repository, keeps)))
 
     def close(self) -> None:
         """Let go of everything; whatever a handle of the graph is asked later raises InputError."""
@@ -273,7 +273,7 @@ class Access:
         return type(missing)(missing.message)
 
 
-def _shelf(repository: Repository, keeps: bool) -> DiskCache | None:
+def _disk_cache(repository: Repository, keeps: bool) -> DiskCache | None:
     """Give where derived state is kept for other processes: beside a graph on a local disk."""
     if not repository.store.is_local:
         return None

@@ -31,9 +31,8 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import ReadRequest
 from omnigraph.read.dense_reader import DenseReader
-from omnigraph.read.execution import Budget
+from omnigraph.read.execution import Budget, PlanRequest
 from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
@@ -84,9 +83,9 @@ class Branch(View):
         self._access.check(self.name, Action.CHANGE)
         now = datetime.now(UTC)
 
-        def asked(snapshot: Snapshot) -> tuple[MutationPlan, ReadRequest]:
+        def asked(snapshot: Snapshot) -> tuple[MutationPlan, PlanRequest]:
             plan = _mutation_plan(source, name, snapshot)
-            terms = ReadRequest(
+            terms = PlanRequest(
                 params=bind_params(plan, params),
                 now=now,
                 budget=self._budget,

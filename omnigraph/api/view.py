@@ -21,9 +21,9 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import PlanAnswer, ReadRequest, answer
+from omnigraph.read.answer import PlanAnswer, answer
 from omnigraph.read.blob import Blob, read_blob
-from omnigraph.read.execution import Budget
+from omnigraph.read.execution import Budget, PlanRequest
 from omnigraph.read.road import Road, choose_road, count_rows_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
@@ -233,10 +233,10 @@ class View:
                     raise
         from omnigraph.read.spark.query import read_on_spark
 
-        terms = self._terms(plan, params)
+        request = self._request(plan, params)
         if not self._is_bounded:
-            terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
-        return read_on_spark(plan, snapshot, terms, self._reads.spark)
+            request = replace(request, budget=replace(request.budget, seconds=math.inf))
+        return read_on_spark(plan, snapshot, request, self._reads.spark)
 
     def _goes_to_spark(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
         if self._reads.engine == "inline":
@@ -259,13 +259,13 @@ class View:
         *,
         measures: bool = False,
     ) -> PlanAnswer:
-        terms = self._terms(plan, params, measures=measures)
-        return answer(plan, snapshot, self._access.topology, terms)
+        request = self._request(plan, params, measures=measures)
+        return answer(plan, snapshot, self._access.topology, request)
 
-    def _terms(
+    def _request(
         self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
-    ) -> ReadRequest:
-        return ReadRequest(
+    ) -> PlanRequest:
+        return PlanRequest(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
             budget=self._budget,

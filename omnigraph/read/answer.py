@@ -1,35 +1,19 @@
 """Answer: runs a plan on a snapshot, along the road that costs less."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from threading import Event
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.dense_reader import DenseReader
-from omnigraph.read.execution import Budget, Execution
+from omnigraph.read.execution import PlanRequest
 from omnigraph.read.interpreter import execute_plan
-from omnigraph.read.profile import Measurement, Stopwatch
+from omnigraph.read.profile import Measurement
 from omnigraph.read.reader import Reader
 from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
 from omnigraph.read.sparse_reader import SparseReader, TooManyLookups
-from omnigraph.schema.values import Value
 from omnigraph.versioning.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """What one execution of a plan is given: parameters, the instant of now(), and limits."""
-
-    params: Mapping[str, Value | None]
-    now: datetime
-    budget: Budget
-    environment: Mapping[str, str] = field(repr=False)
-    cancelled: Event = field(default_factory=Event)
-    measures: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +27,7 @@ class PlanAnswer:
 
 
 def answer(
-    plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: ReadRequest
+    plan: ReadPlan, snapshot: Snapshot, topology: Topology, request: PlanRequest
 ) -> PlanAnswer:
     """Return the rows of a plan.
 
@@ -54,28 +38,20 @@ def answer(
     if choice.road is Road.INDEX:
         sparse = SparseReader(snapshot, find_columns_read(plan, snapshot))
         try:
-            found = _execute(plan, sparse, terms, choice, Road.INDEX)
+            found = _execute(plan, sparse, request, choice, Road.INDEX)
         except TooManyLookups:
             pass
         else:
             topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return found
     topology.clear_cost(choice.missing)
-    return _execute(plan, DenseReader(snapshot, topology), terms, choice, Road.ADJACENCY)
+    return _execute(plan, DenseReader(snapshot, topology), request, choice, Road.ADJACENCY)
 
 
 def _execute(
-    plan: ReadPlan, reader: Reader, terms: ReadRequest, choice: RoadChoice, road: Road
+    plan: ReadPlan, reader: Reader, request: PlanRequest, choice: RoadChoice, road: Road
 ) -> PlanAnswer:
-    execution = Execution(
-        reader=reader,
-        params=terms.params,
-        now=terms.now,
-        budget=terms.budget,
-        environment=terms.environment,
-        cancelled=terms.cancelled,
-        stopwatch=Stopwatch() if terms.measures else None,
-    )
+    execution = request.start(reader)
     table = execute_plan(execution, plan)
     measured = () if execution.stopwatch is None else tuple(execution.stopwatch.measurements)
     return PlanAnswer(table, road, choice, measured)

@@ -90,3 +90,27 @@ class Execution:
         if rows * columns * 8 > self.budget.bytes:
             message = f"the query needs more than {self.budget.bytes >> 20:,} MiB"
             raise BudgetError(message, limit="bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What one execution of a plan is given: parameters, the instant of `now()`, and limits."""
+
+    params: Mapping[str, Value | None]
+    now: datetime
+    budget: Budget
+    environment: Mapping[str, str] = field(repr=False)
+    cancelled: Event = field(default_factory=Event)
+    measures: bool = False
+
+    def start(self, reader: Reader) -> Execution:
+        """Return a new execution; its time counts from now on."""
+        return Execution(
+            reader=reader,
+            params=self.params,
+            now=self.now,
+            budget=self.budget,
+            environment=self.environment,
+            cancelled=self.cancelled,
+            stopwatch=Stopwatch() if self.measures else None,
+        )

@@ -16,9 +16,8 @@ from omnigraph.errors import (
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import ReadRequest
 from omnigraph.read.dense_reader import DenseReader
-from omnigraph.read.execution import Execution
+from omnigraph.read.execution import Execution, PlanRequest
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
@@ -79,7 +78,7 @@ class Receipt:
 def change(
     repository: Repository,
     topology: Topology,
-    asked: Callable[[Snapshot], tuple[MutationPlan, ReadRequest]],
+    asked: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
@@ -117,7 +116,7 @@ class _Attempt:
     repository: Repository
     topology: Topology
     plan: MutationPlan
-    terms: ReadRequest
+    terms: PlanRequest
     intent: Intent
     snapshot: Snapshot
 
@@ -201,14 +200,14 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: ReadRequest, intent: Intent) -> str:
+def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
     """Give what stands for a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
 
 
 def _earlier(
-    repository: Repository, plan: MutationPlan, terms: ReadRequest, intent: Intent
+    repository: Repository, plan: MutationPlan, terms: PlanRequest, intent: Intent
 ) -> Receipt | None:
     """Give the receipt of an operation that was carried out before."""
     if intent.operation_id is None:
@@ -227,7 +226,7 @@ def another_change(operation_id: str, commit: Commit) -> InputError:
 
 
 def _receipt(
-    plan: MutationPlan, terms: ReadRequest, intent: Intent, commit: Commit | None
+    plan: MutationPlan, terms: PlanRequest, intent: Intent, commit: Commit | None
 ) -> Receipt:
     """Give the receipt of a commit; raises when another change led to it."""
     if commit is not None and commit.request not in (None, _digest(plan, terms, intent)):

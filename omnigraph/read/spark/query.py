@@ -13,8 +13,7 @@ import pyarrow as pa
 from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, OmniGraphError
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import ReadRequest
-from omnigraph.read.execution import Execution
+from omnigraph.read.execution import PlanRequest
 from omnigraph.read.road import count_rows_read
 from omnigraph.read.spark.estimate import estimate_rows
 from omnigraph.read.spark.frames import FEW_ROWS
@@ -56,29 +55,22 @@ _ALWAYS = {
 
 
 def read_on_spark(
-    plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, settings: SparkSettings | None
+    plan: ReadPlan, snapshot: Snapshot, request: PlanRequest, settings: SparkSettings | None
 ) -> ResultStream:
     """Return the rows of a plan from this process's Spark session, which is started if need be."""
-    return stream_plan(plan, snapshot, terms, session(settings or default_settings()))
+    return stream_plan(plan, snapshot, request, session(settings or default_settings()))
 
 
 def stream_plan(
-    plan: ReadPlan, snapshot: Snapshot, terms: ReadRequest, spark: "SparkSession"
+    plan: ReadPlan, snapshot: Snapshot, request: PlanRequest, spark: "SparkSession"
 ) -> ResultStream:
     """Return the rows of a plan, which Spark begins to compute at once.
 
     Of the budget only the time counts: what does not fit into memory goes to Spark's disks.
     """
     own, slices = _open_session(plan, snapshot, spark)
-    watch = _Watch(Tag(own), terms)
-    execution = Execution(
-        reader=SparseReader(snapshot, {}),
-        params=terms.params,
-        now=terms.now,
-        budget=terms.budget,
-        environment=terms.environment,
-        cancelled=terms.cancelled,
-    )
+    watch = _Watch(Tag(own), request)
+    execution = request.start(SparseReader(snapshot, {}))
     found = watch.over(lambda: lower(execution, plan, own, slices))
     return ResultStream(plan.name, found.pack.schema, _read_batches(found, watch, slices))
 
@@ -159,7 +151,7 @@ class _Watch:
     """Runs the Spark work of one query, so that it can be cancelled and fails with our errors."""
 
     tag: Tag
-    terms: ReadRequest
+    request: PlanRequest
     started: float = field(default_factory=time.monotonic)
 
     def over(self, work: Callable[[], WorkResult]) -> WorkResult:
@@ -182,14 +174,14 @@ class _Watch:
 
     def _check(self) -> None:
         """Raise CancelledError or BudgetError when the query was cancelled or takes too long."""
-        if self.terms.cancelled.is_set():
+        if self.request.cancelled.is_set():
             raise CancelledError("the query was cancelled")
         if self._is_late():
-            seconds = self.terms.budget.seconds
+            seconds = self.request.budget.seconds
             raise BudgetError(f"the query ran longer than {seconds:g} s", limit="seconds")
 
     def _is_late(self) -> bool:
-        return time.monotonic() - self.started > self.terms.budget.seconds
+        return time.monotonic() - self.started > self.request.budget.seconds
 
     @contextmanager
     def _cancel_when_over(self) -> Iterator[None]:
@@ -198,7 +190,7 @@ class _Watch:
 
         def poll() -> None:
             while not ended.wait(_POLL_SECONDS):
-                if self.terms.cancelled.is_set() or self._is_late():
+                if self.request.cancelled.is_set() or self._is_late():
                     self.tag.interrupt()  # repeatedly: the next job may begin later
 
         thread = threading.Thread(target=poll, daemon=True)
