@@ -131,11 +131,11 @@ def plan_export(
     target: Target, folder: str | os.PathLike[str], selection: Selection, form: ExportFormat
 ) -> ExportPlan:
     """Plan the files of an export; raises InputError if the folder is not empty."""
-    chosen = selection.pick(target.snapshot.catalog)
+    types = selection.pick(target.snapshot.catalog)
     place = Folder(store_at(folder))
     place.check_empty()
-    tables = {each.name: target.snapshot.table(each.identity) for each in chosen}
-    shards = [shard for each in chosen for shard in _plan_shards(each, tables[each.name], form)]
+    tables = {each.name: target.snapshot.table(each.identity) for each in types}
+    shards = [shard for each in types for shard in _plan_shards(each, tables[each.name], form)]
     size = sum(map(_stored_bytes, tables.values()))
     return ExportPlan(target=target, folder=place, format=form, shards=tuple(shards), size=size)
 
@@ -172,12 +172,12 @@ def export_folder(
 
 
 def _render_types(
-    snapshot: Snapshot, chosen: Sequence[StoredType], progress: Progress
+    snapshot: Snapshot, types: Sequence[StoredType], progress: Progress
 ) -> Iterator[bytes]:
-    total = sum(snapshot.state(stored.identity).row_count for stored in chosen)
+    total = sum(snapshot.state(stored.identity).row_count for stored in types)
     progress.begin("exporting", total)
     done = 0
-    for stored in chosen:
+    for stored in types:
         for batch in sort_by_id(_read_batches(snapshot.table(stored.identity), stored)):
             yield from render_lines(stored, batch)
             done += len(batch)

@@ -40,9 +40,9 @@ def build_network(records: Iterable[Record]) -> "networkx.MultiDiGraph":
     return found
 
 
-def read_records(snapshot: Snapshot, chosen: Iterable[StoredType]) -> Iterator[Record]:
+def read_records(snapshot: Snapshot, types: Iterable[StoredType]) -> Iterator[Record]:
     """Yield the rows of types, without their blobs."""
-    for stored in chosen:
+    for stored in types:
         ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
         rows = snapshot.table(stored.identity).scan(["id", *ends, *list_properties(stored)])
         for row in with_timestamps(rows.sort_by("id")).to_pylist():

@@ -194,11 +194,11 @@ class Topology:
         return Numbering(base, (table.version,))
 
     def _stored_numbering(self, family: Family) -> Numbering | None:
-        kept = None if self._disk is None else self._disk.get(family)
-        if kept is None:
+        stored = None if self._disk is None else self._disk.get(family)
+        if stored is None:
             return None
-        addresses, positions = kept.numbers("addresses"), kept.numbers("positions")
-        return Numbering(SortedRows(kept.arrays["ids"], addresses, positions), kept.versions)
+        addresses, positions = stored.numbers("addresses"), stored.numbers("positions")
+        return Numbering(SortedRows(stored.arrays["ids"], addresses, positions), stored.versions)
 
     def _extend_numbering(self, old: Numbering, table: Table) -> Numbering | None:
         """Return the numbering extended to a table's version; None when too many rows differ."""
@@ -260,12 +260,12 @@ class Topology:
         return _VersionedAdjacency(made, edges.table.version, edges.lineages)
 
     def _stored_adjacency(self, family: Family) -> _VersionedAdjacency | None:
-        kept = None if self._disk is None else self._disk.get(family)
-        if kept is None:
+        stored = None if self._disk is None else self._disk.get(family)
+        if stored is None:
             return None
-        edges = kept.numbers("edges") if "edges" in kept.arrays else None
-        adjacency = Adjacency(kept.numbers("offsets"), kept.numbers("targets"), edges)
-        version, *numbered = kept.versions
+        edges = stored.numbers("edges") if "edges" in stored.arrays else None
+        adjacency = Adjacency(stored.numbers("offsets"), stored.numbers("targets"), edges)
+        version, *numbered = stored.versions
         return _VersionedAdjacency(adjacency, version, tuple((each,) for each in numbered))
 
     def _extend_adjacency(

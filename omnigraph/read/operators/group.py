@@ -76,9 +76,9 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
         else:
             values = {key.name: _compute_key(execution, known, key.expr) for key in aggregate.keys}
             same = [_number_keys(known, key.expr, values[key.name]) for key in aggregate.keys]
-            chosen, of_known = number_combinations(same, known.count)
-            columns = {name: column.take(pa.array(chosen)) for name, column in values.items()}
-            groups, count = of_known[of_row], len(chosen)
+            firsts, of_known = number_combinations(same, known.count)
+            columns = {name: column.take(pa.array(firsts)) for name, column in values.items()}
+            groups, count = of_known[of_row], len(firsts)
     aggregation = Aggregation(execution, rows, groups, count)
     for column in aggregate.aggregates:
         assert isinstance(column.expr, AggregateExpr)

@@ -195,9 +195,9 @@ def compare(
         exact = compare(*map(_to_decimal, (left, right), floats))
         found = fn.when(one == other, exact).otherwise(found)
     known = one.isNotNull() & other.isNotNull()
-    is_no_number = fn.isnan(one) | fn.isnan(other)
-    told = fn.when(is_no_number, fn.lit(operator is Operator.NOT_EQUAL)).otherwise(found)
-    return fn.when(known, told)
+    has_nan = fn.isnan(one) | fn.isnan(other)
+    truth = fn.when(has_nan, fn.lit(operator is Operator.NOT_EQUAL)).otherwise(found)
+    return fn.when(known, truth)
 
 
 def _to_decimal(number: "Column", is_float: bool) -> "Column":
