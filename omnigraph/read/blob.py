@@ -56,8 +56,9 @@ class Blob:
         return (self._decode(start, min(start + size, end)) for start in range(first, end, size))
 
     def _bounds(self, offset: int, length: int | None) -> tuple[int, int]:
-        if offset < 0 or (length is not None and length < 0):
-            raise InputError(f"expected a range from 0 on, found offset {offset}, length {length}")
+        for name, number in (("an offset", offset), ("a length", length)):
+            if number is not None and number < 0:
+                raise InputError(f"expected {name} of 0 or more, found {number}")
         size = self.size
         if size is None:
             raise InputError(

@@ -56,7 +56,7 @@ def test_rows_are_the_edges_of_a_network(graph: Graph) -> None:
 
 
 def test_columns_that_are_not_there_are_no_ends(graph: Graph) -> None:
-    with pytest.raises(InputError, match="a column 'frend'"):
+    with pytest.raises(InputError, match="no column 'frend'"):
         graph.query(QUERIES, "friends").to_networkx("slug", "frend")
     with pytest.raises(InputError, match="two columns"):
         graph.query(QUERIES, "person", slug="ana").to_networkx()
