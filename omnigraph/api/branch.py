@@ -31,13 +31,14 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Budget, PlanRequest
 from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.versioning.transact import Intent
+from omnigraph.write.mutation import Receipt
 from omnigraph.write.mutation import change as run_change
 
 if TYPE_CHECKING:
@@ -119,9 +120,7 @@ class Branch(View):
         options = options_of(self._how(how), LoadMode.APPEND)
         target = Target(self.name, self._allowed(Action.CHANGE))
         with job(self._access, data, type, target, options) as (sources, runner):
-            loaded = run_load(self._access.repository, target, sources, runner, options)
-        written(self._access, target.snapshot, loaded.commit)
-        return loaded
+            return run_load(self._access.repository, target, sources, runner, options)
 
     def merge(
         self,
@@ -143,8 +142,9 @@ class Branch(View):
         how = self._merge_how(actor, message, resolutions, strict, bulk)
         access = self._access
         with access.merging(self.name, Action.BRANCH_MERGE):
-            access.check_place(place_of(source))
-            return run_merge(access.repository, access.topology, place_of(source), self.name, how)
+            name = place_of(source)
+            pinned = access.judged(name)
+            return run_merge(access.repository, name, self.name, how, pinned=pinned)
 
     def preview_merge(
         self,
@@ -155,10 +155,10 @@ class Branch(View):
         **bulk: "Unpack[BulkHow]",
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
-        how = merge_how(None, None, resolutions, strict, bulk)
-        self._access.check(self.name, Action.READ)
-        self._access.check_place(place_of(source))
-        return preview(self._access.repository, place_of(source), self.name, how)
+        how = merge_how(None, None, resolutions, strict, self._bulk(bulk))
+        access, name = self._access, place_of(source)
+        ours = access.standing(self.name, Action.READ)
+        return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
 
     def revert(
         self,
@@ -173,7 +173,7 @@ class Branch(View):
         access = self._access
         with access.merging(self.name, Action.CHANGE):
             access.check_place(commit_id)
-            return run_revert(access.repository, access.topology, commit_id, self.name, how)
+            return run_revert(access.repository, commit_id, self.name, how)
 
     def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
         """Give what a schema would change, and what is in its way; nothing is written."""
@@ -238,8 +238,11 @@ class Branch(View):
         usual: LoadHow = {
             "message": self._intent.message,
             "operation_id": self._intent.operation_id,
+            "cancelled": self._cancelled,
         }
-        return {**usual, **how, "actor": actor}
+        found: LoadHow = {**usual, **how, "actor": actor}
+        check_notes(message=found.get("message"), operation=found.get("operation_id"))
+        return found
 
     def _merge_how(
         self,
@@ -251,8 +254,12 @@ class Branch(View):
     ) -> MergeHow:
         refuse_expect(self._intent.expect)
         who, why = actor or self._intent.actor, message or self._intent.message
-        how = merge_how(self._access.author(who), why, resolutions, strict, bulk)
+        how = merge_how(self._access.author(who), why, resolutions, strict, self._bulk(bulk))
         return replace(how, operation_id=self._intent.operation_id)
+
+    def _bulk(self, bulk: "BulkHow") -> "BulkHow":
+        usual: BulkHow = {"cancelled": self._cancelled}
+        return {**usual, **bulk}
 
 
 @contextmanager
@@ -265,16 +272,11 @@ def job(
     from omnigraph.write.load.spool import spool
 
     access.repository.check_writable()
-    with spool(access.repository.store) as laid:
+    with spool(access.repository.store, options.deadline) as laid:
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for_files(options.engine, options.spark, size)
-
-
-def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
-    """Let the next read find what is in memory extended by a small commit."""
-    if commit is not None:
-        DenseReader(access.repository.pinned(commit), access.topology).extend(before)
+        runner = runner_for_files(options.engine, options.spark, size, options.deadline)
+        yield sources, runner
 
 
 def merge_how(
@@ -287,6 +289,7 @@ def merge_how(
     """Give how a merge is done; a side or an engine that does not exist is refused."""
     from omnigraph.merge.bulk import bulk_of
 
+    check_notes(actor=actor, message=message)
     return MergeHow(
         actor=actor,
         message=message,

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow.compute as pc
 
 from omnigraph.api.access import Access
-from omnigraph.api.branch import Branch, job, merge_how, written
+from omnigraph.api.branch import Branch, job, merge_how
 from omnigraph.api.given import schema_source
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.api.view import Place, Reads, View, exported, place_of
@@ -37,11 +38,13 @@ from omnigraph.schema.compile import compile_schema
 from omnigraph.span import Source
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.names import MAIN, new_branch_name
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transact import Intent
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.write.mutation import Receipt
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -135,6 +138,7 @@ class Graph:
         """
         if operation_id == "":
             raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
+        check_notes(message=message, operation=operation_id)
         intent = Intent(
             branch=name,
             actor=self._access.author(actor),
@@ -188,8 +192,7 @@ class Graph:
     def create_branch(self, name: str, source: Place = MAIN) -> Branch:
         """Make a branch where another one, or a commit, stands, and give it."""
         self._access.allow(Action.BRANCH_CREATE, name)
-        self._access.check_place(place_of(source))
-        branches.create_branch(self.repository, name, place_of(source))
+        branches.create_branch(self.repository, name, self._access.readable(place_of(source)))
         return self.branch(name)
 
     def delete_branch(self, name: str) -> None:
@@ -205,18 +208,16 @@ class Graph:
     def create_tag(self, name: str, target: Place = MAIN) -> str:
         """Give a name to a commit, or to where a branch stands now; gives the commit's id."""
         self._access.allow(Action.BRANCH_CREATE, name)
-        self._access.check_place(place_of(target))
-        return tags.create_tag(self.repository, name, place_of(target))
+        return tags.create_tag(self.repository, name, self._access.readable(place_of(target)))
 
     def delete_tag(self, name: str) -> None:
         """Take a name away; the commit stays."""
         self._access.allow(Action.BRANCH_DELETE, name)
-        self._access.check_tag(name)
-        tags.delete_tag(self.repository, name)
+        tags.delete_tag(self.repository, name, self._access.tag(name))
 
-    def runs(self) -> list[RunRecord]:
-        """Give all runs, newest first."""
-        return self._access.runs()
+    def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
+        """Give the runs, newest first; `after` goes on behind one of them."""
+        return list(islice(self._access.runs(after), limit))
 
     def run(self, run_id: str) -> RunRecord:
         """Give a run by its id."""
@@ -246,7 +247,7 @@ class Graph:
         record = self._access.run(run_id, Action.RUN_PUBLISH)
         how = merge_how(self._access.author(actor), message, resolutions, strict=False, bulk={})
         with self._access.merging(record.target_branch, Action.RUN_PUBLISH):
-            return runs.publish_run(self.repository, self._access.topology, run_id, how)[0]
+            return runs.publish_run(self.repository, run_id, how)
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Give a run up; what it wrote is never published."""
@@ -319,19 +320,16 @@ class Graph:
         The mode is `merge` unless given otherwise.
         """
         from omnigraph.write.load.ingest import ingest as run_ingest
-        from omnigraph.write.load.ingest import target_of
+        from omnigraph.write.load.load import Target
         from omnigraph.write.load.options import LoadMode, options_of
 
         how = {**how, "actor": self._access.author(how.get("actor"))}
+        check_notes(message=how.get("message"), operation=how.get("operation_id"))
         options = options_of(how, LoadMode.MERGE)
-        self._access.check_ingest(branch, base)
-        target = target_of(self.repository, branch, base)
-        if target.is_new:
-            self._access.check_ingest(branch, base)
+        snapshot, is_new = self._access.ingesting(branch, base)
+        target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
         with job(self._access, data, type, target, options) as (sources, runner):
-            ingested = run_ingest(self.repository, target, base, sources, runner, options)
-        written(self._access, target.snapshot, ingested.loaded.commit)
-        return ingested
+            return run_ingest(self.repository, target, base, sources, runner, options)
 
     def export(
         self,
@@ -501,7 +499,8 @@ class Graph:
 
         The newest `keep` commits of each branch stay, and those at which a branch stood within
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
-        and runs stand at always stays, and so does everything of the last `grace`.
+        and runs stand at always stays, and so does everything of the last `grace`. Runs to which
+        nobody wrote within `older_than` end as failed.
         """
         self._access.allow(Action.ADMIN)
         rule = retention(keep, older_than, grace)

@@ -1,7 +1,7 @@
 """Wire: results as the documents that a server sends, and the same results read from them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
 from omnigraph.errors import Code, Json, UnavailableError, Violation
@@ -50,11 +50,18 @@ def ingested_json(ingested: Ingested, uri: str) -> dict[str, Json]:
     return {**ingested.to_json(uri), "loaded": load}
 
 
-def merge_json(merge: Merge) -> dict[str, Json]:
-    """Give what a merge did or would do, with the commits on both sides."""
+def merge_json(merge: Merge, *, shows_target: bool = True) -> dict[str, Json]:
+    """Give what a merge did or would do, with the commits on both sides.
+
+    Without `shows_target` nothing tells where the target stood, or which rows it had.
+    """
+    found = merge.to_json()
     sides: dict[str, Json] = {"ours_commit": merge.ours.id, "theirs_commit": merge.theirs.id}
+    if not shows_target:
+        hidden: dict[str, Json] = {"ours_commit": None, "stats": {}}
+        return with_commits({**found, **sides, **hidden}, merge.base, merge.theirs)
     commits = (merge.base, merge.ours, merge.theirs, merge.commit)
-    return with_commits({**merge.to_json(), **sides}, *commits)
+    return with_commits({**found, **sides}, *commits)
 
 
 def snapshot_json(snapshot: Snapshot, place: str) -> dict[str, Json]:
@@ -140,10 +147,11 @@ def loaded_of(document: Document) -> Loaded:
 
 def ingested_of(document: Document) -> Ingested:
     """Give what an ingest did."""
+    created = document["branch_created"]
     return Ingested(
-        loaded=loaded_of(document["loaded"]),
+        loaded=replace(loaded_of(document["loaded"]), made_branch=created),
         base_branch=document["base_branch"],
-        branch_created=document["branch_created"],
+        branch_created=created,
         actor=document["actor_id"],
     )
 

@@ -15,6 +15,7 @@ from omnigraph.export.sorting import sort_by_id
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
 from omnigraph.spark.choice import Engine, default_settings
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
@@ -110,10 +111,17 @@ class ExportResult:
 
 
 def export_lines(
-    snapshot: Snapshot, selection: Selection, progress: Progress = NO_PROGRESS
+    snapshot: Snapshot,
+    selection: Selection,
+    progress: Progress = NO_PROGRESS,
+    deadline: Deadline | None = None,
 ) -> Iterator[bytes]:
-    """Yield all rows as JSON lines, many at a time: nodes, then edges, by type and by id."""
-    return _render_types(snapshot, selection.pick(snapshot.catalog), progress)
+    """Yield all rows as JSON lines, many at a time: nodes, then edges, by type and by id.
+
+    Raises CancelledError or BudgetError when the deadline is over before the last of them.
+    """
+    types = selection.pick(snapshot.catalog)
+    return _render_types(snapshot, types, progress, deadline or Deadline())
 
 
 def parse_options(how: ExportHow) -> ExportOptions:
@@ -172,21 +180,24 @@ def export_folder(
 
 
 def _render_types(
-    snapshot: Snapshot, types: Sequence[StoredType], progress: Progress
+    snapshot: Snapshot, types: Sequence[StoredType], progress: Progress, deadline: Deadline
 ) -> Iterator[bytes]:
     total = sum(snapshot.state(stored.identity).row_count for stored in types)
     progress.begin("exporting", total)
     done = 0
     for stored in types:
-        for batch in sort_by_id(_read_batches(snapshot.table(stored.identity), stored)):
+        for batch in sort_by_id(_read_batches(snapshot.table(stored.identity), stored, deadline)):
+            deadline.check()
             yield from render_lines(stored, batch)
             done += len(batch)
             progress.advance(done, total)
 
 
-def _read_batches(table: Table, stored: StoredType) -> Iterator[pa.RecordBatch]:
+def _read_batches(table: Table, stored: StoredType, deadline: Deadline) -> Iterator[pa.RecordBatch]:
     for share in shares(table, _ROWS_PER_FILE):
-        yield from share.batches(arrow_schema(stored).names)
+        for batch in share.batches(arrow_schema(stored).names):
+            deadline.check()
+            yield batch
 
 
 def _plan_shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterator[Shard]:

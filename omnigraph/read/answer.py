@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from omnigraph.data.derived.topology import Topology
-from omnigraph.query.plan import ReadPlan
+from omnigraph.data.result import Result, ResultStream
+from omnigraph.query.plan import Project, ReadPlan
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
-from omnigraph.read.interpreter import execute_plan
+from omnigraph.read.interpreter import collect_table, execute_plan
 from omnigraph.read.profile import Measurement
 from omnigraph.read.reader import Reader
 from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
@@ -20,7 +19,7 @@ from omnigraph.versioning.snapshot import Snapshot
 class PlanAnswer:
     """The rows of a plan, the road it took, and what its operators cost."""
 
-    table: pa.Table
+    rows: ResultStream
     road: Road
     choice: RoadChoice
     measurements: tuple[Measurement, ...]
@@ -52,6 +51,9 @@ def _execute(
     plan: ReadPlan, reader: Reader, request: PlanRequest, choice: RoadChoice, road: Road
 ) -> PlanAnswer:
     execution = request.start(reader)
-    table = execute_plan(execution, plan)
+    rows = execute_plan(execution, plan)
+    if not request.streams or road is Road.INDEX:  # a look-up can still ask for the other road
+        last = [each for each in plan.operators[-1:] if isinstance(each, Project)]
+        rows = Result(plan.name, collect_table(execution, rows, last)).to_stream()
     measured = () if execution.stopwatch is None else tuple(execution.stopwatch.measurements)
-    return PlanAnswer(table, road, choice, measured)
+    return PlanAnswer(rows, road, choice, measured)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from omnigraph.data.derived.adjacency import (
     Adjacency,
     AnyAdjacency,
+    Check,
     EdgeEntries,
     Neighbours,
     build_adjacency,
@@ -17,7 +18,7 @@ from omnigraph.data.derived.adjacency import (
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or_null
 from omnigraph.data.derived.topology import EdgeTable, Topology
-from omnigraph.errors import StorageError
+from omnigraph.errors import OmniGraphError
 from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
@@ -83,9 +84,16 @@ class DenseReader(Reader):
         self.topology.note_cost([thing], _READ_ROWS + rows)
         return self.topology.noted_cost([thing]) < total
 
-    def follow(self, leg: Leg, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+    def follow(
+        self,
+        leg: Leg,
+        codes: Numbers,
+        *,
+        edges: Domain | None = None,
+        check: Check | None = None,
+    ) -> Neighbours:
         """Return where a leg leads from some rows."""
-        return self.adjacency(leg, edges=edges).follow(codes)
+        return self.adjacency(leg, edges=edges).follow(codes, check)
 
     def are_joined(self, leg: Leg, starts: Numbers, ends: Numbers) -> "np.ndarray":
         """Return for each pair of rows whether a step leads from the first to the second."""
@@ -107,11 +115,10 @@ class DenseReader(Reader):
     def extend(self, before: Snapshot) -> None:
         """Extend to this snapshot what is in memory for another one, where few rows differ.
 
-        A table that cannot be read now is left to the next query: the commit that led here has
-        happened, and an error would deny it.
+        A table that cannot be read now is left to the next query.
         """
         for name in (*self.snapshot.catalog.nodes, *self.snapshot.catalog.edges):
-            with suppress(StorageError):
+            with suppress(OmniGraphError):
                 self._extend_type(name, before)
 
     def _extend_type(self, name: str, before: Snapshot) -> None:

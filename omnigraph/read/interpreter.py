@@ -1,6 +1,8 @@
 """Interpreter: runs a plan on a snapshot, operator by operator, and returns Arrow."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
@@ -8,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import NO_ROW
+from omnigraph.data.result import ResultStream
 from omnigraph.query.expr import ColumnRef
 from omnigraph.query.plan import (
     Aggregate,
@@ -29,18 +32,96 @@ from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.counting import PatternCounter
 from omnigraph.read.operators.group import group_rows
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
-from omnigraph.read.operators.project import build_table, drop_duplicates, project_rows
+from omnigraph.read.operators.project import (
+    build_table,
+    drop_duplicates,
+    project_rows,
+    project_whole,
+    result_schema,
+    rows_per_slice,
+)
 from omnigraph.read.operators.scan import cross_nodes
 from omnigraph.read.operators.search import score_rows
 from omnigraph.read.operators.traverse import filter_rows, follow_edges
 
 _SEED = "#seed"
+_FIRST_ROWS = 1_024
+_SLICE_BYTES = 64 << 20
+_GROWTH = 8
+# Tables of up to this size become one chunk; for larger ones that would take twice the memory.
+_MOST_COMBINED = 64 << 20
 
 
-def execute_plan(execution: Execution, plan: ReadPlan) -> pa.Table:
-    """Return the rows of a plan."""
-    rows = execute(execution, ONE_ROW, plan.operators)
-    return build_table(rows, plan.columns, execution.reader.snapshot.catalog)
+def execute_plan(execution: Execution, plan: ReadPlan) -> ResultStream:
+    """Run a plan up to its last projection, whose columns are made while the rows are taken.
+
+    So a result takes no more memory than the ordinals of its rows, however large its texts are.
+    """
+    *before, last = plan.operators
+    if not isinstance(last, Project):
+        rows = execute(execution, ONE_ROW, plan.operators)
+        return _stream_rows(execution, plan, rows, lambda some: some)
+    rows = execute(execution, ONE_ROW, before)
+    execution.check(rows.total, len(last.columns))
+    return _stream_rows(
+        execution, plan, rows, lambda some: project_rows(execution, some, last.columns)
+    )
+
+
+def collect_table(
+    execution: Execution, rows: ResultStream, operators: Sequence[Operator]
+) -> pa.Table:
+    """Return all rows as one table; raises BudgetError as soon as they are too many bytes."""
+    stopwatch = execution.stopwatch
+    watch = stopwatch.measure(operators) if stopwatch and operators else nullcontext()
+    with watch as measuring:
+        batches, size = [], 0
+        for batch in rows:
+            batches.append(batch)
+            size += batch.nbytes
+            execution.check(0)
+            execution.check_bytes(size)
+        if measuring is not None:
+            measuring.rows = rows.count or 0
+    table = pa.Table.from_batches(batches, rows.schema)
+    return table.combine_chunks() if size <= _MOST_COMBINED else table
+
+
+def _stream_rows(
+    execution: Execution, plan: ReadPlan, rows: Matches, make: Callable[[Matches], Matches]
+) -> ResultStream:
+    catalog = execution.reader.snapshot.catalog
+    total = rows.total
+    size = _SliceSize(total, min(_SLICE_BYTES, execution.budget.bytes // 8))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for some in rows.slices(size.next):
+            execution.check_cancelled()
+            table = build_table(make(some), plan.columns, catalog)
+            size.learn(some.count, table.nbytes)
+            yield from table.to_batches()
+
+    return ResultStream(plan.name, result_schema(plan.columns, catalog), batches(), total)
+
+
+@dataclass(slots=True)
+class _SliceSize:
+    """How many rows of a result are made at a time: a few first, to learn how large they are.
+
+    There are never many slices, because each of them may read whole columns.
+    """
+
+    total: int
+    most_bytes: int
+    rows: int = _FIRST_ROWS
+
+    def next(self) -> int:
+        return self.rows
+
+    def learn(self, rows: int, size: int) -> None:
+        """Take note of how many bytes a slice had."""
+        fit = self.most_bytes * max(rows, 1) // max(size, 1)
+        self.rows = max(1, min(fit, rows_per_slice(self.total), self.rows * _GROWTH))
 
 
 def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) -> Matches:
@@ -97,7 +178,7 @@ def _execute_operator(
         case Aggregate():
             return group_rows(execution, rows, operator)
         case Project(columns):
-            return project_rows(execution, rows, columns)
+            return project_whole(execution, rows, columns)
         case Distinct():
             return drop_duplicates(rows)
         case Order():

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Neighbours
+from omnigraph.data.derived.adjacency import Check, Neighbours
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, rank_texts, take_or_null
 from omnigraph.query.checked import Direction, Step
@@ -193,8 +193,18 @@ class Reader(ABC):
         """Return a column of rows by their ordinals; null for NO_ROW."""
 
     @abstractmethod
-    def follow(self, leg: "Leg", codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
-        """Return where a leg leads from some rows: every pair once, or every edge of a domain."""
+    def follow(
+        self,
+        leg: "Leg",
+        codes: Numbers,
+        *,
+        edges: Domain | None = None,
+        check: Check | None = None,
+    ) -> Neighbours:
+        """Return where a leg leads from some rows: every pair once, or every edge of a domain.
+
+        `check` gets the number of them before they are made.
+        """
 
     @abstractmethod
     def are_joined(self, leg: "Leg", starts: Numbers, ends: Numbers) -> "np.ndarray":

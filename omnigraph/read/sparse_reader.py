@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import Neighbours
+from omnigraph.data.derived.adjacency import Check, Neighbours
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
     NO_ROW,
@@ -165,7 +165,14 @@ class SparseReader(Reader):
         """Return a column of rows by their ordinals; null for NO_ROW."""
         return self.numbering(name).values(column_name(self.stored(name), column), ordinals)
 
-    def follow(self, leg: Leg, codes: Numbers, *, edges: Domain | None = None) -> Neighbours:
+    def follow(
+        self,
+        leg: Leg,
+        codes: Numbers,
+        *,
+        edges: Domain | None = None,
+        check: Check | None = None,
+    ) -> Neighbours:
         """Return where a leg leads from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
         nothing = np.empty(0, np.int64)
@@ -176,6 +183,8 @@ class SparseReader(Reader):
         starts, ends, own = np.unique(np.concatenate(found, axis=1), axis=1)
         offsets = np.searchsorted(starts, np.arange(len(distinct) + 1))
         counts = np.diff(offsets)[inverse]
+        if check is not None:
+            check(int(counts.sum()))
         owners = np.repeat(np.arange(len(codes)), counts)
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(offsets[inverse] - before, counts)

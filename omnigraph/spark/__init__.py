@@ -8,6 +8,7 @@ runner     runs pure tasks over items, on Spark or in this process, with the sam
 job        a Spark job that reports how far it is, can be cancelled, and fails in our words
 interrupt  ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as always
 progress   what long work reports while it runs
+deadline   until when long work may run, and whether anybody still waits for it
 connector  the tables of a graph as a Spark data source, `format("omnigraph")`, to read
 filters    the conditions of Spark that Lance decides just as Spark would
 doctor     checks that everything the library needs is installed and works

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from omnigraph.spark import session
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.runner import InlineRunner, Runner, SparkRunner, ThreadRunner
 from omnigraph.spark.session import SparkSettings
 
@@ -35,17 +36,21 @@ def default_settings() -> SparkSettings:
     return session.settings_from(os.environ)
 
 
-def runner_for_files(engine: Engine, settings: SparkSettings, size: int) -> Runner:
+def runner_for_files(
+    engine: Engine, settings: SparkSettings, size: int, deadline: Deadline | None = None
+) -> Runner:
     """Return the runner of a load, an export or an embedding of files of `size` bytes.
 
     A session that is up, or a master that somebody chose, is used for small files too.
     """
-    return _pick_runner(engine, settings, is_large=size > FILE_BYTES)
+    return _pick_runner(engine, settings, is_large=size > FILE_BYTES, deadline=deadline)
 
 
-def runner_for_merge(engine: Engine, settings: SparkSettings, size: int) -> Runner:
+def runner_for_merge(
+    engine: Engine, settings: SparkSettings, size: int, deadline: Deadline | None = None
+) -> Runner:
     """Return the runner that merges about `size` bytes of changed rows in buckets."""
-    return _pick_runner(engine, settings, is_large=size > MERGE_BYTES)
+    return _pick_runner(engine, settings, is_large=size > MERGE_BYTES, deadline=deadline)
 
 
 def runner_for_optimize(
@@ -83,13 +88,15 @@ def engine_for_request(size: int | None = None) -> Engine:
     return Engine.AUTO if is_large and session.is_running() else Engine.INLINE
 
 
-def _pick_runner(engine: Engine, settings: SparkSettings, *, is_large: bool) -> Runner:
+def _pick_runner(
+    engine: Engine, settings: SparkSettings, *, is_large: bool, deadline: Deadline | None
+) -> Runner:
     wants_spark = settings.is_configured or session.is_running() or is_large
     if engine is Engine.INLINE or (engine is Engine.AUTO and not wants_spark):
-        return InlineRunner()
-    return _spark_runner(settings)
+        return InlineRunner(deadline)
+    return _spark_runner(settings, deadline)
 
 
-def _spark_runner(settings: SparkSettings) -> Runner:
+def _spark_runner(settings: SparkSettings, deadline: Deadline | None = None) -> Runner:
     spark = session.session(settings)
-    return SparkRunner(spark, session.count_task_slots(spark))
+    return SparkRunner(spark, session.count_task_slots(spark), deadline)

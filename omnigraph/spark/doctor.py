@@ -19,7 +19,7 @@ from omnigraph.spark.session import SparkSettings, count_task_slots, is_running,
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _PACKAGES = ("pylance", "pyarrow", "pyspark", "pandas")
 _MOST_TASKS = 64
@@ -126,8 +126,10 @@ def _find_other_environments(spark: "SparkSession", tasks: int) -> list[str]:
     from omnigraph.spark.job import watched
     from omnigraph.spark.progress import NO_PROGRESS
 
-    frame = spark.range(0, tasks, 1, tasks).mapInArrow(_report_environment, "told string")
-    return sorted({row.told for row in watched(spark, frame, NO_PROGRESS)} - {_environment()})
+    def make() -> "DataFrame":
+        return spark.range(0, tasks, 1, tasks).mapInArrow(_report_environment, "told string")
+
+    return sorted({row.told for row in watched(spark, make, NO_PROGRESS)} - {_environment()})
 
 
 def _report_environment(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:

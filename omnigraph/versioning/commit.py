@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from omnigraph.errors import Json
 from omnigraph.html import html_facts
+from omnigraph.storage import layout
 
 
 class CommitKind(StrEnum):
@@ -27,6 +28,11 @@ class TableState:
     version: int
     row_count: int
     branch: str
+
+    @property
+    def manifest(self) -> str:
+        """The path of the file that tells what the version is made of."""
+        return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -1,6 +1,7 @@
 """Adjacency: where edges lead from each node, as arrays, with small changes laid over them."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -12,6 +13,8 @@ from omnigraph.data.derived.numbering import NO_ROW, Numbers
 
 # For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
 Neighbours: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
+# Raises when so many entries are too many.
+Check: TypeAlias = Callable[[int], None]
 
 # Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
@@ -54,8 +57,8 @@ class Adjacency:
         """The number of entries."""
         return len(self.targets)
 
-    def follow(self, sources: Numbers) -> Neighbours:
-        """Return every entry of `sources`."""
+    def follow(self, sources: Numbers, check: Check | None = None) -> Neighbours:
+        """Return every entry of `sources`; `check` gets their number before they are made."""
         if self._single is not None and self.edges is None:
             targets = self._single[sources]
             if targets.min(initial=0) >= 0:
@@ -64,6 +67,8 @@ class Adjacency:
             return owners, targets[owners], None
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
+        if check is not None:
+            check(int(counts.sum()))
         owners = np.repeat(np.arange(len(sources)), counts)
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)
@@ -153,18 +158,18 @@ class PatchedAdjacency:
         """The number of entries; entries that were replaced count as well."""
         return self.base.size + self.rows.size
 
-    def follow(self, sources: Numbers) -> Neighbours:
-        """Return every entry of `sources`."""
+    def follow(self, sources: Numbers, check: Check | None = None) -> Neighbours:
+        """Return every entry of `sources`; `check` gets their numbers before they are made."""
         places, ours = self._locate(sources)
         theirs = ~ours & (sources < len(self.base))
         if theirs.all():
-            return self.base.follow(sources)
+            return self.base.follow(sources, check)
         parts = []
         for adjacency, mask, codes in (
             (self.base, theirs, sources),
             (self.rows, ours, places),
         ):
-            owners, targets, edges = adjacency.follow(codes[mask])
+            owners, targets, edges = adjacency.follow(codes[mask], check)
             parts.append((np.flatnonzero(mask)[owners], targets, edges))
         owners = np.concatenate([part[0] for part in parts])
         order = np.argsort(owners, kind="stable")

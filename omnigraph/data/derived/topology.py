@@ -297,16 +297,16 @@ class Topology:
 
 
 def _numbering_family(table: Table) -> Family:
-    return ("ids", table.path)
+    return ("ids", *table.key[:2])
 
 
 def _column_family(table: Table, name: str) -> Family:
     """Return the key of a column's values, by number: another column may have its name later."""
-    return ("column", table.path, *table.numbers[name])
+    return ("column", *table.key[:2], *table.numbers[name])
 
 
 def _adjacency_family(table: Table, backwards: bool, *, named: bool) -> Family:
-    return ("adjacency", table.path, backwards, named)
+    return ("adjacency", *table.key[:2], backwards, named)
 
 
 def _sort_rows(table: Table) -> SortedRows:

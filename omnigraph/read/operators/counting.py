@@ -134,7 +134,7 @@ class PatternCounter:
             owners, nodes = find_targets(execution, codes, expand)
             kept = np.ones(len(owners), bool)
         else:
-            owners, nodes, edges = follow_named(execution, codes, expand)
+            owners, nodes, edges = follow_named(execution, codes, expand, 2)
             kept = self._are_true(expand.edge_variable, edges, expand.edge_filters)
         execution.check(len(owners), 2)
         distinct, inverse = np.unique(nodes, return_inverse=True)

@@ -29,6 +29,8 @@ def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | 
     wanted = None if limit is None else last_row(execution, limit)
     if wanted is not None:
         rows = _drop_hopeless(_sort_numbers(execution, rows, keys[0]), wanted, rows)
+    # The rows as they are and as they will be, a number of each key, and the places of the rows.
+    execution.check_work(rows.count, 2 * (len(rows.codes) + len(rows.columns)) + len(keys) + 1)
     return rows.take(np.lexsort([_sort_numbers(execution, rows, key) for key in reversed(keys)]))
 
 

@@ -21,6 +21,10 @@ from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.types import BLOB, DATETIME, STRING, ListType, ValueType, VectorType
 
 _TIME = pa.timestamp("ms", "UTC")
+_SLICE_ROWS = 65_536
+_FEWEST_SLICES = 16
+# Numbers of each row that finding equal rows and sorting takes, whatever the columns are.
+_NUMBERS_BESIDE = 6
 
 
 def project_rows(execution: Execution, rows: Matches, columns: Sequence[Column]) -> Matches:
@@ -31,6 +35,32 @@ def project_rows(execution: Execution, rows: Matches, columns: Sequence[Column])
         rows.count,
         columns={each.name: compute_column(execution, rows, each.expr) for each in columns},
     )
+
+
+def project_whole(execution: Execution, rows: Matches, columns: Sequence[Column]) -> Matches:
+    """Return all rows of the named columns at once, for an operator that goes on with them.
+
+    What it makes of them, the columns once more and some numbers for each row, counts as well.
+    """
+    total = rows.total
+    execution.check(total, len(columns))
+    size = total * 4 * (len(columns) + len(rows.codes) + _NUMBERS_BESIDE)
+    step = rows_per_slice(total)
+    if total <= step:
+        return project_rows(execution, rows, columns)
+    made: dict[str, list[pa.Array]] = {each.name: [] for each in columns}
+    for some in rows.slices(lambda: step):
+        for name in (part := project_rows(execution, some, columns)).columns:
+            made[name].append(part.column(name))
+            size += made[name][-1].nbytes
+        execution.check(0)
+        execution.check_bytes(size)
+    return Matches(total, columns={name: pa.concat_arrays(made.pop(name)) for name in list(made)})
+
+
+def rows_per_slice(total: int) -> int:
+    """Return how many of `total` rows are made at a time: each slice may read whole columns."""
+    return max(_SLICE_ROWS, total // _FEWEST_SLICES)
 
 
 def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
@@ -57,15 +87,19 @@ def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
     return pa.struct([(name, _shown_type(each)) for name, each in fields])
 
 
+def result_schema(columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Schema:
+    """Return the names and types of the columns of a result."""
+    return pa.schema([(each.name, result_type(each.type, catalog)) for each in columns])
+
+
 def build_table(rows: Matches, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
     """Return the columns of a result, typed even when there are no rows."""
-    kinds = [result_type(each.type, catalog) for each in columns]
+    schema = result_schema(columns, catalog)
     arrays = [rows.column(each.name) for each in columns]
     cast = [
         each if each.type == kind else each.cast(kind)
-        for each, kind in zip(arrays, kinds, strict=True)
+        for each, kind in zip(arrays, schema.types, strict=True)
     ]
-    schema = pa.schema(list(zip((each.name for each in columns), kinds, strict=True)))
     return pa.table(cast, schema=schema)
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Adjacency
+from omnigraph.data.derived.adjacency import Adjacency, Check
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
@@ -25,12 +25,14 @@ def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches
     execution.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
     codes = rows.codes[expand.source]
     if expand.edge_variable is not None:
-        owners, nodes, edges = follow_named(execution, codes, expand)
-        execution.check(len(owners), len(rows.codes) + 2)
+        width = len(rows.codes) + 2
+        owners, nodes, edges = follow_named(execution, codes, expand, width)
+        execution.check(len(owners), width)
         found = rows.take(owners).bind(expand.target, nodes).bind(expand.edge_variable, edges)
         return filter_rows(execution, found, (*expand.filters, *expand.edge_filters))
-    owners, nodes = find_targets(execution, codes, expand)
-    execution.check(len(owners), len(rows.codes) + 1)
+    width = len(rows.codes) + 1
+    owners, nodes = find_targets(execution, codes, expand, width)
+    execution.check(len(owners), width)
     found = rows.take(owners).bind(expand.target, nodes)
     return filter_rows(execution, found, expand.filters)
 
@@ -69,23 +71,25 @@ def test_predicates(
     return mask
 
 
-def find_targets(execution: Execution, codes: Numbers, expand: Expand) -> tuple[Numbers, Numbers]:
-    """Return every pair of a row and a target that it reaches."""
-    leg = execution.leg_of(expand)
+def find_targets(
+    execution: Execution, codes: Numbers, expand: Expand, width: int = 2
+) -> tuple[Numbers, Numbers]:
+    """Return every pair of a row and a target that it reaches, to make rows of `width` columns."""
+    leg, room = execution.leg_of(expand), execution.room(width)
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        owners, nodes, _ = execution.reader.follow(leg, codes)
+        owners, nodes, _ = execution.reader.follow(leg, codes, check=room)
         return owners, nodes
     distinct, inverse = np.unique(codes, return_inverse=True)
     starts, ends = walk(execution, distinct, expand.hops, leg)
-    return _join_ends(inverse, starts, ends, len(distinct))
+    return _join_ends(inverse, starts, ends, len(distinct), room)
 
 
 def _join_ends(
-    inverse: Numbers, starts: Numbers, ends: Numbers, count: int
+    inverse: Numbers, starts: Numbers, ends: Numbers, count: int, check: Check
 ) -> tuple[Numbers, Numbers]:
     """Return for each row the ends of its start; starts must be sorted."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
-    owners, nodes, _ = Adjacency(offsets, ends).follow(inverse)
+    owners, nodes, _ = Adjacency(offsets, ends).follow(inverse, check)
     return owners, nodes
 
 
@@ -113,20 +117,26 @@ def _is_among(known: Numbers, wanted: Numbers) -> "np.ndarray":
 
 
 def _join_named(execution: Execution, rows: Matches, expand: Expand, variable: str) -> Matches:
-    owners, nodes, edges = follow_named(execution, rows.codes[expand.source], expand)
-    execution.check(len(owners), len(rows.codes) + 1)
+    width = len(rows.codes) + 1
+    owners, nodes, edges = follow_named(execution, rows.codes[expand.source], expand, width)
+    execution.check(len(owners), width)
     joined = nodes == rows.codes[expand.target][owners]
     found = rows.take(owners[joined]).bind(variable, edges[joined])
     return filter_rows(execution, found, expand.edge_filters)
 
 
 def follow_named(
-    execution: Execution, codes: Numbers, expand: Expand
+    execution: Execution, codes: Numbers, expand: Expand, width: int
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Bind the variable of a named edge, and return every edge with its owner and its target."""
+    """Bind the variable of a named edge, and return every edge with its owner and its target.
+
+    They are to make rows of `width` columns.
+    """
     assert expand.edge_variable is not None
     types = tuple(dict.fromkeys(step.edge for step in expand.steps))
     domain = execution.bind(expand.edge_variable, EntityType(EntityKind.EDGE, types))
-    owners, nodes, edges = execution.reader.follow(execution.leg_of(expand), codes, edges=domain)
+    owners, nodes, edges = execution.reader.follow(
+        execution.leg_of(expand), codes, edges=domain, check=execution.room(width)
+    )
     assert edges is not None
     return owners, nodes, edges

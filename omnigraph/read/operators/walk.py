@@ -51,7 +51,8 @@ class _ArrayWalk:
         """Return the keys of all pairs within the hops, sorted."""
         hops, onward = self._hops, replace(self._leg, source=self._leg.target)
         found = np.zeros(len(self._seen), bool)
-        first = self._execution.reader.follow(self._leg, self._starts)
+        room = self._execution.room(2)
+        first = self._execution.reader.follow(self._leg, self._starts, check=room)
         level, own = self._step_keys(np.arange(len(self._starts)), first), self._own_keys()
         if hops.minimum == 0:
             found[own] = True
@@ -63,7 +64,7 @@ class _ArrayWalk:
             distance += 1
             self._execution.check(len(frontier), 2)
             owners, nodes = np.divmod(frontier, self._width)
-            further = self._execution.reader.follow(onward, nodes)
+            further = self._execution.reader.follow(onward, nodes, check=room)
             frontier = self._mark_unseen(self._step_keys(owners, further))
             if distance >= hops.minimum:
                 found[frontier] = True

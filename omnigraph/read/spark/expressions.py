@@ -4,7 +4,7 @@ Everything means what it means to the engine: numbers of different types are com
 values, null is unknown, and NaN equals nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
@@ -144,7 +144,11 @@ class FrameExpressions:
         """Return where a value is in a list; unknown for null, except in an empty list."""
         value, kind = self.value(item), type_of(item)
         if isinstance(members, ListOf):
-            return self._equals_any(value, kind, [(each, each.type) for each in members.items])
+            by_type: dict[ValueType, list[pa.Scalar]] = {}
+            for each in members.items:
+                by_type.setdefault(each.type, []).append(evaluate_fixed(self.execution, each))
+            tests = [_equals_one(value, kind, found, own) for own, found in by_type.items()]
+            return reduce(or_, tests, fn.lit(col=False))
         listed = type_of(members)
         assert isinstance(listed, ListType)
         own = ScalarType(listed.item)
@@ -152,25 +156,30 @@ class FrameExpressions:
             found = evaluate_fixed(self.execution, members)
             if not found.is_valid:
                 return fn.lit(None).cast("boolean")
-            if own == kind and own not in FLOATS and len(found.values):
-                return value.isin([to_literal(each, own) for each in found.values])
-            tests = [
-                compare(value, kind, Operator.EQUAL, to_literal(each, own), own)
-                for each in found.values
-            ]
-            return reduce(or_, tests, fn.lit(col=False))
-        return fn.exists(
-            self.value(members), lambda each: compare(each, own, Operator.EQUAL, value, kind)
-        )
+            return _equals_one(value, kind, list(found.values), own)
+        return _equals_any(value, kind, self.value(members), own)
 
-    def _equals_any(
-        self,
-        value: "Column",
-        kind: "ValueType | EntityType | None",
-        items: "list[tuple[Constant | ParamRef, ValueType]]",
-    ) -> "Column":
-        tests = [compare(value, kind, Operator.EQUAL, self.value(each), own) for each, own in items]
-        return reduce(or_, tests, fn.lit(col=False))
+
+def _equals_one(
+    value: "Column",
+    kind: "ValueType | EntityType | None",
+    items: Sequence[pa.Scalar],
+    own: ValueType,
+) -> "Column":
+    """Return where a value is one of many; a chain of comparisons would be too deep for Spark."""
+    if not items:
+        return fn.lit(col=False)
+    literals = [to_literal(each, own) for each in items]
+    if own == kind and own not in FLOATS:
+        return value.isin(literals)
+    return _equals_any(value, kind, fn.array(*literals), own)
+
+
+def _equals_any(
+    value: "Column", kind: "ValueType | EntityType | None", members: "Column", own: ValueType
+) -> "Column":
+    """Return where a value equals an item of a list."""
+    return fn.exists(members, lambda each: compare(each, own, Operator.EQUAL, value, kind))
 
 
 def compare(

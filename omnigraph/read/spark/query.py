@@ -1,9 +1,7 @@
 """Query: the rows of a read plan from Spark, as Arrow batches made while they are read."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from omnigraph.data.result import ResultStream
-from omnigraph.errors import BudgetError, CancelledError, OmniGraphError
+from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.execution import PlanRequest
 from omnigraph.read.road import count_rows_read
@@ -39,7 +37,6 @@ WorkResult = TypeVar("WorkResult")
 # Rows per slice when shuffling and sorting; one slice of a result is in memory at a time.
 _SLICE_ROWS = 20_000
 _MOST_SLICES = 1_000
-_POLL_SECONDS = 0.1
 # Fewer samples than usual to find where slices begin, because all of them are held in memory.
 _DIVIDED = {
     "spark.sql.adaptive.enabled": "true",
@@ -161,16 +158,10 @@ class _Watch:
 
         self._check()
         try:
-            with self._cancel_when_over():
-                return self.tag.over(work)
+            return self.tag.over(work, self._has_to_end)
         except (PySparkException, Py4JError) as failed:
             self._check()
             raise find_overflow(failed) or failed_job(failed) from None
-        except OmniGraphError:
-            raise
-        except BaseException:
-            self.tag.interrupt()
-            raise
 
     def _check(self) -> None:
         """Raise CancelledError or BudgetError when the query was cancelled or takes too long."""
@@ -180,23 +171,8 @@ class _Watch:
             seconds = self.request.budget.seconds
             raise BudgetError(f"the query ran longer than {seconds:g} s", limit="seconds")
 
+    def _has_to_end(self) -> bool:
+        return self.request.cancelled.is_set() or self._is_late()
+
     def _is_late(self) -> bool:
         return time.monotonic() - self.started > self.request.budget.seconds
-
-    @contextmanager
-    def _cancel_when_over(self) -> Iterator[None]:
-        """Cancel the jobs if the query is cancelled, or takes too long, while the block runs."""
-        ended = threading.Event()
-
-        def poll() -> None:
-            while not ended.wait(_POLL_SECONDS):
-                if self.request.cancelled.is_set() or self._is_late():
-                    self.tag.interrupt()  # repeatedly: the next job may begin later
-
-        thread = threading.Thread(target=poll, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.errors import BranchNotFoundError, Json
+from omnigraph.errors import Json
 from omnigraph.spark.runner import Runner
 from omnigraph.versioning.branches import create_branch
-from omnigraph.versioning.names import new_branch_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.write.load.load import Loaded, Target, load
 from omnigraph.write.load.options import LoadOptions
@@ -41,15 +40,6 @@ class Ingested:
         }
 
 
-def target_of(repository: Repository, branch: str, base: str) -> Target:
-    """Pin a branch, or where a new one of this name starts."""
-    try:
-        return Target(branch, repository.snapshot(branch))
-    except BranchNotFoundError:
-        name = new_branch_name(branch)
-        return Target(name, repository.snapshot_of(base), is_new=True)
-
-
 def ingest(
     repository: Repository,
     target: Target,
@@ -65,5 +55,9 @@ def ingest(
     loaded = load(repository, target, sources, runner, options)
     if target.is_new and loaded.commit is None and not options.dry_run:
         create_branch(repository, target.branch, target.snapshot.commit.id)
-    created = target.is_new and not options.dry_run
-    return Ingested(loaded=loaded, base_branch=base, branch_created=created, actor=options.actor)
+    return Ingested(
+        loaded=loaded,
+        base_branch=base,
+        branch_created=loaded.made_branch,
+        actor=options.actor,
+    )
