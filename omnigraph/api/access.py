@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from omnigraph.data.derived.disk import Shelf
+from omnigraph.data.derived.disk import DiskCache
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -24,7 +24,7 @@ from omnigraph.errors import (
 from omnigraph.merge import runs
 from omnigraph.merge.runs import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
-from omnigraph.read.dense import Dense
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
@@ -57,8 +57,8 @@ class Access:
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
         """Give access to a repository; with `keeps`, later processes find what was derived."""
-        topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
-        repository.extend = lambda before, after: Dense(after, topology).extend(before)
+        topology = Topology(_DERIVED_BYTES, _disk_cache(repository, keeps))
+        repository.extend = lambda before, after: DenseReader(after, topology).extend(before)
         return cls(repository, topology)
 
     def close(self) -> None:
@@ -303,8 +303,8 @@ class Access:
         return type(missing)(missing.message)
 
 
-def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
+def _disk_cache(repository: Repository, keeps: bool) -> DiskCache | None:
     """Give where derived state is kept for other processes: beside a graph on a local disk."""
     if not repository.store.is_local:
         return None
-    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)
+    return DiskCache(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)

@@ -31,8 +31,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.execution import Budget
+from omnigraph.read.execution import Budget, PlanRequest
 from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
@@ -85,9 +84,9 @@ class Branch(View):
         self._access.check(self.name, Action.CHANGE)
         now = datetime.now(UTC)
 
-        def asked(snapshot: Snapshot) -> tuple[MutationPlan, Terms]:
+        def asked(snapshot: Snapshot) -> tuple[MutationPlan, PlanRequest]:
             plan = _mutation_plan(source, name, snapshot)
-            terms = Terms(
+            terms = PlanRequest(
                 params=bind_params(plan, params),
                 now=now,
                 budget=self._budget,
@@ -268,7 +267,7 @@ def job(
     access: Access, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
 ) -> "Iterator[tuple[list[SourceFile], Runner]]":
     """Give the sources of a load and who runs it; what was laid down for it is removed."""
-    from omnigraph.spark.choice import runner_for
+    from omnigraph.spark.choice import runner_for_files
     from omnigraph.write.load.inputs import sources_of
     from omnigraph.write.load.spool import spool
 
@@ -276,7 +275,7 @@ def job(
     with spool(access.repository.store, options.deadline) as laid:
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
-        runner = runner_for(options.engine, options.spark, size, deadline=options.deadline)
+        runner = runner_for_files(options.engine, options.spark, size, options.deadline)
         yield sources, runner
 
 

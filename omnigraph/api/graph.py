@@ -17,7 +17,7 @@ from omnigraph.api.given import schema_source
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.api.view import Place, Reads, View, exported, place_of
 from omnigraph.data.result import Result
-from omnigraph.data.values.columns import with_moments
+from omnigraph.data.values.columns import with_timestamps
 from omnigraph.errors import InputError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
@@ -49,9 +49,9 @@ from omnigraph.write.mutation import Receipt
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.export.export import ExportHow, ExportResult
     from omnigraph.maintain.optimize import Optimized, OptimizeHow
-    from omnigraph.report.page import Compared
+    from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
@@ -183,7 +183,7 @@ class Graph:
         """Give one node or edge as it was at a version, or None when it was not there."""
         table = self.snapshot_at_version(version, branch).table(table_key)
         rows = table.scan(where=pc.field("id") == entity_id)
-        return with_moments(rows).to_pylist()[0] if rows.num_rows else None
+        return with_timestamps(rows).to_pylist()[0] if rows.num_rows else None
 
     def branches(self) -> list[str]:
         """Give the names of all branches, `main` first."""
@@ -346,7 +346,7 @@ class Graph:
 
     def export_to(
         self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportHow]"
-    ) -> "Exported":
+    ) -> "ExportResult":
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         snapshot = self._access.pin(place_of(target), Action.EXPORT)
         return exported(snapshot, place_of(target), folder, how)
@@ -445,7 +445,7 @@ class Graph:
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, Compared] | None" = None,
+        compared: "Mapping[str, ShownChanges] | None" = None,
         answered: Mapping[str, Result] | None = None,
         commits: int = 40,
     ) -> str:
@@ -454,9 +454,9 @@ class Graph:
         It shows the schema of a branch or commit, the newest commits of all branches, and, each
         under its title, changes that were compared and results of queries.
         """
-        from omnigraph.report.page import page_of
+        from omnigraph.report.page import build_page
 
-        return page_of(self, place_of(target), commits, compared, answered).html()
+        return build_page(self, place_of(target), commits, compared, answered).to_html()
 
     def merge_base(self, one: Place, other: Place) -> Commit:
         """Give the newest commit that two branches or commits came from."""

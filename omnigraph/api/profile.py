@@ -10,8 +10,8 @@ from omnigraph.data.result import Result
 from omnigraph.errors import Json
 from omnigraph.query.explain import explain_json, explain_text, operator_text
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import Answer
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.answer import PlanAnswer
+from omnigraph.read.road import Road, RoadChoice
 
 _METADATA = b"omnigraph.api.profile"
 
@@ -21,7 +21,7 @@ class Explanation:
     """The plan of a read and the road that it would take now; printing it shows both."""
 
     plan: ReadPlan
-    choice: Choice
+    choice: RoadChoice
 
     def __str__(self) -> str:
         return f"{explain_text(self.plan)}  {'Road':10}  {self.choice}\n"
@@ -102,7 +102,7 @@ def profile_from(table: pa.Table) -> Profile:
     return Profile(Result(told["query_name"], rows), Road(told["road"]), costs)
 
 
-def profile_of(answer: Answer) -> Profile:
+def profile_of(answer: PlanAnswer) -> Profile:
     """Give the profile of an answer."""
     costs = tuple(
         Cost(
@@ -111,6 +111,6 @@ def profile_of(answer: Answer) -> Profile:
             each.seconds * 1000,
             each.bytes,
         )
-        for each in answer.measured
+        for each in answer.measurements
     )
     return Profile(answer.rows.to_result(), answer.road, costs)

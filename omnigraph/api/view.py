@@ -22,10 +22,10 @@ from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import Answer, Terms, answer
-from omnigraph.read.blob import Blob, blob_of
-from omnigraph.read.execution import Budget
-from omnigraph.read.road import Road, choose, rows_read
+from omnigraph.read.answer import PlanAnswer, answer
+from omnigraph.read.blob import Blob, read_blob
+from omnigraph.read.execution import Budget, PlanRequest
+from omnigraph.read.road import Road, choose_road, count_rows_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.spark.deadline import Deadline
@@ -38,13 +38,9 @@ if TYPE_CHECKING:
 
     import networkx
 
-    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.export.export import ExportHow, ExportResult
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
-
-# Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
-# that is read takes about 100 bytes here, so these are about 5 GiB.
-_MOST_ROWS_HERE = 50_000_000
 
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "View"]
@@ -158,11 +154,11 @@ class View:
         """Give the plan of a read, and the road it would take; nothing is run."""
         snapshot = self.snapshot
         plan = _read_plan(source, name, snapshot)
-        return Explanation(plan, choose(plan, snapshot, self._access.topology))
+        return Explanation(plan, choose_road(plan, snapshot, self._access.topology))
 
     def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
         """Give a Blob property of one node or edge to read from; None when it is null."""
-        return blob_of(self.snapshot, type_name, row_id, name)
+        return read_blob(self.snapshot, type_name, row_id, name)
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Give for each property of a node or edge the commit that it has its value from."""
@@ -202,7 +198,9 @@ class View:
         deadline = Deadline(work="export", cancelled=self._cancelled)
         return export_lines(snapshot, selection, progress or NO_PROGRESS, deadline)
 
-    def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
+    def export_to(
+        self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]"
+    ) -> "ExportResult":
         """Write the rows as files of a new or empty folder.
 
         The format is `jsonl` (the default) or `parquet`.
@@ -217,11 +215,11 @@ class View:
         A node is `(type, id)`, and so is the key of an edge; properties are attributes, but for
         blobs. It is held in memory as a whole.
         """
-        from omnigraph.export.network import chosen_types, network_of, records_of
+        from omnigraph.export.network import build_network, pick_types, read_records
 
         snapshot = self._allowed(Action.EXPORT)
-        chosen = chosen_types(snapshot.catalog, types, edges)
-        return network_of(records_of(snapshot, chosen))
+        chosen = pick_types(snapshot.catalog, types, edges)
+        return build_network(read_records(snapshot, chosen))
 
     def _allowed(self, action: Action) -> Snapshot:
         """Give the commit that is read, if the actor may do this to it."""
@@ -240,29 +238,32 @@ class View:
         streams: bool = False,
     ) -> ResultStream:
         """Give the rows of a plan, from Spark when they are too many for this process."""
-        engine = self._reads.engine
-        is_auto = engine == "auto"
-        if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
+        if not self._goes_to_spark(plan, snapshot):
             try:
                 return self._answer(plan, snapshot, params, started, streams=streams).rows
             except BudgetError as exceeded:
+                is_auto = self._reads.engine == "auto"
                 if not is_auto or self._is_bounded or exceeded.limit == "seconds":
                     raise
-        from omnigraph.read.spark.query import on_spark
+        from omnigraph.read.spark.query import read_on_spark
 
-        terms = self._terms(plan, params)
+        request = self._request(plan, params)
         if not self._is_bounded:
-            terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
-        return on_spark(plan, snapshot, terms, self._reads.spark)
+            request = replace(request, budget=replace(request.budget, seconds=math.inf))
+        return read_on_spark(plan, snapshot, request, self._reads.spark)
 
-    def _is_large(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
-        """Tell whether a plan reads more rows than this process should hold."""
-        states = snapshot.commit.tables.values()
-        if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
+    def _goes_to_spark(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
+        if self._reads.engine == "inline":
             return False
-        if rows_read(plan, snapshot) <= _MOST_ROWS_HERE:
-            return False
-        return choose(plan, snapshot, self._access.topology).road is Road.ADJACENCY
+        from omnigraph.spark.choice import Engine, reads_on_spark
+
+        topology = self._access.topology
+        return reads_on_spark(
+            Engine(self._reads.engine),
+            sum(state.row_count for state in snapshot.commit.tables.values()),
+            lambda: count_rows_read(plan, snapshot),
+            lambda: choose_road(plan, snapshot, topology).road is Road.INDEX,
+        )
 
     def _answer(
         self,
@@ -273,10 +274,10 @@ class View:
         *,
         measures: bool = False,
         streams: bool = False,
-    ) -> Answer:
-        terms = replace(self._terms(plan, params), measures=measures, streams=streams)
+    ) -> PlanAnswer:
+        request = replace(self._request(plan, params), measures=measures, streams=streams)
         topology = self._access.topology
-        return self._in_time(started, lambda: answer(plan, snapshot, topology, terms))
+        return self._in_time(started, lambda: answer(plan, snapshot, topology, request))
 
     def _in_time(self, started: float, work: Callable[[], _Found]) -> _Found:
         """Return what a read returns, or raise BudgetError near the end of its time.
@@ -292,8 +293,8 @@ class View:
             message = f"the query ran longer than {seconds:g} s"
             raise BudgetError(message, limit="seconds") from None
 
-    def _terms(self, plan: ReadPlan, params: Mapping[str, object]) -> Terms:
-        return Terms(
+    def _request(self, plan: ReadPlan, params: Mapping[str, object]) -> PlanRequest:
+        return PlanRequest(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
             budget=self._budget,
@@ -304,16 +305,16 @@ class View:
 
 def exported(
     snapshot: Snapshot, place: str, folder: str | os.PathLike[str], how: "ExportHow"
-) -> "Exported":
+) -> "ExportResult":
     """Write the rows of a snapshot as files of a folder; they are said to be of a place."""
-    from omnigraph.export.export import export_folder, export_options, plan_export
-    from omnigraph.spark.choice import runner_for
+    from omnigraph.export.export import export_folder, parse_options, plan_export
+    from omnigraph.spark.choice import runner_for_files
     from omnigraph.write.load.load import Target
 
-    options = export_options(how)
+    options = parse_options(how)
     pinned = Target(place, snapshot)
     plan = plan_export(pinned, folder, options.selection, options.format)
-    runner = runner_for(options.engine, options.spark, plan.size)
+    runner = runner_for_files(options.engine, options.spark, plan.size)
     return export_folder(plan, runner, options.progress)
 
 

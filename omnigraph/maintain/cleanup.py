@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.rules import shorten
 from omnigraph.errors import HeadMovedError, InputError, Json
 from omnigraph.merge.runs import expire_runs, outdated
 from omnigraph.storage import layout
@@ -95,7 +95,7 @@ def duration(given: timedelta | str) -> timedelta:
         return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
     except (OverflowError, ValueError) as failed:
         longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
+        raise InputError(f"'{shorten(given)}' is too long a time", hint=longest) from failed
 
 
 def retention(

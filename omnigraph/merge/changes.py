@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
-from omnigraph.data.result import json_value
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.result import to_json_value
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.rules import shorten
 from omnigraph.errors import Json, TableNotFoundError
 from omnigraph.html import html_table
 from omnigraph.merge.diff import Op, RowChanges, TableDiff, diff, stats_json
@@ -59,7 +59,7 @@ class Change:
             "op": str(self.op),
         }
         for name, row in (("before", self.before), ("after", self.after)):
-            found |= {} if row is None else {name: json_value(row)}
+            found |= {} if row is None else {name: to_json_value(row)}
         if self.op is Op.UPDATE:
             found["changed"] = list(self.changed)
         if self.endpoints is not None:
@@ -195,7 +195,7 @@ def _entities(rows: RowChanges) -> Iterator[Change]:
     stored = rows.stored
     names = {column: field_name(stored, column) for column in shown_columns(stored)}
     before, after = (
-        with_moments(each.select(list(names))).to_pylist() or [None] * len(rows)
+        with_timestamps(each.select(list(names))).to_pylist() or [None] * len(rows)
         for each in (rows.before, rows.after)
     )
     changed = rows.changed if rows.op is Op.UPDATE else {}
@@ -238,4 +238,4 @@ def _kind(stored: StoredType) -> EntityKind:
 
 def _short(value: object) -> str:
     shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-    return shortened("null" if value is None else shown, _LONGEST_SHOWN)
+    return shorten("null" if value is None else shown, _LONGEST_SHOWN)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
+from omnigraph.data.result import to_json_value
 from omnigraph.errors import (
     Code,
     InputError,
@@ -149,9 +149,9 @@ class Merge:
             "row_id": conflict.row_id,
             "property": conflict.property,
             "message": conflict.message,
-            "base": json_value(conflict.base),
-            "ours": json_value(conflict.ours),
-            "theirs": json_value(conflict.theirs),
+            "base": to_json_value(conflict.base),
+            "ours": to_json_value(conflict.ours),
+            "theirs": to_json_value(conflict.theirs),
             "ours_commit": self.ours.id,
             "ours_actor": self.ours.actor,
             "theirs_commit": self.theirs.id,

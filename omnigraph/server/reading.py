@@ -8,7 +8,7 @@ import msgspec
 
 from omnigraph import __version__
 from omnigraph.api import wire
-from omnigraph.data.result import json_value
+from omnigraph.data.result import to_json_value
 from omnigraph.errors import InputError, Json, OmniGraphError
 from omnigraph.merge.changes import ChangeSet, CommitChanges
 from omnigraph.schema.codec import content_hash, encode_catalog
@@ -94,7 +94,7 @@ def entity(call: Call) -> Answer:
     """Give a node or edge as it was at a version of a branch."""
     asked = call.query
     found = call.graph.entity_at(asked.table, asked.id, asked.version, asked.branch)
-    return json_answer({"entity": json_value(found)})
+    return json_answer({"entity": to_json_value(found)})
 
 
 def read(call: Call) -> Answer:

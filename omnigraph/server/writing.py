@@ -20,8 +20,7 @@ from omnigraph.merge.runs import RunRecord, RunStatus
 from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.server.bodies import Choices
 from omnigraph.server.call import Answer, Call, json_answer
-from omnigraph.spark import session
-from omnigraph.spark.choice import SPARK_FROM_BYTES
+from omnigraph.spark.choice import engine_for_request
 from omnigraph.versioning.names import MAIN
 from omnigraph.write.load.options import BulkHow, LoadHow
 
@@ -89,7 +88,7 @@ def merge(call: Call) -> Answer:
     asked = call.body
     resolutions = _resolutions(asked)
     bulk: BulkHow = {
-        "engine": _engine(),
+        "engine": engine_for_request(),
         "seconds": call.limits.write_seconds,
         "cancelled": call.cancelled,
     }
@@ -125,7 +124,7 @@ def optimize(call: Call) -> Answer:
     """Write a branch anew in few large files, all indexed; no content changes."""
     asked = call.body
     done = call.graph.optimize(
-        asked.branch, indexes_only=asked.indexes_only, actor=call.actor, engine=_engine()
+        asked.branch, indexes_only=asked.indexes_only, actor=call.actor, engine=engine_for_request()
     )
     return json_answer(wire.with_commits(done.to_json(call.graph_name), done.commit))
 
@@ -231,15 +230,6 @@ def _branch(call: Call, name: str, expect: str | None = None) -> Branch:
     )
 
 
-def _engine(size: int | None = None) -> str:
-    """Give who runs work over so many bytes: Spark when it is warm and they are many.
-
-    Nobody waits until it has started.
-    """
-    is_worth_it = size is None or size > SPARK_FROM_BYTES
-    return "auto" if is_worth_it and session.is_running() else "inline"
-
-
 def _how(call: Call, lines: IO[bytes]) -> LoadHow:
     """Give how rows are loaded that a client sent."""
     asked = call.query if call.body is None else call.body
@@ -249,7 +239,7 @@ def _how(call: Call, lines: IO[bytes]) -> LoadHow:
         "dry_run": asked.dry_run,
         "actor": call.actor,
         "operation_id": call.key,
-        "engine": _engine(_size(lines)),
+        "engine": engine_for_request(_size(lines)),
         "seconds": call.limits.write_seconds,
         "cancelled": call.cancelled,
     }

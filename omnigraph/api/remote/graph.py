@@ -45,7 +45,7 @@ from omnigraph.write.mutation import Receipt
 
 if TYPE_CHECKING:
     from omnigraph.maintain.optimize import Optimized
-    from omnigraph.report.page import Compared
+    from omnigraph.report.page import ShownChanges
     from omnigraph.write.load.ingest import Ingested
     from omnigraph.write.load.inputs import Data
     from omnigraph.write.load.load import Loaded
@@ -377,14 +377,14 @@ class RemoteGraph:
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, Compared] | None" = None,
+        compared: "Mapping[str, ShownChanges] | None" = None,
         answered: Mapping[str, Result] | None = None,
         commits: int = 40,
     ) -> str:
         """Give a page of HTML about the graph, which opens without a network."""
-        from omnigraph.report.page import page_of
+        from omnigraph.report.page import build_page
 
-        return page_of(self, place_of(target), commits, compared, answered).html()
+        return build_page(self, place_of(target), commits, compared, answered).to_html()
 
     def merge_base(self, one: Place, other: Place) -> Commit:
         """Give the newest commit that two branches or commits came from."""

@@ -22,7 +22,7 @@ from omnigraph.api.wire import SentChanges, SentCommit
 from omnigraph.data.result import Result, ResultStream
 from omnigraph.errors import Json, TableNotFoundError, UnavailableError, ViolationsError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.export.network import chosen_types, network_of
+from omnigraph.export.network import build_network, pick_types
 from omnigraph.html import html_facts
 from omnigraph.merge.blame import Blamed
 from omnigraph.merge.changes import ChangeFilter
@@ -31,8 +31,8 @@ from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.blob import Blob, blob_in
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.blob import Blob, parse_blob
+from omnigraph.read.road import Road, RoadChoice
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.span import Source
@@ -120,13 +120,15 @@ class RemoteView:
         body = {**self._asked(text, named, {}), "mode": "explain"}
         road = cast(Any, self._client.ask("/read", body, source=text))["road"]
         plan = cast(ReadPlan, compile_query(text, self.catalog, named))
-        return Explanation(plan, Choice(Road(road["road"]), road["lookups"], road["rows_to_read"]))
+        return Explanation(
+            plan, RoadChoice(Road(road["road"]), road["lookups"], road["rows_to_read"])
+        )
 
     def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
         """Give a Blob property of one node or edge to read from; None when it is null."""
         about = {"type": type_name, "id": row_id, "property": name}
         found = self._get("/blob", **about, **self._at())["blob"]
-        return None if found is None else blob_in(pa.py_buffer(found.encode()))
+        return None if found is None else parse_blob(pa.py_buffer(found.encode()))
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
         """Give for each property of a node or edge the commit that it has its value from."""
@@ -167,9 +169,9 @@ class RemoteView:
     ) -> "networkx.MultiDiGraph":
         """Give the nodes of some types, or all, and the edges between them to networkx."""
         catalog = self.catalog
-        chosen = chosen_types(catalog, types, edges)
+        chosen = pick_types(catalog, types, edges)
         rows = split(self.export(types=[each.name for each in chosen])) if chosen else ()
-        return network_of(record_of(line, catalog) for line in rows)
+        return build_network(record_of(line, catalog) for line in rows)
 
     def _catalogs(self, *commits: str) -> tuple[Catalog, ...]:
         return tuple(RemoteView(self._client, each).catalog for each in commits)
