@@ -17,7 +17,7 @@ from bench.record import DATA_SEED, measure, measure_in_turn, over, seconds, sto
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 from omnigraph.maintain import cleanup
-from omnigraph.maintain.optimize import Optimized
+from omnigraph.maintain.reports import Optimized
 from omnigraph.storage import indexes
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.writes import Append, WriteSet, stage

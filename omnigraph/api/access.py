@@ -22,7 +22,7 @@ from omnigraph.errors import (
     TagNotFoundError,
 )
 from omnigraph.merge import runs
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table

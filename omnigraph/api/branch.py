@@ -22,11 +22,14 @@ from omnigraph.api.view import Place, View, place_of
 from omnigraph.errors import InputError
 from omnigraph.evolve.migrate import apply_schema, plan_schema
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.merge.changes import ChangeFilter, ChangeSet, CommitChanges
-from omnigraph.merge.merge import Merge, MergeHow, preview
+from omnigraph.merge.change_set import CommitChanges
+from omnigraph.merge.changes import SnapshotChanges
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.merge import MergeHow, preview
 from omnigraph.merge.merge import merge as run_merge
 from omnigraph.merge.merge import revert as run_revert
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.row_change import ChangeFilter
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
@@ -38,15 +41,16 @@ from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.mutation import Intent, Receipt
 from omnigraph.write.mutation import change as run_change
+from omnigraph.write.receipt import Intent, Receipt
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.spark.runner import Runner
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.load import Loaded, Target
+    from omnigraph.write.load.load import Target
+    from omnigraph.write.load.loaded import Loaded
     from omnigraph.write.load.options import BulkHow, LoadHow, LoadOptions
     from omnigraph.write.load.splits import Source as SourceFile
 
@@ -115,7 +119,8 @@ class Branch(View):
         """
         from omnigraph.write.load.load import Target
         from omnigraph.write.load.load import load as run_load
-        from omnigraph.write.load.options import LoadMode, options_of
+        from omnigraph.write.load.loaded import LoadMode
+        from omnigraph.write.load.options import options_of
 
         options = options_of(self._how(how), LoadMode.APPEND)
         target = Target(self.name, self._allowed(Action.CHANGE))
@@ -226,7 +231,7 @@ class Branch(View):
         for commit in history.since(repository, self.name, since):
             assert commit.parent is not None
             before = repository.pinned(repository.commit(commit.parent))
-            yield CommitChanges(commit, ChangeSet(before, repository.pinned(commit), wanted))
+            yield CommitChanges(commit, SnapshotChanges(before, repository.pinned(commit), wanted))
 
     def _allowed(self, action: Action) -> Snapshot:
         """Give the commit at which the branch stands now, if the actor may do this to it."""

@@ -7,9 +7,8 @@ from typing import TypeVar
 
 from omnigraph.errors import Code, InputError, QueryError, SchemaError
 from omnigraph.files.bytes import file_bytes
-from omnigraph.merge.changes import ChangeFilter
-from omnigraph.merge.diff import Op
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.row_change import ChangeFilter, Op
 from omnigraph.query.expr import EntityKind
 from omnigraph.span import Source
 from omnigraph.syntax.source import as_source, decode

@@ -20,15 +20,16 @@ from omnigraph.data.values.columns import with_moments
 from omnigraph.errors import InputError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
-from omnigraph.maintain.cleanup import GRACE, Cleaned, cleanup, retention
-from omnigraph.maintain.coverage import Coverage, coverage
-from omnigraph.maintain.fsck import Checkup, fsck
+from omnigraph.maintain.cleanup import cleanup
+from omnigraph.maintain.coverage import coverage
+from omnigraph.maintain.fsck import fsck
+from omnigraph.maintain.reports import Checkup, Cleaned, Coverage
 from omnigraph.merge import runs
-from omnigraph.merge.blame import Blamed
-from omnigraph.merge.changes import ChangeSet, CommitChanges
-from omnigraph.merge.merge import Merge
-from omnigraph.merge.runs import RunRecord, RunStatus
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.policy.actions import Action, Decider
 from omnigraph.read.execution import Budget
 from omnigraph.schema.catalog import Catalog
@@ -39,22 +40,23 @@ from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import create, open_repository
+from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.write.receipt import Intent, Receipt
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.export.export import Exported, ExportHow
-    from omnigraph.maintain.optimize import Optimized, OptimizeHow
+    from omnigraph.maintain.optimize import OptimizeHow
+    from omnigraph.maintain.reports import Optimized
     from omnigraph.report.page import Compared
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
-    from omnigraph.write.load.ingest import Ingested
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.load import Loaded
+    from omnigraph.write.load.loaded import Ingested, Loaded
     from omnigraph.write.load.options import BulkHow, LoadHow
 
 
@@ -320,7 +322,8 @@ class Graph:
         """
         from omnigraph.write.load.ingest import ingest as run_ingest
         from omnigraph.write.load.ingest import target_of
-        from omnigraph.write.load.options import LoadMode, options_of
+        from omnigraph.write.load.loaded import LoadMode
+        from omnigraph.write.load.options import options_of
 
         how = {**how, "actor": self._access.author(how.get("actor"))}
         options = options_of(how, LoadMode.MERGE)

@@ -15,8 +15,10 @@ from omnigraph.api.profile import Explanation, Profile, profile_of
 from omnigraph.data.result import Result, ResultStream
 from omnigraph.errors import BudgetError, InputError
 from omnigraph.html import html_facts
-from omnigraph.merge.blame import Blamed, blame
-from omnigraph.merge.changes import ChangeSet
+from omnigraph.merge.blame import blame
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.change_set import ChangeSet
+from omnigraph.merge.changes import SnapshotChanges
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
@@ -59,7 +61,7 @@ class Reads:
         """Give how queries are answered; an engine that does not exist is refused."""
         if engine != "inline":
             from omnigraph.spark.choice import Engine
-            from omnigraph.write.load.options import chosen
+            from omnigraph.syntax.problems import chosen
 
             engine = chosen(Engine, engine)
         return Reads(engine, spark)
@@ -175,7 +177,7 @@ class View:
         wanted = change_filter(kinds, types, ops)
         here, later = self.snapshot, self._access.pin(place_of(new))
         wanted.check(here.catalog, later.catalog)
-        return ChangeSet(here, later, wanted)
+        return SnapshotChanges(here, later, wanted)
 
     def export(
         self,

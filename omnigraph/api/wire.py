@@ -6,12 +6,12 @@ from typing import Any, NoReturn, cast
 
 from omnigraph.errors import Code, Json, UnavailableError, Violation
 from omnigraph.evolve.plan import PlannedStep, SchemaApplied, SchemaPlan
-from omnigraph.merge.blame import Blamed
-from omnigraph.merge.changes import Change, ChangeSet, changes_html
-from omnigraph.merge.diff import Op, stats_json
-from omnigraph.merge.merge import Merge, Outcome
-from omnigraph.merge.runs import RunRecord, RunStatus
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.change_set import ChangeSet
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.outcome import Merge, Outcome
+from omnigraph.merge.row_change import Change, Op, changes_html, stats_json
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, StoredType, column_name
 from omnigraph.schema.compile import compile_schema
@@ -23,10 +23,8 @@ from omnigraph.span import Source
 from omnigraph.storage.table import Tables
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.load.ingest import Ingested
-from omnigraph.write.load.load import Loaded
-from omnigraph.write.load.options import LoadMode
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.load.loaded import Ingested, Loaded, LoadMode
+from omnigraph.write.receipt import Receipt
 
 # A document that was read; its fields are of any type.
 Document = Mapping[str, Any]

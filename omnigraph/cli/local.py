@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from omnigraph.api.view import View
     from omnigraph.data.result import ResultStream
     from omnigraph.maintain.optimize import OptimizeHow
-    from omnigraph.merge.threeway import Resolutions
+    from omnigraph.merge.conflict import Resolutions
     from omnigraph.query.compile import Schema
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
@@ -309,11 +309,11 @@ def _cancellable(work: Callable[[], _Found], cancelled: Event) -> _Found:
 
 
 def _resolutions(terms: MergeTerms) -> "Resolutions":
-    from omnigraph.merge.threeway import Resolutions, Side
+    from omnigraph.merge.conflict import Resolutions, Side
 
     side = None if terms.side is None else Side(terms.side)
     try:
-        return Resolutions.chosen(terms.choices, side)
+        return Resolutions.from_choices(terms.choices, side)
     except (ValueError, KeyError, TypeError, AttributeError):
         hint = "write a file of them with --preview --write-resolutions"
         raise InputError("the resolutions are not such as a preview gives", hint=hint) from None

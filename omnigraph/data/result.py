@@ -2,9 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,8 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.html import html_table
-from omnigraph.schema.values import JS_SAFE_INTEGER
-from omnigraph.syntax.literal import datetime_text
+from omnigraph.schema.values import JS_SAFE_INTEGER, json_value
 
 if TYPE_CHECKING:
     import networkx
@@ -228,26 +226,3 @@ def _is_json(column: pa.ChunkedArray) -> bool:
 def _text(value: object) -> str:
     plain = json_value(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-
-
-def json_value(value: object) -> Json:
-    """Give a value as JSON that any client reads exactly."""
-    match value:
-        case bool() | None | str():
-            return value
-        case int():
-            return value if abs(value) <= JS_SAFE_INTEGER else str(value)
-        case float():
-            return value if value - value == 0 else None
-        case datetime():
-            return datetime_text(value)
-        case date():
-            return value.isoformat()
-        case bytes():
-            return value.decode()
-        case Mapping():
-            return {str(name): json_value(each) for name, each in value.items()}
-        case Sequence():
-            return [json_value(each) for each in value]
-        case _:
-            raise TypeError(f"a result holds no {type(value).__name__}")

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import unsigned, without_exempt
-from omnigraph.data.values.rules import Breach, checks, ranges, shortened
+from omnigraph.data.values.rules import Breach, checks, ranges
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
 from omnigraph.schema.catalog import Check, NodeType, Range, StoredType, field_name
 from omnigraph.schema.steps import Constraint, Indexed, Unique
+from omnigraph.syntax.problems import shortened
 
 _ORDINAL = "ordinal"
 

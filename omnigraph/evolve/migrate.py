@@ -44,7 +44,8 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Adopt, WriteSet, stage
-from omnigraph.write.mutation import Intent, another_change
+from omnigraph.write.mutation import another_change
+from omnigraph.write.receipt import Intent
 
 _MOST_VIOLATIONS = 100
 

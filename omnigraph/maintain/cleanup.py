@@ -1,13 +1,13 @@
 """Cleanup: removes the tables of commits that are not kept, and what crashed writers left."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from omnigraph.data.values.rules import shortened
-from omnigraph.errors import HeadMovedError, InputError, Json
-from omnigraph.merge.runs import RunStatus, list_runs
+from omnigraph.errors import HeadMovedError
+from omnigraph.maintain.reports import Cleaned, CleanedTable
+from omnigraph.merge.run_record import RunStatus
+from omnigraph.merge.runs import list_runs
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Rejected
 from omnigraph.storage.objects import Stored
@@ -17,88 +17,10 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.retention import History, Retention, retained
+from omnigraph.versioning.retention import History, Retention, in_microseconds, retained
 
-# No write and no read may take longer than this.
-GRACE = timedelta(hours=24)
 # Lance tells rivals by what it finds in the ledger, so this much of it always stays.
 LEDGER_AGE = timedelta(hours=1)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d+)([smhdw])")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedTable:
-    """What a cleanup removes of one table, or of another part of the graph."""
-
-    table_key: str
-    bytes_removed: int = 0
-    old_versions_removed: int = 0
-    files_removed: int = 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "bytes_removed": self.bytes_removed,
-            "old_versions_removed": self.old_versions_removed,
-            "files_removed": self.files_removed,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """What a cleanup removed; without `confirmed`, what it would remove.
-
-    `others` are files beside the tables, by their folder; the ledger is among them.
-    """
-
-    confirmed: bool
-    commits_kept: int
-    commits_cleaned: int
-    tables: tuple[CleanedTable, ...]
-    others: tuple[CleanedTable, ...]
-
-    @property
-    def bytes_removed(self) -> int:
-        return sum(each.bytes_removed for each in (*self.tables, *self.others))
-
-    @property
-    def old_versions_removed(self) -> int:
-        return sum(each.old_versions_removed for each in self.tables)
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "confirmed": self.confirmed,
-            "commits_kept": self.commits_kept,
-            "commits_cleaned": self.commits_cleaned,
-            "tables": [each.to_json() for each in self.tables],
-            "others": [each.to_json() for each in self.others],
-        }
-
-
-def duration(given: timedelta | str) -> timedelta:
-    """Give a length of time that is written as `90s`, `15m`, `12h`, `7d` or `2w`."""
-    if isinstance(given, timedelta):
-        return given
-    found = _DURATION.fullmatch(given.strip())
-    if found is None:
-        raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-    except (OverflowError, ValueError) as failed:
-        longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
-
-
-def retention(
-    keep: int | None, older_than: timedelta | str | None, grace: timedelta | str
-) -> Retention:
-    """Give what is kept, in the terms of the ledger."""
-    age = None if older_than is None else _microseconds(older_than)
-    return Retention(keep, age, _microseconds(grace))
 
 
 def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleaned:
@@ -299,7 +221,7 @@ def _others(
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
             case layout.OPERATIONS:
-                is_needed = each.modified >= now - _microseconds(layout.OPERATIONS_AGE)
+                is_needed = each.modified >= now - in_microseconds(layout.OPERATIONS_AGE)
             case _:
                 continue
         if is_old and not is_needed:
@@ -316,10 +238,3 @@ def _ended_runs(repository: Repository, rule: Retention, now: int) -> set[str]:
         for each in list_runs(repository)
         if each.status is not RunStatus.RUNNING and each.updated_at < now - rule.age
     }
-
-
-def _microseconds(given: timedelta | str) -> int:
-    length = duration(given)
-    if length < timedelta(0):
-        raise InputError("a length of time cannot be negative")
-    return length // timedelta(microseconds=1)

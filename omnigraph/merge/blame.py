@@ -5,35 +5,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
 from omnigraph.data.values.columns import with_moments
 from omnigraph.data.values.equality import alike_values
 from omnigraph.data.values.lookup import rows_with
-from omnigraph.errors import Json, RowNotFoundError, TableNotFoundError
+from omnigraph.errors import RowNotFoundError, TableNotFoundError
 from omnigraph.evolve.lens import lens
+from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
-
-
-@dataclass(frozen=True, slots=True)
-class Blamed:
-    """A property, its value, and the commit that set it."""
-
-    property: str
-    value: object
-    commit: Commit
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "property": self.property,
-            "value": json_value(self.value),
-            "commit": self.commit.id,
-            "actor_id": self.commit.actor,
-            "created_at": self.commit.created_at,
-            "message": self.commit.message,
-        }
 
 
 def blame(repository: Repository, target: str, type_name: str, row_id: str) -> list[Blamed]:

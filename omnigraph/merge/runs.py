@@ -4,8 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
@@ -13,12 +12,13 @@ from omnigraph.errors import (
     BranchNotFoundError,
     HeadMovedError,
     InputError,
-    Json,
     OmniGraphError,
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.merge.merge import Merge, MergeHow, merge
+from omnigraph.merge.merge import MergeHow, merge
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.versioning.attempts import attempts
@@ -35,37 +35,6 @@ _OPERATIONS = "operations"
 # The branch of a run is made before its record; so long, in microseconds, it is not taken for one
 # that a crash left.
 _LONGEST_BEGINNING = 3_600_000_000
-
-
-class RunStatus(StrEnum):
-    """How far a run came."""
-
-    RUNNING = "running"
-    PUBLISHED = "published"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
-
-    run_id: str
-    target_branch: str
-    run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
-    operation_hash: str | None
-    actor_id: str | None
-    status: RunStatus
-    published_snapshot_id: str | None
-    created_at: int
-    updated_at: int
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the record in the stable machine form."""
-        found: dict[str, Json] = asdict(self)
-        return {**found, "status": str(self.status)}
 
 
 def begin_run(
@@ -284,8 +253,7 @@ def _record(repository: Repository, path: str) -> RunRecord | None:
     if data is None:
         return None
     try:
-        found = json.loads(data)
-        return RunRecord(**{**found, "status": RunStatus(found["status"])})
+        return RunRecord.from_json(json.loads(data))
     except (ValueError, TypeError, KeyError) as failed:
         hint = "fsck tells whether more is damaged"
         raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

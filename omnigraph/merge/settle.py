@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_moments
 from omnigraph.data.values.lookup import rows_with
 from omnigraph.errors import Code, Violation
+from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.rowmerge import in_order, without
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change

@@ -7,8 +7,8 @@ from html import escape
 from itertools import groupby
 from operator import attrgetter
 
-from omnigraph.data.values.rules import shortened
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.syntax.problems import shortened
 
 _MOST_PROPERTIES = 7
 _LONGEST_LINE = 28

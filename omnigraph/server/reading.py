@@ -7,10 +7,10 @@ import msgspec
 
 from omnigraph import __version__
 from omnigraph.api import wire
-from omnigraph.data.result import json_value
 from omnigraph.errors import InputError, Json, OmniGraphError
-from omnigraph.merge.changes import ChangeSet, CommitChanges
+from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.schema.codec import content_hash, encode_catalog
+from omnigraph.schema.values import json_value
 from omnigraph.server.call import (
     ARROW,
     JSON,

@@ -15,14 +15,14 @@ from omnigraph.errors import (
     TagExistsError,
     TagNotFoundError,
 )
-from omnigraph.maintain.cleanup import GRACE
-from omnigraph.merge.runs import RunRecord, RunStatus
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.server.bodies import Choices
 from omnigraph.server.call import Answer, Call, json_answer
 from omnigraph.spark import session
 from omnigraph.spark.choice import SPARK_FROM_BYTES
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.retention import GRACE
 from omnigraph.write.load.options import LoadHow
 
 
@@ -250,7 +250,7 @@ def _size(lines: IO[bytes]) -> int:
 def _resolutions(asked: Choices) -> Resolutions:
     default = None if asked.take is None else Side(asked.take)
     try:
-        found = Resolutions.chosen(asked.resolutions or (), default)
+        found = Resolutions.from_choices(asked.resolutions or (), default)
         types = {name: Side(side) for name, side in (asked.types or {}).items()}
         return replace(found, types=types)
     except (KeyError, ValueError):

@@ -1,7 +1,7 @@
 """Mutation: a mutation becomes one commit, or nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
@@ -11,7 +11,6 @@ from omnigraph.errors import (
     ExpectedVersionMismatchError,
     HeadMovedError,
     InputError,
-    Json,
     Violation,
     ViolationsError,
 )
@@ -31,49 +30,10 @@ from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 from omnigraph.write.filling import Vectors
 from omnigraph.write.mutate import mutated
+from omnigraph.write.receipt import Intent, Receipt
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """Where a change goes, who makes it, and what it takes for granted."""
-
-    branch: str
-    actor: str | None = None
-    message: str | None = None
-    expect: str | None = None
-    operation_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a change did; without a commit there was nothing to change."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    commit: Commit | None = field(repr=False)
-    actor: str | None = None
-
-    @property
-    def operation_id(self) -> str | None:
-        """The id by which the same change is known when it is sent again."""
-        return None if self.commit is None else self.commit.operation_id
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the receipt in the stable machine form."""
-        return {
-            "branch": self.branch,
-            "query_name": self.query_name,
-            "affected_nodes": self.affected_nodes,
-            "affected_edges": self.affected_edges,
-            "actor_id": self.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "operation_id": self.operation_id,
-        }
 
 
 def change(

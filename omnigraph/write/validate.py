@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import comparable, without_exempt
 from omnigraph.data.values.lookup import rows_with
-from omnigraph.data.values.rules import breaches, shortened
+from omnigraph.data.values.rules import breaches
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import shortened
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change, same
 

@@ -10,7 +10,7 @@ from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
 from omnigraph.data.values.columns import moments
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 
 SCHEMA = """
 node Person {

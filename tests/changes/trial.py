@@ -14,7 +14,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import QueryError, ViolationsError
 from omnigraph.storage import steps
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 from tests.changes.meanwhile import STAGED, WRITTEN, Interruptions
 from tests.changes.model import Broken, Left, State, after, comparable, empty
 from tests.changes.programs import FIRST, SCHEMA, Query, Row, random_query, rendered

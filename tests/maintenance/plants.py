@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout
-from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.writes import Append, Delete
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write

@@ -18,11 +18,12 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.maintain import cleanup as cleaning
-from omnigraph.maintain.cleanup import Cleaned, duration
+from omnigraph.maintain.reports import Cleaned
 from omnigraph.storage import layout, steps
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head, Manifest
+from omnigraph.versioning.retention import duration
 from omnigraph.versioning.ulid import Clock, now_us
 from omnigraph.versioning.writes import Append, Delete, Upsert, WriteSet, stage
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write

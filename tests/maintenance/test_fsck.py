@@ -16,7 +16,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphNotFoundError
 from omnigraph.maintain.fsck import fsck
 from omnigraph.storage.store import store_at
-from omnigraph.versioning.audit import Damage
+from omnigraph.versioning.damage import Damage
 from tests.maintenance.plants import PLANTS, Plant, sound_graph
 
 

@@ -13,7 +13,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, InputError, ReadOnlyError
 from omnigraph.maintain import optimize as optimizing
 from omnigraph.maintain.optimize import CONCURRENCY
-from omnigraph.merge.diff import Op
+from omnigraph.merge.row_change import Op
 from omnigraph.storage import compaction, steps
 from omnigraph.storage.staging import Piece
 from omnigraph.versioning.commit import CommitKind

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import content, do, rows
 from tests.merging.village import (
     OURS,

@@ -17,7 +17,7 @@ from omnigraph.errors import (
 )
 from omnigraph.merge import runs
 from omnigraph.merge.merge import merge
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import steps
 from omnigraph.versioning.ulid import Clock
 from tests.changes.town import content, do

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import MergeConflictsError
-from omnigraph.merge.merge import Merge
+from omnigraph.merge.outcome import Merge
 from tests.changes.town import content, do
 from tests.merging.village import (
     brief,

@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import MergeConflictsError
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
 
 SCHEMA = """

@@ -11,7 +11,7 @@ import pandas as pd
 import polars
 import pyarrow as pa
 
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.api.people import QUERIES, SCHEMA
 
 # The handles of both kinds have the same methods, and no common class.

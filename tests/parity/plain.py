@@ -13,7 +13,7 @@ from omnigraph.api.profile import Explanation, Profile
 from omnigraph.api.wire import SentChanges
 from omnigraph.data.result import Result
 from omnigraph.errors import OmniGraphError
-from omnigraph.merge.changes import ChangeSet
+from omnigraph.merge.change_set import ChangeSet
 from omnigraph.read.blob import Blob
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.commit import Commit

@@ -28,27 +28,25 @@ from omnigraph.data.result import Result
 from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
-from omnigraph.maintain.cleanup import GRACE, Cleaned, retention
-from omnigraph.maintain.coverage import Coverage
-from omnigraph.maintain.fsck import Checkup
-from omnigraph.merge.blame import Blamed
-from omnigraph.merge.merge import Merge
-from omnigraph.merge.runs import RunRecord
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.maintain.reports import Checkup, Cleaned, Coverage
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.optimize import Optimized
+    from omnigraph.maintain.reports import Optimized
     from omnigraph.report.page import Compared
-    from omnigraph.write.load.ingest import Ingested
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.load import Loaded
+    from omnigraph.write.load.loaded import Ingested, Loaded
 
 
 class RemoteGraph:

@@ -5,11 +5,16 @@ from datetime import timedelta
 
 from omnigraph.api import wire
 from omnigraph.api.wire import Document
-from omnigraph.maintain.cleanup import Cleaned, CleanedTable, duration
-from omnigraph.maintain.coverage import Coverage
-from omnigraph.maintain.fsck import Checkup
-from omnigraph.maintain.optimize import Optimized, OptimizedTable
-from omnigraph.versioning.audit import Damage, Finding
+from omnigraph.maintain.reports import (
+    Checkup,
+    Cleaned,
+    CleanedTable,
+    Coverage,
+    Optimized,
+    OptimizedTable,
+)
+from omnigraph.versioning.damage import Damage, Finding
+from omnigraph.versioning.retention import duration
 
 
 def age_of(given: timedelta | str) -> str:

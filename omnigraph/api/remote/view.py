@@ -24,10 +24,10 @@ from omnigraph.errors import Json, TableNotFoundError, UnavailableError, Violati
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.export.network import chosen_types, network_of
 from omnigraph.html import html_facts
-from omnigraph.merge.blame import Blamed
-from omnigraph.merge.changes import ChangeFilter
-from omnigraph.merge.merge import Merge
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.row_change import ChangeFilter
 from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
@@ -36,17 +36,18 @@ from omnigraph.read.road import Choice, Road
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.span import Source
+from omnigraph.syntax.problems import chosen
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write.load.options import LoadMode, chosen
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
     import networkx
 
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.load import Loaded
+    from omnigraph.write.load.loaded import Loaded
 
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "RemoteView"]

@@ -14,8 +14,7 @@ from omnigraph.query.ast import Operator
 from omnigraph.schema.catalog import Check, EdgeType, NodeType, Property, Range, StoredType
 from omnigraph.schema.types import EnumType
 from omnigraph.schema.values import BadValue, coerce
-
-_LONGEST_SHOWN = 60
+from omnigraph.syntax.problems import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,6 @@ def keys(stored: StoredType, batch: pa.RecordBatch) -> Iterator[Breach]:
 
 
 RULES: tuple[_Rule, ...] = (required, members, ranges, checks, keys)
-
-
-def shortened(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """Give a text that is short enough to be part of a message."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def has_text(column: pa.Array) -> pa.Array:

@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import comparable
 from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import shortened
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import field_name
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
+from omnigraph.syntax.problems import shortened
 from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.records import Rows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
