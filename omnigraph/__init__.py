@@ -7,8 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph.api.branch import Branch
-    from omnigraph.api.graph import Graph, init, open  # noqa: A004
-    from omnigraph.api.remote.graph import connect
+    from omnigraph.api.graph import Graph, connect, init, open  # noqa: A004
     from omnigraph.api.view import View
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.errors import (
@@ -76,7 +75,7 @@ _HOMES = {
     "ViolationsError": "omnigraph.errors",
     "compile_query": "omnigraph.query.compile",
     "compile_schema": "omnigraph.schema.compile",
-    "connect": "omnigraph.api.remote.graph",
+    "connect": "omnigraph.api.graph",
     "init": "omnigraph.api.graph",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",

@@ -5,29 +5,40 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
-from omnigraph.api.refused import error_of
+from omnigraph import errors
+from omnigraph.api.operation import ARROW, LINES
 from omnigraph.errors import (
     InputError,
     Json,
+    OmniGraphError,
     OutcomeUnknownError,
     RemoteError,
     UnreachableError,
+    error_from_json,
 )
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
     import httpx
 
-ARROW = "application/vnd.apache.arrow.stream"
-LINES = "application/x-ndjson"
 # A field of a query string; a list is one that is repeated, and None is left out.
 Field: TypeAlias = str | int | Sequence[str] | None
 _KEY = "idempotency-key"
 _SECONDS_TO_CONNECT = 10.0
+# What an answer means whose code is not known here, by its status.
+_BY_STATUS: Mapping[int, type[OmniGraphError]] = {
+    400: errors.InputError,
+    401: errors.UnauthorizedError,
+    404: errors.NotFoundError,
+    405: errors.UnavailableError,
+    409: errors.ConflictError,
+    413: errors.InputError,
+    501: errors.UnavailableError,
+}
 
 
 class Client:
@@ -42,7 +53,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, seconds: float | None = None) -> None:
         self.url = _checked(url)
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise InputError("the token holds characters that no token has")
+            raise InputError("the token contains characters that no token has")
         self._token = token
         self._seconds = seconds
         self._connections = self._connected()
@@ -67,15 +78,15 @@ class Client:
         self._closing()
 
     def get(self, path: str, **query: Field) -> Json:
-        """Give the document at a path."""
+        """Return the document at a path."""
         return _json(self._send("GET", path, query=query))
 
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
-        """Give the answer to a POST that changes nothing; errors quote the source."""
+        """Return the answer to a POST that changes nothing; errors quote the source."""
         return _json(self._send("POST", path, body=body, source=source))
 
     def ask_arrow(self, path: str, body: Json, *, source: Source | None = None) -> bytes:
-        """Give the answer to a POST that changes nothing, as an Arrow stream."""
+        """Return the answer to a POST that changes nothing, as an Arrow stream."""
         headers = {"accept": ARROW}
         answer = self._send("POST", path, body=body, headers=headers, source=source)
         if not answer.headers.get("content-type", "").startswith(ARROW):
@@ -85,7 +96,7 @@ class Client:
     def post(
         self, path: str, body: Json, *, key: str | None = None, source: Source | None = None
     ) -> Json:
-        """Send a change; the same key again gives the first answer, and nothing is done again."""
+        """Send a change; the same key again returns the first answer, and nothing is done again."""
         return _json(
             self._send("POST", path, body=body, headers=_keyed(key), source=source, writes=True)
         )
@@ -109,7 +120,7 @@ class Client:
         )
 
     def download(self, path: str, body: Json) -> Iterator[bytes]:
-        """Give the answer to a POST that changes nothing, in pieces as they arrive."""
+        """Return the answer to a POST that changes nothing, in pieces as they arrive."""
         with self._asked(writes=False) as client:
             request = client.build_request("POST", self._at(path), json=body)
             answer = client.send(request, stream=True)
@@ -160,7 +171,7 @@ class Client:
 
     @contextmanager
     def _asked(self, *, writes: bool) -> "Iterator[httpx.Client]":
-        """Give the connections, and say of what goes wrong with them what it means."""
+        """Yield the connections, and raise what it means when something goes wrong with them."""
         import httpx
 
         if not self._closing.alive:
@@ -168,7 +179,7 @@ class Client:
         try:
             yield self._connections
         except UnicodeEncodeError:
-            raise InputError("what was given holds what is no character") from None
+            raise InputError("the request contains invalid Unicode") from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
             hint = "is it running, and is the address right?"
             raise UnreachableError(
@@ -194,7 +205,7 @@ class Client:
 
 
 def segment(name: str) -> str:
-    """Give a name as one segment of a path, whatever characters it has."""
+    """Return a name as one segment of a path, whatever characters it has."""
     return quote(name, safe="")
 
 
@@ -229,3 +240,32 @@ def _not_ours(answer: "httpx.Response") -> RemoteError:
     kind = answer.headers.get("content-type", "nothing")
     hint = "is that an omnigraph-server?"
     return RemoteError(f"{answer.url} answered with {kind}, which was not asked for", hint=hint)
+
+
+def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
+    """Return the error that an answer tells of; its problems are in the source."""
+    found = _detail(body)
+    if found is None:
+        return RemoteError(f"the server answered with status {status}")
+    try:
+        known = error_from_json(found, source)
+    except (KeyError, TypeError, ValueError, IndexError):
+        known = None
+    if known is not None:
+        return known
+    error = _BY_STATUS.get(status, RemoteError).from_json(found)
+    if isinstance(found.get("code"), str):
+        error.code = found["code"]
+    return error
+
+
+def _detail(body: bytes) -> dict[str, Any] | None:
+    """Return all that an answer tells of an error; None when it is no such answer."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("error"), str):
+        return None
+    detail = found.get("detail")
+    return detail if isinstance(detail, dict) and isinstance(detail.get("error"), str) else found

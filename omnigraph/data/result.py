@@ -226,3 +226,9 @@ def _is_json(column: pa.ChunkedArray) -> bool:
 def _text(value: object) -> str:
     plain = json_value(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def table_of(stream: bytes) -> pa.Table:
+    """Return the rows of an Arrow IPC stream."""
+    with pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()

@@ -35,6 +35,16 @@ class ChangeSet(ABC):
 
     @property
     @abstractmethod
+    def old_commit(self) -> str:
+        """The id of the older commit."""
+
+    @property
+    @abstractmethod
+    def new_commit(self) -> str:
+        """The id of the newer commit."""
+
+    @property
+    @abstractmethod
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         """How many rows of each type came, went and changed."""
 
@@ -93,6 +103,14 @@ class SentChanges(ChangeSet):
         return int(self.document["to_version"])
 
     @property
+    def old_commit(self) -> str:
+        return str(self.document["from_commit"])
+
+    @property
+    def new_commit(self) -> str:
+        return str(self.document["to_commit"])
+
+    @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
         return stats_from_json(self.document["stats"])
 
@@ -140,4 +158,5 @@ class CommitChanges:
     ) -> "CommitChanges":
         """Return what one commit changed, as a server sent it."""
         commit = Commit.from_json(document["commit"])
-        return cls(commit, SentChanges({**document, "to_version": commit.version}, catalogs))
+        ends = {"from_commit": commit.parent, "to_commit": commit.id, "to_version": commit.version}
+        return cls(commit, SentChanges({**document, **ends}, catalogs))

@@ -37,6 +37,14 @@ class SnapshotChanges(ChangeSet):
     def to_version(self) -> int:
         return self.new.version
 
+    @property
+    def old_commit(self) -> str:
+        return self.old.commit.id
+
+    @property
+    def new_commit(self) -> str:
+        return self.new.commit.id
+
     def __iter__(self) -> Iterator[Change]:
         for found in self._tables:
             for rows in found.changes():

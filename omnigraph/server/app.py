@@ -2,19 +2,22 @@
 
 import asyncio
 import contextvars
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar, cast
 from uuid import uuid4
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.api.operation import Operation
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.read.execution import Budget
 from omnigraph.server.admission import Admission
@@ -22,14 +25,14 @@ from omnigraph.server.call import (
     About,
     Answer,
     Call,
-    Operation,
+    KeyedRequest,
     Stream,
     Whole,
     WriteTurns,
     json_answer,
 )
 from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
-from omnigraph.server.idempotency import Kept
+from omnigraph.server.idempotency import AnswerLog
 from omnigraph.server.incoming import (
     Gone,
     Incoming,
@@ -68,16 +71,21 @@ class App:
     about: About
     hosts: frozenset[str] | None = None
     admission: Admission = field(init=False)
-    kept: Kept = field(init=False)
+    answers: AnswerLog = field(init=False)
     turns: WriteTurns = field(default_factory=WriteTurns)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
-        self.kept = Kept(self.graph.repository)
+        self.answers = AnswerLog(self.graph.repository)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
+
+    @property
+    def backend(self) -> LocalBackend:
+        """What runs operations, for whoever may do everything."""
+        return cast(LocalBackend, self.graph.backend)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -183,7 +191,7 @@ class _Exchange:
             self._app.gate.check(route, self._actor, branch)
 
     def _incoming(self, route: Route) -> Incoming | None:
-        """Give the body that is to be read, if there is one."""
+        """Return the body that is to be read, if there is one."""
         if route.body is None or not (route.needs_body or has_body(self._headers)):
             return None
         limits = self._app.limits
@@ -201,16 +209,11 @@ class _Exchange:
         app, limits = self._app, self._app.limits
 
         def work() -> Answer:
-            body = None
-            if route.body is not None and sent.data is not None:
-                body = decoded(sent.data, route.body)
+            operation, size = sent.operation(route, params, query)
             call = Call(
-                graph=app.graph.acting_as(self._actor),
-                actor=self._actor,
-                path=params,
-                query=query,
-                body=body,
-                stream=sent.file,
+                backend=app.backend.acting_as(self._actor),
+                operation=operation,
+                rows_size=size,
                 accept=wanted_media(self._headers, route),
                 budget=Budget(seconds=limits.query_seconds, bytes=limits.query_bytes),
                 cancelled=self._cancelled,
@@ -219,9 +222,9 @@ class _Exchange:
             )
             if key is None:
                 return route.handler(call)
-            operation = Operation(key=key, request=self._digest(route, params, sent))
-            return app.kept.answered(
-                self._actor, operation, lambda begun: route.handler(replace(call, operation=begun))
+            keyed = KeyedRequest(key=key, request=self._digest(route, params, sent))
+            return app.answers.answered(
+                self._actor, keyed, lambda begun: route.handler(replace(call, keyed=begun))
             )
 
         if isinstance(route.guard, Access):
@@ -230,7 +233,7 @@ class _Exchange:
         return await app.worked(self._actor, work)
 
     def _digest(self, route: Route, params: Mapping[str, str], sent: "_Sent") -> str:
-        """Give what stands for the request: two with the same digest ask for the same."""
+        """Return what stands for the request: two with the same digest ask for the same."""
         query = self._scope["query_string"].decode("latin-1")
         return "\n".join([route.name, *(params[name] for name in route.params), query, sent.digest])
 
@@ -329,6 +332,23 @@ class _Sent:
     data: bytes | None = None
     file: IO[bytes] | None = None
     digest: str = ""
+
+    def operation(
+        self, route: Route, params: Mapping[str, str], query: object
+    ) -> tuple[Operation[Any] | None, int | None]:
+        """Return the operation that was sent, and how many bytes of rows came with it."""
+        if route.operation is None:
+            return None, None
+        body = None
+        if route.body is not None and self.data is not None:
+            body = decoded(self.data, route.body)
+        if route.lines is None:
+            return route.operation.decode(params, query, body), None
+        # A stream: a text of a client must never be taken for the name of a file.
+        rows = self.file or io.BytesIO(getattr(body, "data", "").encode())
+        size = rows.seek(0, io.SEEK_END)
+        rows.seek(0)
+        return route.operation.decode(params, query, body, {"data": rows}), size
 
 
 async def _on_thread(executor: Executor, work: Callable[[], _Found]) -> _Found:

@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from omnigraph.api.graph import Graph
-from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.api.operation import JSON
+from omnigraph.errors import Json
 from omnigraph.read.execution import Budget
 from omnigraph.server.metrics import Metrics
-
-JSON = "application/json"
-ARROW = "application/vnd.apache.arrow.stream"
-LINES = "application/x-ndjson"
 
 _TURNS = 64
 _LONGEST_TURN = 15.0
@@ -43,7 +41,7 @@ Answer: TypeAlias = Whole | Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class KeyedRequest:
     """A write that may be sent again: its key, and the digest of what is asked for.
 
     One that `repeats` another was begun before, and nobody knows how far it came.
@@ -54,7 +52,7 @@ class Operation:
     repeats: bool = False
 
     def name_for(self, actor: str | None) -> str:
-        """Give the name of the operation: the keys of two actors are never the same."""
+        """Return the name of the key: those of two actors are never the same."""
         return hashlib.sha256(f"{actor or ''}\0{self.key}".encode()).hexdigest()
 
 
@@ -86,46 +84,37 @@ class WriteTurns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request: who asks what of which graph, and how much it may take."""
+    """One request: the operation, the graph of who asks, and how much it may take."""
 
-    graph: Graph
-    actor: str | None
-    path: Mapping[str, str]
-    query: Any
-    body: Any = None
-    stream: IO[bytes] | None = None
+    backend: LocalBackend
+    operation: Any = None
+    rows_size: int | None = None
     accept: str = JSON
-    operation: Operation | None = None
+    keyed: KeyedRequest | None = None
     budget: Budget = field(default_factory=Budget)
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
     about: About
 
     @property
-    def key(self) -> str | None:
-        """The id of the operation, as commits record it."""
-        return None if self.operation is None else self.operation.key
+    def actor(self) -> str | None:
+        """Who asks."""
+        return self.backend.actor
 
-    @contextmanager
-    def settling(self, *kinds: type[OmniGraphError]) -> Iterator[None]:
-        """Take errors that say that it is done already for success, when it may have been us."""
-        try:
-            yield
-        except kinds:
-            if self.operation is None or not self.operation.repeats:
-                raise
+    @property
+    def options(self) -> CallOptions:
+        """How the operation is run."""
+        return CallOptions(
+            actor=self.actor,
+            operation_id=None if self.keyed is None else self.keyed.key,
+            budget=self.budget,
+            cancelled=self.cancelled,
+        )
 
 
 Handler: TypeAlias = Callable[[Call], Answer]
 
 
 def json_answer(document: Mapping[str, Json], status: int = 200) -> Whole:
-    """Give a JSON document as an answer."""
+    """Return a JSON document as an answer."""
     return Whole(msgspec.json.encode(document), status=status)
-
-
-def place(branch: str | None, snapshot: str | None, default: str) -> str:
-    """Give the branch or commit that is meant; both are too many."""
-    if branch is not None and snapshot is not None:
-        raise InputError("a branch and a snapshot exclude each other", hint="leave one of them out")
-    return snapshot or branch or default

@@ -150,7 +150,7 @@ class Guarded(HttpToolsProtocol):
         self._transport.close()
 
     def _is_waiting_for_answer(self) -> bool:
-        """Tell whether a request is complete and its answer is not."""
+        """Return whether a request is complete and its answer is not."""
         is_running = self.cycle is not None and not self.cycle.response_complete
         return is_running and not self._is_reading_body
 

@@ -1,14 +1,23 @@
 """Route: all that is declared about one kind of request: who may send it, and what it holds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from starlette.routing import compile_path
 
+from omnigraph.api.operation import (
+    JSON,
+    NO_PARTS,
+    Fields,
+    Operation,
+    Parts,
+    Shape,
+    parts_of,
+    served,
+)
 from omnigraph.policy.actions import Action
-from omnigraph.server.bodies import Body, Nothing
-from omnigraph.server.call import JSON, Handler
-from omnigraph.server.shapes import Shape
+from omnigraph.server.call import Handler
 
 
 class Access(StrEnum):
@@ -22,32 +31,66 @@ class Access(StrEnum):
 class Route:
     """One line of the table of routes; router, policy, OpenAPI and tests are made from it.
 
-    `lines` is what the query string holds when the body is a stream of JSON lines; without it
-    there can be none. `also` are further media types of the answer, for those who accept them.
-    Whoever may do one of `suffices` is let through the gate as well: part of what the body can ask
-    for needs no more.
+    Most serve an operation and say what its endpoint says; see `Endpoint`.
     """
 
     method: str
     path: str
     name: str
     guard: Action | Access
-    handler: Handler
     answer: type[Shape] | str
-    suffices: tuple[Action, ...] = ()
-    query: type[Body] = Nothing
-    body: type[Body] | None = None
+    handler: Handler
+    operation: type[Operation[Any]] | None = None
+    parts: Parts = NO_PARTS
     needs_body: bool = True
-    lines: type[Body] | None = None
     also: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
     writes: bool = False
-    params: tuple[str, ...] = field(init=False)
+    suffices: tuple[Action, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.guard, Action | Access):
             raise TypeError(f"{self.method} {self.path} does not say who may send it")
-        object.__setattr__(self, "params", tuple(compile_path(self.path)[2]))
+
+    @classmethod
+    def of(cls, operation: type[Operation[Any]], handler: Handler) -> "Route":
+        """Return the route of an operation."""
+        endpoint = served(operation)
+        return cls(
+            method=endpoint.method,
+            path=endpoint.path,
+            name=endpoint.name,
+            guard=endpoint.guard,
+            answer=endpoint.answer,
+            handler=handler,
+            operation=operation,
+            parts=parts_of(operation),
+            needs_body=endpoint.needs_body,
+            also=endpoint.also,
+            errors=endpoint.errors,
+            writes=endpoint.writes,
+            suffices=endpoint.suffices,
+        )
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The names in the path."""
+        return self.parts.path
+
+    @property
+    def query(self) -> type[Fields]:
+        """What the query string holds."""
+        return self.parts.query
+
+    @property
+    def body(self) -> type[Fields] | None:
+        """What the body holds, if there is one."""
+        return self.parts.body
+
+    @property
+    def lines(self) -> type[Fields] | None:
+        """What the query string holds when the body is lines; None when it cannot be."""
+        return self.parts.lines
 
     @property
     def template(self) -> str:

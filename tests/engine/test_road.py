@@ -60,7 +60,7 @@ def table(graph: Graph, key: str) -> Table:
 
 def numbered(graph: Graph, key: str = "node:Person") -> bool:
     """Tell whether the rows of a type were numbered."""
-    return graph._access.topology.has_entities(table(graph, key))
+    return graph.backend.access.topology.has_entities(table(graph, key))
 
 
 def unexpected(*_: object, **__: object) -> None:

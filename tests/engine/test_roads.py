@@ -11,6 +11,7 @@ from lance.dataset import Index
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.view import View
 from omnigraph.data.derived import topology
 from omnigraph.data.derived.topology import Topology
@@ -95,7 +96,7 @@ def test_what_was_derived_is_extended_by_small_commits_and_not_made_anew(
     for name in (*world.catalog.nodes, *world.catalog.edges):
         stored = world.catalog.stored(name)
         assert stored is not None
-        graph._access.topology.entities(graph.snapshot().table(stored.identity))
+        graph.backend.access.topology.entities(graph.snapshot().table(stored.identity))
     monkeypatch.setattr(topology, "_base", unexpected)
 
     for round_ in range(3):
@@ -235,8 +236,8 @@ def check(world: World, view: View, seed: int) -> None:
 
 def cold(graph: Graph) -> View:
     """Give the graph with a cache that has room for one thing."""
-    access = replace(graph._access, topology=Topology(0))
-    return View(access, graph.snapshot(), Budget())
+    access = replace(graph.backend.access, topology=Topology(0))
+    return Graph(LocalBackend(access)).at(budget=Budget())
 
 
 def load_rest(graph: Graph, world: World, known: World) -> None:

@@ -208,4 +208,4 @@ def test_a_lock_that_cannot_be_given_back_does_not_hide_what_was_done(
 def test_the_lock_is_no_branch_of_the_users(graph: Graph) -> None:
     with schema_lock.schema_lock(graph.repository):
         assert graph.branches() == ["main"]
-        assert graph.change('query q() { insert City { name: "jena" } }').affected_nodes == 1
+        assert graph.mutate('query q() { insert City { name: "jena" } }').affected_nodes == 1

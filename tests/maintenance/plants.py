@@ -45,7 +45,7 @@ def sound_graph(root: Path) -> None:
     write(graph, {PERSON: (Append(people({"q": 7})),)}, "draft")
     write(graph, {PERSON: (Delete(pa.array(["p30", "p31"])),)})
     insert = 'query add() { insert Person { slug: "z", name: "Zoe" } }'
-    graph.branch(operation_id="once").change(insert)
+    graph.branch(operation_id="once").mutate(insert)
     graph.begin_run()
     graph.publish_run(graph.begin_run("draft").run_id)
 

@@ -205,7 +205,7 @@ def test_writers_and_readers_go_on_meanwhile(graph: Graph) -> None:
         for number in range(40):
             try:
                 mine = f'query add() {{ insert Person {{ slug: "w{number}", name: "W" }} }}'
-                graph.change(mine)
+                graph.mutate(mine)
             except BaseException as failed:
                 failures.append(failed)
         stop.set()

@@ -166,7 +166,7 @@ def test_with_ours_an_edge_that_lost_both_ends_stays_out(
 ) -> None:
     graph.create_branch(THEIRS)
     do(graph, remove("cy"), remove("bob"))
-    do(graph.on(THEIRS), edge("Knows", *ends))
+    do(graph.branch(THEIRS), edge("Knows", *ends))
 
     graph.merge(THEIRS, resolutions="ours")
 

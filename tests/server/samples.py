@@ -45,7 +45,7 @@ def _new_run(served: Served) -> dict[str, str]:
 def _last(served: Served) -> str:
     """Give a commit that can be undone."""
     slug = f"p{next(_numbers)}"
-    commit = served.graph.change(ADD, slug=slug).commit
+    commit = served.graph.mutate(ADD, slug=slug).commit
     assert commit is not None
     return commit.id
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from omnigraph.server.reading import health
+from omnigraph.api.operation import Shape
+from omnigraph.server.handlers import HealthShape, health
 from omnigraph.server.route import Access, Route
-from omnigraph.server.shapes import Health, Shape
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of
 from tests.server.serving import TOKENS, Served
@@ -31,7 +31,7 @@ def test_a_route_that_does_not_say_who_may_send_it_cannot_be_made() -> None:
             name="x",
             guard=None,  # type: ignore[arg-type]
             handler=health,
-            answer=Health,
+            answer=HealthShape,
         )
 
 

@@ -1,0 +1,218 @@
+"""Reads: queries, rows, schemas and single values of a graph at hand."""
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.api.access import Access
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import snapshot_of
+from omnigraph.api.operations.read import (
+    ExportFiles,
+    ExportRows,
+    GetBlob,
+    GetEntity,
+    GetSchema,
+    GetSnapshot,
+    GraphSchema,
+    ReadRecords,
+    ReadRows,
+)
+from omnigraph.api.profile import Explanation, Profile
+from omnigraph.errors import BudgetError, InputError
+from omnigraph.policy.actions import Action
+from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.params import bind_params
+from omnigraph.query.plan import ReadPlan
+from omnigraph.schema.catalog import StoredType
+from omnigraph.syntax.source import as_source
+from omnigraph.versioning.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.data.result import ResultStream
+    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.read.answer import Answer, Terms
+    from omnigraph.read.blob import Blob
+
+# Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
+# that is read takes about 100 bytes here, so these are about 5 GiB.
+_MOST_ROWS_HERE = 50_000_000
+
+
+def get_snapshot(access: Access, operation: GetSnapshot, options: CallOptions) -> Snapshot:
+    """Return a branch where it stands, a commit, or the commit that gave a branch a version."""
+    from omnigraph.versioning.history import snapshot_at_version
+
+    if operation.version is None:
+        return snapshot_of(access, operation.place, options)
+    if operation.snapshot is not None:
+        raise InputError("a version is one of a branch", hint="leave the snapshot out")
+    access.check(operation.place, Action.READ)
+    return snapshot_at_version(access.repository, operation.version, operation.place)
+
+
+def get_entity(
+    access: Access, operation: GetEntity, options: CallOptions
+) -> Mapping[str, object] | None:
+    """Return one row as it was at a version, or None when it was not there."""
+    import pyarrow.compute as pc
+
+    from omnigraph.data.values.columns import with_moments
+
+    asked = GetSnapshot(branch=operation.branch, version=operation.version)
+    table = get_snapshot(access, asked, options).table(operation.table)
+    rows = table.scan(where=pc.field("id") == operation.id)
+    return with_moments(rows).to_pylist()[0] if rows.num_rows else None
+
+
+def get_schema(access: Access, operation: GetSchema, options: CallOptions) -> GraphSchema:
+    """Return the types, and the text that they were written in."""
+    snapshot = snapshot_of(access, operation.place, options)
+    return GraphSchema(
+        snapshot.catalog, partial(access.repository.schema_source, snapshot.commit.schema)
+    )
+
+
+def get_blob(access: Access, operation: GetBlob, options: CallOptions) -> "Blob | None":
+    """Return a Blob property to read from; None when it is null."""
+    from omnigraph.read.blob import blob_of
+
+    snapshot = snapshot_of(access, operation.place, options)
+    return blob_of(snapshot, operation.type, operation.id, operation.property)
+
+
+def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:
+    """Return all rows as JSON lines, many at a time."""
+    from omnigraph.export.export import Selection, export_lines
+    from omnigraph.spark.progress import NO_PROGRESS
+
+    snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
+    selection = Selection(tuple(operation.type_names or ()), tuple(operation.table_keys or ()))
+    return export_lines(snapshot, selection, options.progress or NO_PROGRESS)
+
+
+def export_files(access: Access, operation: ExportFiles, options: CallOptions) -> "Exported":
+    """Write all rows as files of a folder."""
+    from omnigraph.export.export import export_folder, export_options, plan_export
+    from omnigraph.spark.choice import runner_for
+    from omnigraph.spark.progress import NO_PROGRESS
+    from omnigraph.write.load.load import Target
+
+    how: ExportHow = {
+        "types": operation.types,
+        "tables": operation.tables,
+        "spark": options.spark,
+        "progress": options.progress or NO_PROGRESS,
+    }
+    if operation.format is not None:
+        how["format"] = operation.format
+    if options.engine is not None:
+        how["engine"] = options.engine
+    chosen = export_options(how)
+    snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
+    target = Target(operation.place, snapshot)
+    plan = plan_export(target, operation.folder, chosen.selection, chosen.format)
+    runner = runner_for(chosen.engine, chosen.spark, plan.size)
+    return export_folder(plan, runner, chosen.progress)
+
+
+def read_records(
+    access: Access, operation: ReadRecords, options: CallOptions
+) -> Iterator[tuple[StoredType, dict[str, Any]]]:
+    """Return the rows of the chosen types, each with its type."""
+    from omnigraph.export.network import chosen_types, records_of
+
+    snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
+    return records_of(snapshot, chosen_types(snapshot.catalog, operation.types, operation.edges))
+
+
+def read_rows(
+    access: Access, operation: ReadRows, options: CallOptions
+) -> "ResultStream | Explanation | Profile":
+    """Run a read, or say how it would be run."""
+    snapshot = snapshot_of(access, operation.place, options)
+    source = options.source or as_source(operation.query_source, "<query>")
+    schema = Schema(snapshot.commit.schema, snapshot.catalog)
+    plan = compiled(source, schema, operation.query_name)
+    if not isinstance(plan, ReadPlan):
+        hint = "run it with Branch.mutate, or with omnigraph change"
+        raise InputError(f"'{plan.name}' is a mutation", hint=hint)
+    reading = _Reading(access, snapshot, plan, operation.params or {}, options)
+    match operation.mode:
+        case "explain":
+            return reading.explanation()
+        case "profile":
+            return reading.profile()
+        case "rows":
+            return reading.rows()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A plan with its parameters, on one snapshot."""
+
+    access: Access
+    snapshot: Snapshot
+    plan: ReadPlan
+    params: Mapping[str, object]
+    options: CallOptions
+
+    def explanation(self) -> Explanation:
+        from omnigraph.read.road import choose
+
+        return Explanation(self.plan, choose(self.plan, self.snapshot, self.access.topology))
+
+    def profile(self) -> Profile:
+        return Profile.of(self.plan, self._answer(measures=True))
+
+    def rows(self) -> "ResultStream":
+        """Return the rows, from Spark when they are too many for this process."""
+        from omnigraph.data.result import Result
+
+        is_auto, is_bounded = self.options.engine == "auto", self.options.budget is not None
+        if self.options.engine != "spark" and not (is_auto and self._is_large()):
+            try:
+                return Result(self.plan.name, self._answer().table).to_stream()
+            except BudgetError as exceeded:
+                if not is_auto or is_bounded or exceeded.limit == "seconds":
+                    raise
+        from omnigraph.read.spark.query import on_spark
+
+        terms = self._terms()
+        if not is_bounded:
+            terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
+        return on_spark(self.plan, self.snapshot, terms, self.options.spark)
+
+    def _is_large(self) -> bool:
+        """Return whether the plan reads more rows than this process should hold."""
+        from omnigraph.read.road import Road, choose, rows_read
+
+        states = self.snapshot.commit.tables.values()
+        if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
+            return False
+        if rows_read(self.plan, self.snapshot) <= _MOST_ROWS_HERE:
+            return False
+        return choose(self.plan, self.snapshot, self.access.topology).road is Road.ADJACENCY
+
+    def _answer(self, *, measures: bool = False) -> "Answer":
+        from omnigraph.read.answer import answer
+
+        terms = replace(self._terms(), measures=measures)
+        return answer(self.plan, self.snapshot, self.access.topology, terms)
+
+    def _terms(self) -> "Terms":
+        from omnigraph.read.answer import Terms
+        from omnigraph.read.execution import Budget
+
+        return Terms(
+            params=bind_params(self.plan, self.params),
+            now=datetime.now(UTC),
+            budget=self.options.budget or Budget(),
+            environment=os.environ,
+            cancelled=self.options.cancelled or Event(),
+        )

@@ -1,0 +1,336 @@
+"""Branches: operations on branches and tags: make, list, rename, delete, merge and revert."""
+
+from typing import Any, Generic, Literal
+
+from msgspec import field
+
+from omnigraph.api.backend import Backend
+from omnigraph.api.operation import Document, Endpoint, Key, Operation, R, Shape
+from omnigraph.api.operations.commits import CommitShape
+from omnigraph.api.operations.read import catalog_at
+from omnigraph.errors import (
+    BranchExistsError,
+    BranchNotFoundError,
+    Json,
+    OmniGraphError,
+    TagExistsError,
+    TagNotFoundError,
+)
+from omnigraph.merge.conflict import Resolutions
+from omnigraph.merge.outcome import Merge
+from omnigraph.policy.actions import Action
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import MAIN
+
+SideName = Literal["ours", "theirs"]
+
+
+class BranchesShape(Shape, frozen=True, kw_only=True):
+    """The names of all branches, `main` first."""
+
+    branches: list[str]
+
+
+class BranchCreatedShape(Shape, frozen=True, kw_only=True):
+    """A branch that was made."""
+
+    uri: str
+    base: str = field(name="from")
+    name: str
+    actor_id: str | None
+
+
+class BranchNamedShape(Shape, frozen=True, kw_only=True):
+    """A branch that was removed or renamed."""
+
+    uri: str
+    name: str
+
+
+class MergedShape(Shape, frozen=True, kw_only=True):
+    """What a merge did or would do."""
+
+    source: str
+    target: str
+    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
+    actor_id: str | None
+    commit: str | None
+    base_commit: str
+    stats: dict[str, dict[str, int]]
+    merge_conflicts: list[dict[str, Any]]
+    commits: dict[str, CommitShape]
+    ours_commit: str
+    theirs_commit: str
+
+
+class RevertedShape(Shape, frozen=True, kw_only=True):
+    """A commit that was undone by another; without one there was nothing left to undo."""
+
+    branch: str
+    reverted: str
+    commit: str | None
+    merge: MergedShape
+
+
+class TagShape(Shape, frozen=True, kw_only=True):
+    """A name for a commit."""
+
+    name: str
+    commit: str
+
+
+class TagsShape(Shape, frozen=True, kw_only=True):
+    """All tags."""
+
+    tags: list[TagShape]
+
+
+class TagNamedShape(Shape, frozen=True, kw_only=True):
+    """A tag that was removed."""
+
+    name: str
+
+
+class MergeOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
+    """An operation that merges.
+
+    `take` says whose version is taken where both sides changed the same, `types` says it for the
+    rows of a type, and `resolutions` are conflicts of a preview with `take` set.
+    """
+
+    take: SideName | None = None
+    types: dict[str, SideName] | None = None
+    resolutions: list[dict[str, Any]] | None = None
+    message: str | None = None
+
+    @property
+    def chosen(self) -> Resolutions:
+        """Whose version is taken."""
+        return Resolutions.from_json(self.take, self.types, self.resolutions)
+
+
+class ListBranches(Operation[list[str]], frozen=True, kw_only=True):
+    """List the branches."""
+
+    endpoint = Endpoint(
+        method="GET", path="/branches", name="branches", guard=Action.READ, answer=BranchesShape
+    )
+
+    def answer(self, result: list[str], backend: Backend) -> dict[str, Json]:
+        return {"branches": [*result]}
+
+    def result(self, answer: Document, backend: Backend) -> list[str]:
+        return list(answer["branches"])
+
+
+class CreateBranch(Operation[None], frozen=True, kw_only=True):
+    """Make a branch where another branch or a commit stands."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/branches",
+        name="create_branch",
+        guard=Action.BRANCH_CREATE,
+        answer=BranchCreatedShape,
+        body="BranchBody",
+        errors=(404, 409),
+        writes=True,
+    )
+    settled_by = (BranchExistsError,)
+
+    name: Key
+    base: str | None = field(name="from", default=None)
+
+    def answer(self, result: None, backend: Backend) -> dict[str, Json]:
+        base = self.base or MAIN
+        return {"uri": backend.uri, "from": base, "name": self.name, "actor_id": backend.actor}
+
+
+class DeleteBranch(Operation[None], frozen=True, kw_only=True):
+    """Remove a branch."""
+
+    endpoint = Endpoint(
+        method="DELETE",
+        path="/branches/{branch:path}",
+        name="delete_branch",
+        guard=Action.BRANCH_DELETE,
+        answer=BranchNamedShape,
+        errors=(404, 409),
+        writes=True,
+    )
+    settled_by = (BranchNotFoundError,)
+
+    branch: str
+
+    def answer(self, result: None, backend: Backend) -> dict[str, Json]:
+        return {"uri": backend.uri, "name": self.branch}
+
+
+class RenameBranch(Operation[None], frozen=True, kw_only=True):
+    """Rename a branch."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/branches/rename",
+        name="rename_branch",
+        guard=Action.BRANCH_CREATE,
+        answer=BranchNamedShape,
+        body="RenameBody",
+        errors=(404, 409),
+        writes=True,
+    )
+    settled_by = (BranchNotFoundError,)
+
+    name: Key
+    new_name: Key
+
+    def answer(self, result: None, backend: Backend) -> dict[str, Json]:
+        return {"uri": backend.uri, "name": self.new_name}
+
+
+class GetMergeBase(Operation[Commit], frozen=True, kw_only=True):
+    """Return the newest commit that two branches or commits came from."""
+
+    endpoint = Endpoint(
+        method="GET",
+        path="/branches/base",
+        name="merge_base",
+        guard=Action.READ,
+        answer=CommitShape,
+        errors=(404,),
+    )
+
+    result_type = Commit
+
+    one: Key
+    other: Key
+
+
+class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
+    """Merge a branch or commit into a branch, or preview that."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/branches/merge",
+        name="merge",
+        guard=Action.BRANCH_MERGE,
+        suffices=(Action.READ,),
+        answer=MergedShape,
+        body="MergeBody",
+        errors=(404, 409),
+        writes=True,
+    )
+
+    source: Key
+    target: Key = MAIN
+    strict: bool = False
+    preview: bool = False
+
+    def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
+        return result.to_answer()
+
+    def result(self, answer: Document, backend: Backend) -> Merge:
+        return Merge.from_json(answer, lambda: catalog_at(backend, answer["ours_commit"]))
+
+
+class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
+    """Undo what a commit did, as a new commit."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/revert",
+        name="revert",
+        guard=Action.CHANGE,
+        answer=RevertedShape,
+        body="RevertBody",
+        errors=(404, 409),
+        writes=True,
+    )
+
+    commit: Key
+    branch: Key = MAIN
+
+    def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
+        commit = None if result.commit is None else result.commit.id
+        about: dict[str, Json] = {"branch": self.branch, "reverted": self.commit, "commit": commit}
+        return {**about, "merge": result.to_answer()}
+
+    def result(self, answer: Document, backend: Backend) -> Merge:
+        merge = answer["merge"]
+        return Merge.from_json(merge, lambda: catalog_at(backend, merge["ours_commit"]))
+
+
+class ListTags(Operation[dict[str, str]], frozen=True, kw_only=True):
+    """List the tags."""
+
+    endpoint = Endpoint(
+        method="GET", path="/tags", name="tags", guard=Action.READ, answer=TagsShape
+    )
+
+    def answer(self, result: dict[str, str], backend: Backend) -> dict[str, Json]:
+        return {"tags": [{"name": name, "commit": commit} for name, commit in result.items()]}
+
+    def result(self, answer: Document, backend: Backend) -> dict[str, str]:
+        return {each["name"]: each["commit"] for each in answer["tags"]}
+
+
+class CreateTag(Operation[str], frozen=True, kw_only=True):
+    """Name a commit, or where a branch stands."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/tags",
+        name="create_tag",
+        guard=Action.BRANCH_CREATE,
+        answer=TagShape,
+        body="TagBody",
+        errors=(404, 409),
+        writes=True,
+    )
+    settled_by = (TagExistsError,)
+
+    name: Key
+    target: Key = MAIN
+
+    def answer(self, result: str, backend: Backend) -> dict[str, Json]:
+        return {"name": self.name, "commit": result}
+
+    def result(self, answer: Document, backend: Backend) -> str:
+        return str(answer["commit"])
+
+    def settled(self, backend: Backend, error: OmniGraphError) -> str:
+        return backend.pin(self.name).commit_id
+
+
+class DeleteTag(Operation[None], frozen=True, kw_only=True):
+    """Remove a tag; its commit stays."""
+
+    endpoint = Endpoint(
+        method="DELETE",
+        path="/tags/{tag:path}",
+        name="delete_tag",
+        guard=Action.BRANCH_DELETE,
+        answer=TagNamedShape,
+        errors=(404, 409),
+        writes=True,
+    )
+    settled_by = (TagNotFoundError,)
+
+    tag: str
+
+    def answer(self, result: None, backend: Backend) -> dict[str, Json]:
+        return {"name": self.tag}
+
+
+OPERATIONS = (
+    ListBranches,
+    CreateBranch,
+    MergeBranch,
+    GetMergeBase,
+    RenameBranch,
+    DeleteBranch,
+    RevertCommit,
+    ListTags,
+    CreateTag,
+    DeleteTag,
+)

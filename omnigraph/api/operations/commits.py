@@ -1,0 +1,76 @@
+"""Commits: operations on the history of a branch."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta
+
+from omnigraph.api.backend import Backend
+from omnigraph.api.operation import Document, Endpoint, Operation, Shape
+from omnigraph.errors import Json
+from omnigraph.policy.actions import Action
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import MAIN
+
+
+class CommitShape(Shape, frozen=True, kw_only=True):
+    """One point of the history."""
+
+    graph_commit_id: str
+    manifest_branch: str
+    manifest_version: int
+    parent_commit_id: str | None
+    merged_parent_commit_id: str | None
+    actor_id: str | None
+    created_at: int
+    kind: str
+    message: str | None
+    operation_id: str
+
+
+class CommitsShape(Shape, frozen=True, kw_only=True):
+    """The commits of a branch, newest first."""
+
+    commits: list[CommitShape]
+
+
+class ListCommits(Operation[Iterator[Commit]], frozen=True, kw_only=True):
+    """List the commits of a branch, newest first; `after` goes on behind one of them."""
+
+    endpoint = Endpoint(
+        method="GET",
+        path="/commits",
+        name="commits",
+        guard=Action.READ,
+        answer=CommitsShape,
+        errors=(404,),
+    )
+
+    branch: str = MAIN
+    limit: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    after: str | None = None
+
+    def answer(self, result: Iterator[Commit], backend: Backend) -> dict[str, Json]:
+        return {"commits": [each.to_json() for each in result]}
+
+    def result(self, answer: Document, backend: Backend) -> Iterator[Commit]:
+        return (Commit.from_json(each) for each in answer["commits"])
+
+
+class GetCommit(Operation[Commit], frozen=True, kw_only=True):
+    """Return a commit by its id."""
+
+    endpoint = Endpoint(
+        method="GET",
+        path="/commits/{commit_id}",
+        name="commit",
+        guard=Action.READ,
+        answer=CommitShape,
+        errors=(404,),
+    )
+    result_type = Commit
+
+    commit_id: str
+
+
+OPERATIONS = (ListCommits, GetCommit)

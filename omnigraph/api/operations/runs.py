@@ -1,0 +1,164 @@
+"""Runs: operations on changes made aside, which are published at once or given up."""
+
+from typing import ClassVar, Literal, Self
+
+import msgspec
+
+from omnigraph.api.backend import Backend
+from omnigraph.api.operation import Document, Endpoint, Key, Operation, Shape
+from omnigraph.api.operations.branches import MergeOperation
+from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.merge.run_record import RunRecord, RunStatus
+from omnigraph.policy.actions import Action
+from omnigraph.versioning.names import MAIN
+
+
+class RunShape(Shape, frozen=True, kw_only=True):
+    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
+
+    run_id: str
+    target_branch: str
+    run_branch: str
+    base_snapshot_id: str
+    base_manifest_version: int
+    operation_hash: str | None
+    actor_id: str | None
+    status: Literal["running", "published", "failed", "aborted"]
+    published_snapshot_id: str | None
+    created_at: int
+    updated_at: int
+
+
+class RunsShape(Shape, frozen=True, kw_only=True):
+    """All runs, newest first."""
+
+    runs: list[RunShape]
+
+
+class ListRuns(Operation[list[RunRecord]], frozen=True, kw_only=True):
+    """List the runs, newest first."""
+
+    endpoint = Endpoint(
+        method="GET", path="/runs", name="runs", guard=Action.READ, answer=RunsShape
+    )
+
+    def answer(self, result: list[RunRecord], backend: Backend) -> dict[str, Json]:
+        return {"runs": [each.to_json() for each in result]}
+
+    def result(self, answer: Document, backend: Backend) -> list[RunRecord]:
+        return [RunRecord.from_json(each) for each in answer["runs"]]
+
+
+class BeginRun(Operation[RunRecord], frozen=True, kw_only=True):
+    """Begin a run; a live one with the same operation hash, or the same key, is returned again."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/runs",
+        name="begin_run",
+        guard=Action.CHANGE,
+        answer=RunShape,
+        body="RunBody",
+        errors=(404, 409),
+        writes=True,
+    )
+    result_type = RunRecord
+
+    target_branch: Key = MAIN
+    operation_hash: str | None = None
+
+    def keyed(self, name: str) -> Self:
+        return msgspec.structs.replace(self, operation_hash=self.operation_hash or name)
+
+
+class GetRun(Operation[RunRecord], frozen=True, kw_only=True):
+    """Return a run by its id."""
+
+    endpoint = Endpoint(
+        method="GET",
+        path="/runs/{run_id}",
+        name="run",
+        guard=Action.READ,
+        answer=RunShape,
+        errors=(404,),
+    )
+    result_type = RunRecord
+
+    run_id: str
+
+
+class PublishRun(MergeOperation[RunRecord], frozen=True, kw_only=True):
+    """Merge what a run wrote into its target."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/runs/{run_id}/publish",
+        name="publish_run",
+        guard=Action.RUN_PUBLISH,
+        answer=RunShape,
+        body="PublishBody",
+        needs_body=False,
+        errors=(404, 409),
+        writes=True,
+    )
+    result_type = RunRecord
+    settled_by = (InputError,)
+
+    run_id: str
+
+    def settled(self, backend: Backend, error: OmniGraphError) -> RunRecord:
+        return _found(self.run_id, RunStatus.PUBLISHED, backend, error)
+
+
+class RunEnding(Operation[RunRecord], frozen=True, kw_only=True):
+    """An operation that gives a run up, with the status that it leaves."""
+
+    result_type = RunRecord
+    settled_by = (InputError,)
+    status: ClassVar[RunStatus]
+
+    run_id: str
+
+    def settled(self, backend: Backend, error: OmniGraphError) -> RunRecord:
+        return _found(self.run_id, self.status, backend, error)
+
+
+class AbortRun(RunEnding, frozen=True, kw_only=True):
+    """Give a run up."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/runs/{run_id}/abort",
+        name="abort_run",
+        guard=Action.RUN_ABORT,
+        answer=RunShape,
+        errors=(404, 409),
+        writes=True,
+    )
+    status = RunStatus.ABORTED
+
+
+class FailRun(RunEnding, frozen=True, kw_only=True):
+    """Record that a run failed."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/runs/{run_id}/fail",
+        name="fail_run",
+        guard=Action.RUN_ABORT,
+        answer=RunShape,
+        errors=(404, 409),
+        writes=True,
+    )
+    status = RunStatus.FAILED
+
+
+def _found(run_id: str, status: RunStatus, backend: Backend, error: OmniGraphError) -> RunRecord:
+    """Return the record of a run that was ended in this way before, else raise the error."""
+    record = backend.run(GetRun(run_id=run_id))
+    if record.status is not status:
+        raise error
+    return record
+
+
+OPERATIONS = (ListRuns, BeginRun, GetRun, PublishRun, AbortRun, FailRun)

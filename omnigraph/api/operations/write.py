@@ -1,0 +1,155 @@
+"""Write: operations that change rows: mutations, loads and ingests."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import field
+
+from omnigraph.api.backend import Backend
+from omnigraph.api.operation import Endpoint, Operation, Shape
+from omnigraph.api.operations.commits import CommitShape
+from omnigraph.errors import Json
+from omnigraph.policy.actions import Action
+from omnigraph.write.load.loaded import Ingested, Loaded
+from omnigraph.write.receipt import Receipt
+
+ModeName = Literal["append", "merge", "overwrite"]
+# Rows to load: JSON lines in a request, and whatever `Graph.load` takes at hand.
+if TYPE_CHECKING:
+    from omnigraph.write.load.inputs import Data as RowInput
+else:
+    RowInput = str
+
+
+class ReceiptShape(Shape, frozen=True, kw_only=True):
+    """What a mutation changed; without a commit there was nothing to change."""
+
+    branch: str
+    query_name: str
+    affected_nodes: int
+    affected_edges: int
+    actor_id: str | None
+    commit: str | None
+    operation_id: str | None
+    commits: dict[str, CommitShape]
+
+
+class LoadedShape(Shape, frozen=True, kw_only=True):
+    """What a load did."""
+
+    uri: str
+    branch: str
+    mode: str
+    engine: str
+    nodes_loaded: int
+    edges_loaded: int
+    node_types_loaded: int
+    edge_types_loaded: int
+    commit: str | None
+    commits: dict[str, CommitShape]
+    nodes: dict[str, int]
+    edges: dict[str, int]
+
+
+class LoadedTableShape(Shape, frozen=True, kw_only=True):
+    """How many rows of a table were loaded."""
+
+    table_key: str
+    rows_loaded: int
+
+
+class IngestedShape(Shape, frozen=True, kw_only=True):
+    """What an ingest did."""
+
+    uri: str
+    branch: str
+    base_branch: str
+    branch_created: bool
+    mode: str
+    engine: str
+    tables: list[LoadedTableShape]
+    actor_id: str | None
+    commit: str | None
+    loaded: LoadedShape
+
+
+class Mutate(Operation[Receipt], frozen=True, kw_only=True):
+    """Run a mutation as one commit of a branch; with `expect` only when it stands there."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/change",
+        name="change",
+        guard=Action.CHANGE,
+        answer=ReceiptShape,
+        body="ChangeBody",
+        errors=(404, 409, 502),
+        writes=True,
+    )
+    result_type = Receipt
+
+    query_source: str
+    query_name: str | None = None
+    params: dict[str, Any] | None = None
+    branch: str | None = None
+    snapshot: str | None = None
+    message: str | None = None
+    expect: str | None = None
+
+    def answer(self, result: Receipt, backend: Backend) -> dict[str, Json]:
+        return result.to_answer()
+
+
+class Ingest(Operation[Ingested], frozen=True, kw_only=True):
+    """Load rows into a branch, which is made with them when it is not there."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/ingest",
+        name="ingest",
+        guard=Action.CHANGE,
+        answer=IngestedShape,
+        body="IngestBody",
+        takes_lines=True,
+        errors=(404, 409, 502),
+        writes=True,
+    )
+    result_type = Ingested
+
+    branch: str | None = None
+    base: str | None = field(name="from", default=None)
+    mode: ModeName = "merge"
+    message: str | None = None
+    dry_run: bool = False
+    data: RowInput
+
+    def answer(self, result: Ingested, backend: Backend) -> dict[str, Json]:
+        return result.to_answer(backend.uri)
+
+
+class Load(Operation[Loaded], frozen=True, kw_only=True):
+    """Load rows into a branch that is there."""
+
+    endpoint = Endpoint(
+        method="POST",
+        path="/load",
+        name="load",
+        guard=Action.CHANGE,
+        answer=LoadedShape,
+        body="LoadBody",
+        takes_lines=True,
+        errors=(404, 409, 502),
+        writes=True,
+    )
+    result_type = Loaded
+
+    branch: str | None = None
+    mode: ModeName = "append"
+    message: str | None = None
+    dry_run: bool = False
+    data: RowInput
+
+    def answer(self, result: Loaded, backend: Backend) -> dict[str, Json]:
+        return result.to_answer(backend.uri)
+
+
+OPERATIONS = (Mutate, Ingest, Load)
