@@ -167,7 +167,7 @@ class Server(uvicorn.Server):
         """Forget old keys, now and then."""
         while True:
             with suppress(OmniGraphError):
-                await self.app.quickly(self.app.kept.sweep)
+                await self.app.quickly(self.app.answers.sweep)
             await asyncio.sleep(_SWEEP_SECONDS)
 
     def _warm_up(self) -> None:
