@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -61,6 +61,44 @@ class Endpoint:
     suffices: tuple[Action, ...] = ()
 
 
+def get(
+    path: str,
+    name: str,
+    answer: type[Shape] | str,
+    *,
+    guard: Action = Action.READ,
+    errors: tuple[int, ...] = (404,),
+    also: tuple[str, ...] = (),
+) -> Endpoint:
+    """Return an endpoint that reads what its path and query string name."""
+    return Endpoint(
+        method="GET", path=path, name=name, guard=guard, answer=answer, errors=errors, also=also
+    )
+
+
+def ask(path: str, name: str, answer: type[Shape] | str, body: str, **more: Any) -> Endpoint:  # noqa: ANN401
+    """Return an endpoint that reads what its body asks for."""
+    return replace(get(path, name, answer, **more), method="POST", body=body)
+
+
+def post(
+    path: str,
+    name: str,
+    guard: Action,
+    answer: type[Shape],
+    body: str = "",
+    **more: Any,  # noqa: ANN401
+) -> Endpoint:
+    """Return an endpoint that changes something."""
+    about = Endpoint(method="POST", path=path, name=name, guard=guard, answer=answer, body=body)
+    return replace(about, **{"errors": (404, 409), "writes": True, **more})
+
+
+def delete(path: str, name: str, guard: Action, answer: type[Shape]) -> Endpoint:
+    """Return an endpoint that removes what its path names."""
+    return replace(post(path, name, guard, answer), method="DELETE")
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """An operation as HTTP sends it."""
@@ -112,11 +150,12 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
         return Request(endpoint.method, path, {}, rest)
 
     @classmethod
-    def decode(cls, *sent: object) -> Self:
+    def decode(cls, *sent: Mapping[str, Any] | Struct | None) -> Self:
         """Return the operation of the names in a path and of the fields that were sent."""
         found: dict[str, Any] = {}
         for each in sent:
-            found |= msgspec.structs.asdict(each) if isinstance(each, Fields) else each or {}
+            if each is not None:
+                found |= msgspec.structs.asdict(each) if isinstance(each, Struct) else each
         return cls(**found)
 
     def answer(self, result: R, backend: "Backend") -> dict[str, Json]:
@@ -126,8 +165,7 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
 
     def result(self, answer: Document, backend: "Backend") -> R:
         """Return the result that the document of an answer holds."""
-        found: R = None if self.result_type is None else self.result_type.from_json(answer)
-        return found
+        return cast(R, self.result_type and self.result_type.from_json(answer))
 
     def settled(self, backend: "Backend", error: OmniGraphError) -> R:
         """Return the result of what was done before, as an error of `settled_by` says."""
@@ -189,25 +227,15 @@ def parts_of(kind: type[Operation[Any]]) -> Parts:
 
 
 def _fields(name: str, about: str, fields: Iterable[msgspec.structs.FieldInfo]) -> type[Fields]:
-    kinds = [
-        (
-            each.name,
-            each.type,
-            msgspec.field(
-                name=each.encode_name, default=each.default, default_factory=each.default_factory
-            ),
-        )
-        for each in fields
-    ]
-    made: type[Fields] = msgspec.defstruct(
-        name,
-        kinds,
-        bases=(Fields,),
-        namespace={"__doc__": about.partition("\n")[0]},
-        frozen=True,
-        kw_only=True,
+    kinds: list[tuple[str, Any, Any]] = []
+    for each in fields:
+        default = {} if each.required else {"default": each.default}
+        kinds.append((each.name, each.type, msgspec.field(name=each.encode_name, **default)))
+    first_line = about.partition("\n")[0]
+    made = msgspec.defstruct(
+        name, kinds, bases=(Fields,), namespace={"__doc__": first_line}, frozen=True, kw_only=True
     )
-    return made
+    return cast(type[Fields], made)
 
 
 NO_PARTS = Parts((), _fields("Nothing", "No parameters.", ()))

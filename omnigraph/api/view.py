@@ -161,7 +161,7 @@ class View:
             tables=list(how.get("tables", ())),
             **place_fields(self.place),
         )
-        return self._backend.run(files, self._options.with_how(how))
+        return cast("Exported", self._backend.run(files, self._options.with_how(how)))
 
     def to_networkx(
         self, *, types: Sequence[str] | None = None, edges: Sequence[str] | None = None

@@ -1,88 +1,20 @@
 """Backend: runs operations on a graph at hand, each by the function for it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.local import branches, changes, maintenance, reads, writes
+from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import Document, Operation, R
-from omnigraph.api.operations.branches import (
-    CreateBranch,
-    CreateTag,
-    DeleteBranch,
-    DeleteTag,
-    GetMergeBase,
-    ListBranches,
-    ListTags,
-    MergeBranch,
-    RenameBranch,
-    RevertCommit,
-)
-from omnigraph.api.operations.changes import GetBlame, GetDiff, ListChanges
-from omnigraph.api.operations.commits import GetCommit, ListCommits
-from omnigraph.api.operations.maintenance import CheckFiles, CleanUp, GetCoverage, OptimizeBranch
-from omnigraph.api.operations.read import (
-    ExportFiles,
-    ExportRows,
-    GetBlob,
-    GetEntity,
-    GetSchema,
-    GetSnapshot,
-    ReadRecords,
-    ReadRows,
-)
-from omnigraph.api.operations.runs import (
-    AbortRun,
-    BeginRun,
-    FailRun,
-    GetRun,
-    ListRuns,
-    PublishRun,
-)
-from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
-from omnigraph.api.operations.write import Ingest, Load, Mutate
+from omnigraph.api.operations.read import ReadRows
 
-FUNCTIONS: Mapping[type[Operation[Any]], Callable[[Access, Any, CallOptions], Any]] = {
-    GetSnapshot: reads.get_snapshot,
-    GetEntity: reads.get_entity,
-    GetSchema: reads.get_schema,
-    GetBlob: reads.get_blob,
-    ReadRows: reads.read_rows,
-    ReadRecords: reads.read_records,
-    ExportRows: reads.export_rows,
-    ExportFiles: reads.export_files,
-    Mutate: writes.mutate,
-    Load: writes.load,
-    Ingest: writes.ingest,
-    ListBranches: branches.list_branches,
-    CreateBranch: branches.create_branch,
-    DeleteBranch: branches.delete_branch,
-    RenameBranch: branches.rename_branch,
-    MergeBranch: branches.merge_branch,
-    RevertCommit: branches.revert_commit,
-    GetMergeBase: branches.get_merge_base,
-    ListTags: branches.list_tags,
-    CreateTag: branches.create_tag,
-    DeleteTag: branches.delete_tag,
-    ListRuns: branches.list_runs,
-    GetRun: branches.get_run,
-    BeginRun: branches.begin_run,
-    PublishRun: branches.publish_run,
-    AbortRun: branches.end_run,
-    FailRun: branches.end_run,
-    ListCommits: changes.list_commits,
-    GetCommit: changes.get_commit,
-    GetDiff: changes.get_diff,
-    ListChanges: changes.list_changes,
-    GetBlame: changes.get_blame,
-    PlanSchema: maintenance.plan_schema,
-    ApplySchema: maintenance.apply_schema,
-    GetCoverage: maintenance.get_coverage,
-    OptimizeBranch: maintenance.optimize_branch,
-    CleanUp: maintenance.clean_up,
-    CheckFiles: maintenance.check_files,
+FUNCTIONS: Functions = {
+    operation: function
+    for family in (reads, writes, branches, changes, maintenance)
+    for operation, function in family.FUNCTIONS.items()
 }
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import Functions
 from omnigraph.api.operations.branches import (
     CreateBranch,
     CreateTag,
@@ -17,7 +18,15 @@ from omnigraph.api.operations.branches import (
     RenameBranch,
     RevertCommit,
 )
-from omnigraph.api.operations.runs import BeginRun, GetRun, ListRuns, PublishRun, RunEnding
+from omnigraph.api.operations.runs import (
+    AbortRun,
+    BeginRun,
+    FailRun,
+    GetRun,
+    ListRuns,
+    PublishRun,
+    RunEnding,
+)
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action
@@ -187,3 +196,23 @@ def _merge_how(
         strict=strict,
         bulk=bulk_of(bulk),
     )
+
+
+FUNCTIONS: Functions = {
+    ListBranches: list_branches,
+    CreateBranch: create_branch,
+    DeleteBranch: delete_branch,
+    RenameBranch: rename_branch,
+    MergeBranch: merge_branch,
+    RevertCommit: revert_commit,
+    GetMergeBase: get_merge_base,
+    ListTags: list_tags,
+    CreateTag: create_tag,
+    DeleteTag: delete_tag,
+    ListRuns: list_runs,
+    GetRun: get_run,
+    BeginRun: begin_run,
+    PublishRun: publish_run,
+    AbortRun: end_run,
+    FailRun: end_run,
+}

@@ -5,7 +5,7 @@ from itertools import islice
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
-from omnigraph.api.local.places import snapshot_of
+from omnigraph.api.local.places import Functions, snapshot_of
 from omnigraph.api.operations.changes import GetBlame, GetDiff, ListChanges
 from omnigraph.api.operations.commits import GetCommit, ListCommits
 from omnigraph.merge.blamed import Blamed
@@ -68,3 +68,12 @@ def get_blame(access: Access, operation: GetBlame, options: CallOptions) -> list
     access.repository.check_open()
     access.check_place(place)
     return blame(access.repository, place, operation.type, operation.id)
+
+
+FUNCTIONS: Functions = {
+    ListCommits: list_commits,
+    GetCommit: get_commit,
+    GetDiff: get_diff,
+    ListChanges: list_changes,
+    GetBlame: get_blame,
+}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
-from omnigraph.api.local.places import snapshot_of
+from omnigraph.api.local.places import Functions, snapshot_of
 from omnigraph.api.operations.maintenance import CheckFiles, CleanUp, GetCoverage, OptimizeBranch
 from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
 from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
@@ -84,3 +84,13 @@ def check_files(access: Access, _: CheckFiles, __: CallOptions) -> Checkup:
 
     access.allow(Action.ADMIN)
     return fsck(access.repository.store)
+
+
+FUNCTIONS: Functions = {
+    PlanSchema: plan_schema,
+    ApplySchema: apply_schema,
+    GetCoverage: get_coverage,
+    OptimizeBranch: optimize_branch,
+    CleanUp: clean_up,
+    CheckFiles: check_files,
+}

@@ -1,9 +1,16 @@
 """Places: which snapshot an operation reads, and what the policy says to that."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
+from omnigraph.api.operation import Operation
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.snapshot import Snapshot
+
+# What runs each operation of a family.
+Functions: TypeAlias = Mapping[type[Operation[Any]], Callable[[Access, Any, CallOptions], Any]]
 
 
 def snapshot_of(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
-from omnigraph.api.local.places import snapshot_of
+from omnigraph.api.local.places import Functions, snapshot_of
 from omnigraph.api.operations.read import (
     ExportFiles,
     ExportRows,
@@ -216,3 +216,15 @@ class _Reading:
             environment=os.environ,
             cancelled=self.options.cancelled or Event(),
         )
+
+
+FUNCTIONS: Functions = {
+    GetSnapshot: get_snapshot,
+    GetEntity: get_entity,
+    GetSchema: get_schema,
+    GetBlob: get_blob,
+    ReadRows: read_rows,
+    ReadRecords: read_records,
+    ExportRows: export_rows,
+    ExportFiles: export_files,
+}

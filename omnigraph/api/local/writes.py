@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import Functions
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
@@ -146,3 +147,10 @@ def _job(
         sources = sources_of(operation.data, options.type_name, catalog, spooled)
         size = sum(source.file.size for source in sources)
         yield sources, runner_for(how.engine, how.spark, size)
+
+
+FUNCTIONS: Functions = {
+    Mutate: mutate,
+    Load: load,
+    Ingest: ingest,
+}

@@ -5,7 +5,7 @@ from typing import Any, Generic, Literal
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Key, Operation, R, Shape
+from omnigraph.api.operation import Document, Key, Operation, R, Shape, delete, get, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.api.operations.read import catalog_at
 from omnigraph.errors import (
@@ -112,9 +112,7 @@ class MergeOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
 class ListBranches(Operation[list[str]], frozen=True, kw_only=True):
     """List the branches."""
 
-    endpoint = Endpoint(
-        method="GET", path="/branches", name="branches", guard=Action.READ, answer=BranchesShape
-    )
+    endpoint = get("/branches", "branches", BranchesShape, errors=())
 
     def answer(self, result: list[str], backend: Backend) -> dict[str, Json]:
         return {"branches": [*result]}
@@ -126,15 +124,8 @@ class ListBranches(Operation[list[str]], frozen=True, kw_only=True):
 class CreateBranch(Operation[None], frozen=True, kw_only=True):
     """Make a branch where another branch or a commit stands."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/branches",
-        name="create_branch",
-        guard=Action.BRANCH_CREATE,
-        answer=BranchCreatedShape,
-        body="BranchBody",
-        errors=(404, 409),
-        writes=True,
+    endpoint = post(
+        "/branches", "create_branch", Action.BRANCH_CREATE, BranchCreatedShape, "BranchBody"
     )
     settled_by = (BranchExistsError,)
 
@@ -149,14 +140,8 @@ class CreateBranch(Operation[None], frozen=True, kw_only=True):
 class DeleteBranch(Operation[None], frozen=True, kw_only=True):
     """Remove a branch."""
 
-    endpoint = Endpoint(
-        method="DELETE",
-        path="/branches/{branch:path}",
-        name="delete_branch",
-        guard=Action.BRANCH_DELETE,
-        answer=BranchNamedShape,
-        errors=(404, 409),
-        writes=True,
+    endpoint = delete(
+        "/branches/{branch:path}", "delete_branch", Action.BRANCH_DELETE, BranchNamedShape
     )
     settled_by = (BranchNotFoundError,)
 
@@ -169,15 +154,8 @@ class DeleteBranch(Operation[None], frozen=True, kw_only=True):
 class RenameBranch(Operation[None], frozen=True, kw_only=True):
     """Rename a branch."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/branches/rename",
-        name="rename_branch",
-        guard=Action.BRANCH_CREATE,
-        answer=BranchNamedShape,
-        body="RenameBody",
-        errors=(404, 409),
-        writes=True,
+    endpoint = post(
+        "/branches/rename", "rename_branch", Action.BRANCH_CREATE, BranchNamedShape, "RenameBody"
     )
     settled_by = (BranchNotFoundError,)
 
@@ -191,14 +169,7 @@ class RenameBranch(Operation[None], frozen=True, kw_only=True):
 class GetMergeBase(Operation[Commit], frozen=True, kw_only=True):
     """Return the newest commit that two branches or commits came from."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/branches/base",
-        name="merge_base",
-        guard=Action.READ,
-        answer=CommitShape,
-        errors=(404,),
-    )
+    endpoint = get("/branches/base", "merge_base", CommitShape)
 
     result_type = Commit
 
@@ -209,16 +180,13 @@ class GetMergeBase(Operation[Commit], frozen=True, kw_only=True):
 class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     """Merge a branch or commit into a branch, or preview that."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/branches/merge",
-        name="merge",
-        guard=Action.BRANCH_MERGE,
+    endpoint = post(
+        "/branches/merge",
+        "merge",
+        Action.BRANCH_MERGE,
+        MergedShape,
+        "MergeBody",
         suffices=(Action.READ,),
-        answer=MergedShape,
-        body="MergeBody",
-        errors=(404, 409),
-        writes=True,
     )
 
     source: Key
@@ -236,16 +204,7 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
 class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
     """Undo what a commit did, as a new commit."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/revert",
-        name="revert",
-        guard=Action.CHANGE,
-        answer=RevertedShape,
-        body="RevertBody",
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = post("/revert", "revert", Action.CHANGE, RevertedShape, "RevertBody")
 
     commit: Key
     branch: Key = MAIN
@@ -263,9 +222,7 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
 class ListTags(Operation[dict[str, str]], frozen=True, kw_only=True):
     """List the tags."""
 
-    endpoint = Endpoint(
-        method="GET", path="/tags", name="tags", guard=Action.READ, answer=TagsShape
-    )
+    endpoint = get("/tags", "tags", TagsShape, errors=())
 
     def answer(self, result: dict[str, str], backend: Backend) -> dict[str, Json]:
         return {"tags": [{"name": name, "commit": commit} for name, commit in result.items()]}
@@ -277,16 +234,7 @@ class ListTags(Operation[dict[str, str]], frozen=True, kw_only=True):
 class CreateTag(Operation[str], frozen=True, kw_only=True):
     """Name a commit, or where a branch stands."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/tags",
-        name="create_tag",
-        guard=Action.BRANCH_CREATE,
-        answer=TagShape,
-        body="TagBody",
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = post("/tags", "create_tag", Action.BRANCH_CREATE, TagShape, "TagBody")
     settled_by = (TagExistsError,)
 
     name: Key
@@ -305,15 +253,7 @@ class CreateTag(Operation[str], frozen=True, kw_only=True):
 class DeleteTag(Operation[None], frozen=True, kw_only=True):
     """Remove a tag; its commit stays."""
 
-    endpoint = Endpoint(
-        method="DELETE",
-        path="/tags/{tag:path}",
-        name="delete_tag",
-        guard=Action.BRANCH_DELETE,
-        answer=TagNamedShape,
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = delete("/tags/{tag:path}", "delete_tag", Action.BRANCH_DELETE, TagNamedShape)
     settled_by = (TagNotFoundError,)
 
     tag: str

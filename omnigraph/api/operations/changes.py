@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Key, Operation, Shape, place_fields
+from omnigraph.api.operation import Document, Key, Operation, Shape, ask, get, place_fields
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.api.operations.read import GetSchema, catalog_at
 from omnigraph.errors import Json, TableNotFoundError
 from omnigraph.merge.blamed import Blamed, blame_from_json, blame_json
 from omnigraph.merge.change_set import ChangeSet, CommitChanges, SentChanges
-from omnigraph.policy.actions import Action
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.names import MAIN
 
@@ -90,15 +89,7 @@ class BlameShape(Shape, frozen=True, kw_only=True):
 class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
     """Return the net changes from one branch or commit to another, while they are read."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/diff",
-        name="diff",
-        guard=Action.READ,
-        answer=DiffShape,
-        body="DiffBody",
-        errors=(404,),
-    )
+    endpoint = ask("/diff", "diff", DiffShape, "DiffBody")
 
     old: Key = field(name="from")
     new: Key = field(name="to", default=MAIN)
@@ -123,14 +114,7 @@ class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
 class ListChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True):
     """Return what the next commits of a branch changed, oldest first, and where to go on."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/changes",
-        name="changes",
-        guard=Action.READ,
-        answer=FeedShape,
-        errors=(404,),
-    )
+    endpoint = get("/changes", "changes", FeedShape)
 
     branch: str = MAIN
     since: str | None = None
@@ -167,14 +151,7 @@ class ListChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True)
 class GetBlame(Operation[list[Blamed]], frozen=True, kw_only=True):
     """Return for each property of a node or edge the commit that it has its value from."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/blame",
-        name="blame",
-        guard=Action.READ,
-        answer=BlameShape,
-        errors=(404,),
-    )
+    endpoint = get("/blame", "blame", BlameShape)
 
     type: Key
     id: Key

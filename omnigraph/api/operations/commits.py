@@ -6,9 +6,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Operation, Shape
+from omnigraph.api.operation import Document, Operation, Shape, get
 from omnigraph.errors import Json
-from omnigraph.policy.actions import Action
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 
@@ -37,14 +36,7 @@ class CommitsShape(Shape, frozen=True, kw_only=True):
 class ListCommits(Operation[Iterator[Commit]], frozen=True, kw_only=True):
     """List the commits of a branch, newest first; `after` goes on behind one of them."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/commits",
-        name="commits",
-        guard=Action.READ,
-        answer=CommitsShape,
-        errors=(404,),
-    )
+    endpoint = get("/commits", "commits", CommitsShape)
 
     branch: str = MAIN
     limit: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -60,14 +52,7 @@ class ListCommits(Operation[Iterator[Commit]], frozen=True, kw_only=True):
 class GetCommit(Operation[Commit], frozen=True, kw_only=True):
     """Return a commit by its id."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/commits/{commit_id}",
-        name="commit",
-        guard=Action.READ,
-        answer=CommitShape,
-        errors=(404,),
-    )
+    endpoint = get("/commits/{commit_id}", "commit", CommitShape)
     result_type = Commit
 
     commit_id: str

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Key, Operation, PlaceOperation, Shape
+from omnigraph.api.operation import Document, Key, Operation, PlaceOperation, Shape, get, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized
@@ -65,14 +65,7 @@ class CheckupShape(Shape, frozen=True, kw_only=True):
 class GetCoverage(PlaceOperation[list[Coverage]], frozen=True, kw_only=True):
     """Return for each index how many rows are in it, and why not all."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/coverage",
-        name="coverage",
-        guard=Action.READ,
-        answer=CoverageShape,
-        errors=(404,),
-    )
+    endpoint = get("/coverage", "coverage", CoverageShape)
 
     def answer(self, result: list[Coverage], backend: Backend) -> dict[str, Json]:
         indexes: list[Json] = [each.to_json() for each in result]
@@ -85,16 +78,7 @@ class GetCoverage(PlaceOperation[list[Coverage]], frozen=True, kw_only=True):
 class OptimizeBranch(Operation[Optimized], frozen=True, kw_only=True):
     """Rewrite a branch in few large files, all indexed; no content changes."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/optimize",
-        name="optimize",
-        guard=Action.ADMIN,
-        answer=OptimizedShape,
-        body="OptimizeBody",
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = post("/optimize", "optimize", Action.ADMIN, OptimizedShape, "OptimizeBody")
     result_type = Optimized
 
     branch: Key = MAIN
@@ -107,16 +91,7 @@ class OptimizeBranch(Operation[Optimized], frozen=True, kw_only=True):
 class CleanUp(Operation[Cleaned], frozen=True, kw_only=True):
     """Remove what only old commits need; without `confirm`, report what that would be."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/cleanup",
-        name="cleanup",
-        guard=Action.ADMIN,
-        answer=CleanedShape,
-        body="CleanupBody",
-        errors=(409,),
-        writes=True,
-    )
+    endpoint = post("/cleanup", "cleanup", Action.ADMIN, CleanedShape, "CleanupBody", errors=(409,))
     result_type = Cleaned
 
     keep: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
@@ -131,9 +106,7 @@ class CleanUp(Operation[Cleaned], frozen=True, kw_only=True):
 class CheckFiles(Operation[Checkup], frozen=True, kw_only=True):
     """Check everything that the graph is made of, and name all damage."""
 
-    endpoint = Endpoint(
-        method="GET", path="/fsck", name="fsck", guard=Action.ADMIN, answer=CheckupShape
-    )
+    endpoint = get("/fsck", "fsck", CheckupShape, guard=Action.ADMIN, errors=())
     result_type = Checkup
 
     def answer(self, result: Checkup, backend: Backend) -> dict[str, Json]:

@@ -12,11 +12,12 @@ from omnigraph.api.operation import (
     LINES,
     TEXT,
     Document,
-    Endpoint,
     Key,
     Operation,
     PlaceOperation,
     Shape,
+    ask,
+    get,
 )
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json, UnavailableError
@@ -123,14 +124,7 @@ class GraphSchema:
 class GetSnapshot(PlaceOperation[Snapshot], frozen=True, kw_only=True):
     """Return the tables of a branch or commit, or of a branch as it was at a version."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/snapshot",
-        name="snapshot",
-        guard=Action.READ,
-        answer=SnapshotShape,
-        errors=(404,),
-    )
+    endpoint = get("/snapshot", "snapshot", SnapshotShape)
 
     version: Version | None = None
 
@@ -144,14 +138,7 @@ class GetSnapshot(PlaceOperation[Snapshot], frozen=True, kw_only=True):
 class GetEntity(Operation[Mapping[str, object] | None], frozen=True, kw_only=True):
     """Return a node or edge as it was at a version of a branch."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/entity",
-        name="entity",
-        guard=Action.READ,
-        answer=EntityShape,
-        errors=(404,),
-    )
+    endpoint = get("/entity", "entity", EntityShape)
 
     branch: str = MAIN
     table: Key
@@ -175,16 +162,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
     The result is a `ResultStream`, an `Explanation` or a `Profile`, as the mode says.
     """
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/read",
-        name="read",
-        guard=Action.READ,
-        answer=RowsShape,
-        body="ReadBody",
-        also=(ARROW,),
-        errors=(404, 502),
-    )
+    endpoint = ask("/read", "read", RowsShape, "ReadBody", also=(ARROW,), errors=(404, 502))
 
     query_source: str
     query_name: str | None = None
@@ -227,21 +205,13 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
 class ExportRows(PlaceOperation[Iterator[bytes]], frozen=True, kw_only=True):
     """Return the rows of a branch or commit as JSON lines, while they are read."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/export",
-        name="export",
-        guard=Action.EXPORT,
-        answer=LINES,
-        body="ExportBody",
-        errors=(404,),
-    )
+    endpoint = ask("/export", "export", LINES, "ExportBody", guard=Action.EXPORT)
 
     type_names: list[str] | None = None
     table_keys: list[str] | None = None
 
 
-class ExportFiles(PlaceOperation["Exported"], frozen=True, kw_only=True):
+class ExportFiles(PlaceOperation[Any], frozen=True, kw_only=True):
     """Write the rows of a branch or commit as files of a folder."""
 
     folder: str
@@ -267,29 +237,14 @@ class ReadRecords(
 class GetSchema(PlaceOperation[GraphSchema], frozen=True, kw_only=True):
     """Return the schema of a branch or commit: as JSON, or as plain text where that is accepted."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/schema",
-        name="schema",
-        guard=Action.READ,
-        answer=SchemaShape,
-        also=(TEXT,),
-        errors=(404,),
-    )
+    endpoint = get("/schema", "schema", SchemaShape, also=(TEXT,))
     result_type = GraphSchema
 
 
 class GetBlob(PlaceOperation["Blob | None"], frozen=True, kw_only=True):
     """Return a Blob property of a node or edge, as rows have it."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/blob",
-        name="blob",
-        guard=Action.READ,
-        answer=BlobTextShape,
-        errors=(404,),
-    )
+    endpoint = get("/blob", "blob", BlobTextShape)
 
     type: Key
     id: Key

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 import msgspec
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Key, Operation, Shape
+from omnigraph.api.operation import Document, Key, Operation, Shape, get, post
 from omnigraph.api.operations.branches import MergeOperation
 from omnigraph.errors import InputError, Json, OmniGraphError
 from omnigraph.merge.run_record import RunRecord, RunStatus
@@ -38,9 +38,7 @@ class RunsShape(Shape, frozen=True, kw_only=True):
 class ListRuns(Operation[list[RunRecord]], frozen=True, kw_only=True):
     """List the runs, newest first."""
 
-    endpoint = Endpoint(
-        method="GET", path="/runs", name="runs", guard=Action.READ, answer=RunsShape
-    )
+    endpoint = get("/runs", "runs", RunsShape, errors=())
 
     def answer(self, result: list[RunRecord], backend: Backend) -> dict[str, Json]:
         return {"runs": [each.to_json() for each in result]}
@@ -52,16 +50,7 @@ class ListRuns(Operation[list[RunRecord]], frozen=True, kw_only=True):
 class BeginRun(Operation[RunRecord], frozen=True, kw_only=True):
     """Begin a run; a live one with the same operation hash, or the same key, is returned again."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/runs",
-        name="begin_run",
-        guard=Action.CHANGE,
-        answer=RunShape,
-        body="RunBody",
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = post("/runs", "begin_run", Action.CHANGE, RunShape, "RunBody")
     result_type = RunRecord
 
     target_branch: Key = MAIN
@@ -74,14 +63,7 @@ class BeginRun(Operation[RunRecord], frozen=True, kw_only=True):
 class GetRun(Operation[RunRecord], frozen=True, kw_only=True):
     """Return a run by its id."""
 
-    endpoint = Endpoint(
-        method="GET",
-        path="/runs/{run_id}",
-        name="run",
-        guard=Action.READ,
-        answer=RunShape,
-        errors=(404,),
-    )
+    endpoint = get("/runs/{run_id}", "run", RunShape)
     result_type = RunRecord
 
     run_id: str
@@ -90,16 +72,13 @@ class GetRun(Operation[RunRecord], frozen=True, kw_only=True):
 class PublishRun(MergeOperation[RunRecord], frozen=True, kw_only=True):
     """Merge what a run wrote into its target."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/runs/{run_id}/publish",
-        name="publish_run",
-        guard=Action.RUN_PUBLISH,
-        answer=RunShape,
-        body="PublishBody",
+    endpoint = post(
+        "/runs/{run_id}/publish",
+        "publish_run",
+        Action.RUN_PUBLISH,
+        RunShape,
+        "PublishBody",
         needs_body=False,
-        errors=(404, 409),
-        writes=True,
     )
     result_type = RunRecord
     settled_by = (InputError,)
@@ -126,30 +105,14 @@ class RunEnding(Operation[RunRecord], frozen=True, kw_only=True):
 class AbortRun(RunEnding, frozen=True, kw_only=True):
     """Give a run up."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/runs/{run_id}/abort",
-        name="abort_run",
-        guard=Action.RUN_ABORT,
-        answer=RunShape,
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = post("/runs/{run_id}/abort", "abort_run", Action.RUN_ABORT, RunShape)
     status = RunStatus.ABORTED
 
 
 class FailRun(RunEnding, frozen=True, kw_only=True):
     """Record that a run failed."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/runs/{run_id}/fail",
-        name="fail_run",
-        guard=Action.RUN_ABORT,
-        answer=RunShape,
-        errors=(404, 409),
-        writes=True,
-    )
+    endpoint = post("/runs/{run_id}/fail", "fail_run", Action.RUN_ABORT, RunShape)
     status = RunStatus.FAILED
 
 

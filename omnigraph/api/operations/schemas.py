@@ -3,7 +3,7 @@
 from typing import Any
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Key, Operation, Shape
+from omnigraph.api.operation import Document, Key, Operation, Shape, ask, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.api.operations.read import catalog_at
 from omnigraph.errors import Json
@@ -45,15 +45,7 @@ class SchemaAppliedShape(Shape, frozen=True, kw_only=True):
 class PlanSchema(Operation[SchemaPlan], frozen=True, kw_only=True):
     """Plan what a schema would change on a branch, and what is in its way."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/schema/plan",
-        name="plan_schema",
-        guard=Action.READ,
-        answer=SchemaPlanShape,
-        body="SchemaBody",
-        errors=(404, 409),
-    )
+    endpoint = ask("/schema/plan", "plan_schema", SchemaPlanShape, "SchemaBody", errors=(404, 409))
 
     schema_source: str
     branch: Key = MAIN
@@ -69,15 +61,8 @@ class PlanSchema(Operation[SchemaPlan], frozen=True, kw_only=True):
 class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
     """Give a branch another schema as one commit; with `expect` only when it stands there."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/schema/apply",
-        name="apply_schema",
-        guard=Action.SCHEMA_APPLY,
-        answer=SchemaAppliedShape,
-        body="ApplyBody",
-        errors=(404, 409),
-        writes=True,
+    endpoint = post(
+        "/schema/apply", "apply_schema", Action.SCHEMA_APPLY, SchemaAppliedShape, "ApplyBody"
     )
 
     schema_source: str

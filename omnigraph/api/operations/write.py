@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Endpoint, Operation, Shape
+from omnigraph.api.operation import Operation, Shape, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
@@ -75,15 +75,8 @@ class IngestedShape(Shape, frozen=True, kw_only=True):
 class Mutate(Operation[Receipt], frozen=True, kw_only=True):
     """Run a mutation as one commit of a branch; with `expect` only when it stands there."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/change",
-        name="change",
-        guard=Action.CHANGE,
-        answer=ReceiptShape,
-        body="ChangeBody",
-        errors=(404, 409, 502),
-        writes=True,
+    endpoint = post(
+        "/change", "change", Action.CHANGE, ReceiptShape, "ChangeBody", errors=(404, 409, 502)
     )
     result_type = Receipt
 
@@ -102,16 +95,14 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
 class Ingest(Operation[Ingested], frozen=True, kw_only=True):
     """Load rows into a branch, which is made with them when it is not there."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/ingest",
-        name="ingest",
-        guard=Action.CHANGE,
-        answer=IngestedShape,
-        body="IngestBody",
+    endpoint = post(
+        "/ingest",
+        "ingest",
+        Action.CHANGE,
+        IngestedShape,
+        "IngestBody",
         takes_lines=True,
         errors=(404, 409, 502),
-        writes=True,
     )
     result_type = Ingested
 
@@ -129,16 +120,14 @@ class Ingest(Operation[Ingested], frozen=True, kw_only=True):
 class Load(Operation[Loaded], frozen=True, kw_only=True):
     """Load rows into a branch that is there."""
 
-    endpoint = Endpoint(
-        method="POST",
-        path="/load",
-        name="load",
-        guard=Action.CHANGE,
-        answer=LoadedShape,
-        body="LoadBody",
+    endpoint = post(
+        "/load",
+        "load",
+        Action.CHANGE,
+        LoadedShape,
+        "LoadBody",
         takes_lines=True,
         errors=(404, 409, 502),
-        writes=True,
     )
     result_type = Loaded
 
