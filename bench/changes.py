@@ -121,7 +121,7 @@ def _costs(root: Path, rows: int, runs: int) -> Iterator[tuple[str, object]]:
         graph.mutate(UPDATE, number=rows // 2, balance=-1.0)
     yield "update_node_bytes_read", meter.bytes
     draft = Draft(graph.snapshot())
-    schema = draft.mutate("Pays").rows.schema
+    schema = draft.change("Pays").rows.schema
     edge = {"id": "new", "src": str(rows // 3), "dst": str(rows // 4), "amount": 1.0}
     draft.put("Pays", pa.Table.from_pylist([edge], schema=schema))
     changes = draft.changes()

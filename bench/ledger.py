@@ -118,7 +118,7 @@ class Ledger:
     def changing(self) -> Works:
         """Give what writes; branches come last, because merging them brings the most rows."""
         return {
-            "insert": lambda: seconds(partial(self.graph.change, INSERT, number=self._new())),
+            "insert": lambda: seconds(partial(self.graph.mutate, INSERT, number=self._new())),
             "insert_lance": self._lance_insert,
             "create_branch": self._create_branch,
             "diff": lambda: self._branched(self._diff),

@@ -194,7 +194,7 @@ def _export(backend: HttpBackend, operation: ExportRows, options: CallOptions) -
 
 def _records(
     backend: HttpBackend, operation: ReadRecords, options: CallOptions
-) -> Iterator[tuple[StoredType, dict[str, object]]]:
+) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
     from omnigraph.export.network import chosen_types
 
     catalog = backend.catalog(operation)

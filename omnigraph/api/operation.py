@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 from urllib.parse import quote
@@ -31,6 +32,13 @@ _IN_PATH = re.compile(r"{(\w+)(?::path)?}")
 _ROWS = "data"
 
 
+class Audience(StrEnum):
+    """Who may send requests about which no policy is asked."""
+
+    ANYBODY = "anybody"
+    ACTORS = "actors"
+
+
 class Shape(Struct, frozen=True, kw_only=True):
     """A JSON object of an answer, for the OpenAPI document and those who write clients.
 
@@ -50,7 +58,7 @@ class Endpoint:
     method: str
     path: str
     name: str
-    guard: Action
+    guard: Action | Audience
     answer: type[Shape] | str
     body: str = ""
     needs_body: bool = True
@@ -197,7 +205,7 @@ class PlaceOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
         return self.snapshot or self.branch or MAIN
 
 
-def place_fields(place: str) -> dict[str, str]:
+def place_fields(place: str) -> dict[str, Any]:
     """Return a branch or a commit as the fields of an operation name it."""
     return {"snapshot" if is_ulid(place) else "branch": place}
 

@@ -205,9 +205,7 @@ def place_of(place: Place) -> str:
     return place if isinstance(place, str) else place.place
 
 
-def filter_fields(
-    kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]
-) -> dict[str, list[Any]]:
+def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:
     """Return which changes are of interest, as operations say it; raise InputError for others."""
     wanted = ChangeFilter.parse(kinds, types, ops)
     return {

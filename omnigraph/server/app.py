@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
-from omnigraph.api.operation import Operation
+from omnigraph.api.operation import Audience, Fields, Operation
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.read.execution import Budget
 from omnigraph.server.admission import Admission
@@ -48,7 +48,7 @@ from omnigraph.server.incoming import (
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
 from omnigraph.server.refusal import Refusal, internal, refusal_of
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 from omnigraph.server.router import Router
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.ulid import is_ulid
@@ -165,10 +165,10 @@ class _Exchange:
         route, params = self._app.router.match(self._scope["method"], self._scope["path"])
         self._route = route
         self._actor = self._app.gate.actor_of(route, self._headers)
-        if not isinstance(route.guard, Access):
+        if not isinstance(route.guard, Audience):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         self._app.gate.check(route, self._actor)
-        lines = route.body is not None and sends_lines(self._headers, route)
+        lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
         query = asked(self._scope["query_string"], kind)
         if lines:
@@ -192,7 +192,7 @@ class _Exchange:
 
     def _incoming(self, route: Route) -> Incoming | None:
         """Return the body that is to be read, if there is one."""
-        if route.body is None or not (route.needs_body or has_body(self._headers)):
+        if route.fields is None or not (route.needs_body or has_body(self._headers)):
             return None
         limits = self._app.limits
         takes_rows = route.lines is not None
@@ -204,7 +204,7 @@ class _Exchange:
         return Incoming(self._receive, most, seconds)
 
     async def _handled(
-        self, route: Route, params: Mapping[str, str], query: object, key: str | None, sent: "_Sent"
+        self, route: Route, params: Mapping[str, str], query: Fields, key: str | None, sent: "_Sent"
     ) -> Answer:
         app, limits = self._app, self._app.limits
 
@@ -227,7 +227,7 @@ class _Exchange:
                 self._actor, keyed, lambda begun: route.handler(replace(call, keyed=begun))
             )
 
-        if isinstance(route.guard, Access):
+        if isinstance(route.guard, Audience):
             return await app.quickly(work)
         self._watching = asyncio.create_task(self._watch())
         return await app.worked(self._actor, work)
@@ -235,7 +235,9 @@ class _Exchange:
     def _digest(self, route: Route, params: Mapping[str, str], sent: "_Sent") -> str:
         """Return what stands for the request: two with the same digest ask for the same."""
         query = self._scope["query_string"].decode("latin-1")
-        return "\n".join([route.name, *(params[name] for name in route.params), query, sent.digest])
+        return "\n".join(
+            [route.name, *(params[name] for name in route.parts.path), query, sent.digest]
+        )
 
     async def _watch(self) -> None:
         """Wait until the client goes away; then a query is cancelled, and an answer broken off."""
@@ -317,7 +319,7 @@ class _Exchange:
         metrics.answered(name, self._status, seconds)
         metrics.running = self._app.admission.running
         fields: dict[str, Json] = {"request_id": self._id, "route": name, "actor": self._actor}
-        if self._route is not None and not isinstance(self._route.guard, Access):
+        if self._route is not None and not isinstance(self._route.guard, Audience):
             fields["action"] = str(self._route.guard)
         fields |= told(self._notes, is_denied=self._code == DeniedError.code)
         fields |= {"status": self._status, "code": self._code, "ms": round(seconds * 1000, 2)}
@@ -334,14 +336,14 @@ class _Sent:
     digest: str = ""
 
     def operation(
-        self, route: Route, params: Mapping[str, str], query: object
+        self, route: Route, params: Mapping[str, str], query: Fields
     ) -> tuple[Operation[Any] | None, int | None]:
         """Return the operation that was sent, and how many bytes of rows came with it."""
         if route.operation is None:
             return None, None
         body = None
-        if route.body is not None and self.data is not None:
-            body = decoded(self.data, route.body)
+        if route.fields is not None and self.data is not None:
+            body = decoded(self.data, route.fields)
         if route.lines is None:
             return route.operation.decode(params, query, body), None
         # A stream: a text of a client must never be taken for the name of a file.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from starlette.datastructures import Headers
 
+from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.reload import ReloadedPolicy
@@ -13,7 +14,7 @@ from omnigraph.server.incoming import bearer_of
 from omnigraph.server.logs import log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.refusal import Refusal
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 from omnigraph.server.tokens import Tokens, TokenSource
 
 _noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
@@ -80,7 +81,7 @@ class Gate:
 
     def actor_of(self, route: Route, headers: Headers) -> str | None:
         """Return who sends a request; raises a Refusal when a token is needed and wrong."""
-        if route.guard is Access.ANYBODY or self.tokens is None:
+        if route.guard is Audience.ANYBODY or self.tokens is None:
             return None
         token = bearer_of(headers)
         actor = None if token is None else self.tokens.actor_of(token)

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from omnigraph import __version__
-from omnigraph.api.operation import JSON, LINES, Fields, Shape
-from omnigraph.server.route import Access, Route
+from omnigraph.api.operation import JSON, LINES, Audience, Fields, Shape
+from omnigraph.server.route import Route
 
 _REFERENCE = "#/components/schemas/{name}"
 _SUFFIX = re.compile(rb"([\"/])(\w+)Shape(?=\")")
@@ -52,23 +52,23 @@ def openapi(table: Sequence[Route], *, has_tokens: bool) -> bytes:
 def _kinds(table: Sequence[Route]) -> list[type]:
     found: dict[type, None] = {ProblemShape: None}
     for route in table:
-        for kind in (route.body, route.answer):
+        for kind in (route.fields, route.answer):
             if isinstance(kind, type):
                 found[kind] = None
     return list(found)
 
 
 def _operation(route: Route, known: dict[type, Any], *, has_tokens: bool) -> dict[str, Any]:
-    is_open = route.guard is Access.ANYBODY or not has_tokens
+    is_open = route.guard is Audience.ANYBODY or not has_tokens
     found: dict[str, Any] = {
         "operationId": route.name,
         "summary": ((route.operation or route.handler).__doc__ or "").partition("\n")[0],
         "parameters": [*_path_params(route), *_query_params(route), *_header_params(route)],
         "responses": {"200": _success(route, known), **_failures(route, known, is_open=is_open)},
     }
-    if not isinstance(route.guard, Access):
+    if not isinstance(route.guard, Audience):
         found["x-action"] = str(route.guard)
-    if route.body is not None:
+    if route.fields is not None:
         found["requestBody"] = _body(route, known)
     if not is_open:
         found["security"] = [{"bearer": []}]
@@ -76,8 +76,8 @@ def _operation(route: Route, known: dict[type, Any], *, has_tokens: bool) -> dic
 
 
 def _body(route: Route, known: dict[type, Any]) -> dict[str, Any]:
-    assert route.body is not None
-    content: dict[str, Any] = {JSON: {"schema": known[route.body]}}
+    assert route.fields is not None
+    content: dict[str, Any] = {JSON: {"schema": known[route.fields]}}
     if route.lines is not None:
         content[LINES] = {"schema": {"type": "string"}}
     return {"required": route.needs_body, "content": content}
@@ -102,7 +102,7 @@ def _failures(route: Route, known: dict[type, Any], *, is_open: bool) -> dict[st
 def _path_params(route: Route) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in route.params
+        for name in route.parts.path
     ]
 
 

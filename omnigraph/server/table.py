@@ -1,5 +1,6 @@
 """Table: every route that the server has: those of all operations, and what it tells of itself."""
 
+from omnigraph.api.operation import Audience
 from omnigraph.api.operations import (
     branches,
     changes,
@@ -13,15 +14,15 @@ from omnigraph.api.operations import (
 from omnigraph.server import handlers
 from omnigraph.server.handlers import HANDLERS, HealthShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 
 _FAMILIES = (read, write, schemas, changes, branches, commits, runs, maintenance)
 _OWN = (
-    ("/healthz", "health", Access.ANYBODY, HealthShape, handlers.health),
-    ("/livez", "live", Access.ANYBODY, HealthShape, handlers.health),
-    ("/readyz", "ready", Access.ANYBODY, HealthShape, handlers.ready),
-    ("/metrics", "metrics", Access.ACTORS, MEDIA_TYPE, handlers.metrics),
-    ("/openapi.json", "openapi", Access.ANYBODY, "application/json", handlers.openapi),
+    ("/healthz", "health", Audience.ANYBODY, HealthShape, handlers.health),
+    ("/livez", "live", Audience.ANYBODY, HealthShape, handlers.health),
+    ("/readyz", "ready", Audience.ANYBODY, HealthShape, handlers.ready),
+    ("/metrics", "metrics", Audience.ACTORS, MEDIA_TYPE, handlers.metrics),
+    ("/openapi.json", "openapi", Audience.ANYBODY, "application/json", handlers.openapi),
 )
 
 TABLE: tuple[Route, ...] = (

@@ -24,7 +24,7 @@ from omnigraph.versioning.writes import Delete, Made, TableWrite
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text
-from tests.sample import write
+from tests.sample import access_of, write
 
 SEEDS = range(1_000, 1_003)
 QUERIES = 40
@@ -96,7 +96,7 @@ def test_what_was_derived_is_extended_by_small_commits_and_not_made_anew(
     for name in (*world.catalog.nodes, *world.catalog.edges):
         stored = world.catalog.stored(name)
         assert stored is not None
-        graph.backend.access.topology.entities(graph.snapshot().table(stored.identity))
+        access_of(graph).topology.entities(graph.snapshot().table(stored.identity))
     monkeypatch.setattr(topology, "_base", unexpected)
 
     for round_ in range(3):
@@ -236,7 +236,7 @@ def check(world: World, view: View, seed: int) -> None:
 
 def cold(graph: Graph) -> View:
     """Give the graph with a cache that has room for one thing."""
-    access = replace(graph.backend.access, topology=Topology(0))
+    access = replace(access_of(graph), topology=Topology(0))
     return Graph(LocalBackend(access)).at(budget=Budget())
 
 

@@ -111,7 +111,7 @@ def test_no_row_breaks_a_rule_that_was_added_meanwhile(
         await_all(graph)
         until = time.monotonic() + 60
         while not applied and time.monotonic() < until:
-            insisted(partial(graph.change, "query q() { delete Person where age < 0 }"))
+            insisted(partial(graph.mutate, "query q() { delete Person where age < 0 }"))
             try:
                 applied = insisted(partial(graph.apply_schema, desired)).applied
             except ViolationsError:

@@ -142,4 +142,4 @@ def path_of(route: Route, sample: Sample) -> str:
 
 def nothing(route: Route) -> Sample:
     """Give a request of a route about anything, for those who are refused before it is read."""
-    return Sample(path=dict.fromkeys(route.params, "x"), body={} if route.body else None)
+    return Sample(path=dict.fromkeys(route.parts.path, "x"), body={} if route.fields else None)

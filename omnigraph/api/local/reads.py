@@ -123,7 +123,7 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
 
 def read_records(
     access: Access, operation: ReadRecords, options: CallOptions
-) -> Iterator[tuple[StoredType, dict[str, Any]]]:
+) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
     """Return the rows of the chosen types, each with its type."""
     from omnigraph.export.network import chosen_types, records_of
 

@@ -226,7 +226,7 @@ class ExportFiles(PlaceOperation[Any], frozen=True, kw_only=True):
 
 
 class ReadRecords(
-    PlaceOperation[Iterator[tuple[StoredType, dict[str, object]]]], frozen=True, kw_only=True
+    PlaceOperation[Iterator[tuple[StoredType, Mapping[str, Any]]]], frozen=True, kw_only=True
 ):
     """Return the rows of some types, or all, without their blobs, each with its type."""
 
