@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -15,9 +15,6 @@ from omnigraph.errors import InputError, Json, OmniGraphError, UnavailableError
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.ulid import is_ulid
-
-if TYPE_CHECKING:
-    from omnigraph.api.backend import Backend
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -166,16 +163,16 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
                 found |= msgspec.structs.asdict(each) if isinstance(each, Struct) else each
         return cls(**found)
 
-    def answer(self, result: R, backend: "Backend") -> dict[str, Json]:
+    def answer(self, result: R, backend: Any) -> dict[str, Json]:  # noqa: ANN401 - a Backend
         """Return the JSON document with which a server answers."""
         found: dict[str, Json] = result.to_json()  # type: ignore[attr-defined]
         return found
 
-    def result(self, answer: Document, backend: "Backend") -> R:
+    def result(self, answer: Document, backend: Any) -> R:  # noqa: ANN401 - a Backend
         """Return the result that the document of an answer holds."""
         return cast(R, self.result_type and self.result_type.from_json(answer))
 
-    def settled(self, backend: "Backend", error: OmniGraphError) -> R:
+    def settled(self, backend: Any, error: OmniGraphError) -> R:  # noqa: ANN401 - a Backend
         """Return the result of what was done before, as an error of `settled_by` says."""
         return None  # type: ignore[return-value]
 

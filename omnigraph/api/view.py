@@ -175,8 +175,8 @@ class View:
 
         nodes = None if types is None else list(types)
         joins = None if edges is None else list(edges)
-        records = ReadRecords(types=nodes, edges=joins, **place_fields(self.place))
-        return network_of(self._run(records))
+        records = self._run(ReadRecords(types=nodes, edges=joins, **place_fields(self.place)))
+        return network_of(records)
 
     def _run(self, operation: Operation[R], **options: Any) -> R:  # noqa: ANN401
         """Run an operation with the options of this handle, and some more."""
