@@ -16,11 +16,13 @@
     │   ├── BranchNameError       the name cannot be that of a branch
     │   ├── ReadOnlyError         the graph was opened for reading only
     │   ├── GraphExistsError      there is a graph already
+    │   ├── OperationReusedError  the operation id was given to another request before
     │   ├── BranchExistsError     there is a branch of that name, or of one too like it
     │   └── TagExistsError        there is a tag of that name
     ├── NotFoundError             the thing named does not exist
     │   ├── QueryNotFoundError    no query of that name in the file
     │   ├── GraphNotFoundError    no graph at that place
+    │   │   └── GraphReplacedError  another graph was made in the place of the one that is open
     │   ├── BranchNotFoundError   no branch of that name
     │   ├── CommitNotFoundError   no commit of that id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
@@ -43,6 +45,7 @@
     ├── ResultOverflowError       a number of a result does not fit its type
     ├── CancelledError            what was asked for was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
+    │   └── FormatUnreadableError  the graph does not say which format it has
     ├── RemoteError               a server failed, or gave no answer that can be read
     │   ├── UnreachableError      no server answers there; nothing was done
     │   └── UnauthorizedError     the token is missing or is not known; nothing was done
@@ -331,6 +334,10 @@ class ConfigError(InputError):
     code = "config_invalid"
 
 
+# Records that break rules are counted up to here, and from there on no longer looked for.
+MOST_VIOLATIONS = 100_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """One record that breaks a rule: where it stands, which field, and why.
@@ -376,24 +383,33 @@ class Violation:
 
 
 class ViolationsError(InputError):
-    """Records break the rules of their types; nothing was written."""
+    """Records break the rules of their types; nothing was written.
+
+    Violations are counted up to `MOST_VIOLATIONS`; a `total` above it means that there are more.
+    """
 
     def __init__(self, violations: Sequence[Violation], *, total: int) -> None:
         first = violations[0]
-        more = "" if total == 1 else f" (and {total - 1} more)"
-        message = first.render().partition(": ")[2]
-        super().__init__(f"{message}{more}")
         self.code = str(first.code)
         self.violations = tuple(violations)
-        self.total = total
+        self.total = min(total, MOST_VIOLATIONS + 1)
+        message = first.render().partition(": ")[2]
+        more = "" if self.total == 1 else f" (and {self._beyond(1)} more)"
+        super().__init__(f"{message}{more}")
 
     def render(self) -> str:
         parts = [violation.render() for violation in self.violations]
         if self.total > len(self.violations):
-            parts.append(f"… and {self.total - len(self.violations)} more")
-        many = "1 violation" if self.total == 1 else f"{self.total} violations"
+            parts.append(f"… and {self._beyond(len(self.violations))} more")
+        many = "1 violation" if self.total == 1 else f"{self._beyond(0)} violations"
         parts.append(f"{many}; nothing was written")
         return "\n".join(parts)
+
+    def _beyond(self, told: int) -> str:
+        """Return how many violations there are beside so many."""
+        if self.total > MOST_VIOLATIONS:
+            return f"more than {MOST_VIOLATIONS - told:,}"
+        return str(self.total - told)
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -413,6 +429,8 @@ class StoreError(InputError):
     """The place named cannot hold a graph."""
 
     code = "store_unusable"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class BranchNameError(InputError):
@@ -431,6 +449,12 @@ class GraphExistsError(InputError):
     """There is a graph already."""
 
     code = "graph_exists"
+
+
+class OperationReusedError(InputError):
+    """The operation id was given to another request before."""
+
+    code = "operation_reused"
 
 
 class BranchExistsError(InputError):
@@ -461,6 +485,12 @@ class GraphNotFoundError(NotFoundError):
     """No graph at that place."""
 
     code = "graph_not_found"
+
+
+class GraphReplacedError(GraphNotFoundError):
+    """The graph that is open was removed, and another was made in its place."""
+
+    code = "graph_replaced"
 
 
 class BranchNotFoundError(NotFoundError):
@@ -621,6 +651,8 @@ class StorageError(OmniGraphError):
     """The disk or object store failed; nothing was done."""
 
     code = "storage_failed"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class OutcomeUnknownError(OmniGraphError):
@@ -642,7 +674,7 @@ class EmbeddingError(OmniGraphError):
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than it may take."""
+    """A query needs more time, rows or memory than it may take, or a write more time."""
 
     code = "budget_exceeded"
 
@@ -670,6 +702,12 @@ class FormatError(OmniGraphError):
     """The graph was written by a newer release."""
 
     code = "format_too_new"
+
+
+class FormatUnreadableError(FormatError):
+    """What says which format a graph has cannot be read."""
+
+    code = "format_unreadable"
 
 
 class RemoteError(OmniGraphError):

@@ -29,6 +29,7 @@ from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
@@ -54,7 +55,15 @@ class Access:
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
         """Return access to a repository; with `keeps`, later processes find what was derived."""
-        return cls(repository, Topology(_DERIVED_BYTES, _shelf(repository, keeps)))
+        topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
+
+        def extend(before: Snapshot, after: Snapshot) -> None:
+            from omnigraph.read.dense import Dense
+
+            Dense(after, topology).extend(before)
+
+        repository.extend = extend
+        return cls(repository, topology)
 
     def close(self) -> None:
         """Close the graph; later calls on its handles raise InputError."""
@@ -76,7 +85,9 @@ class Access:
                 f"this handle acts as '{self.actor}', not as '{given}'",
                 hint="Graph.acting_as gives one for another actor",
             )
-        return self.actor if given is None else given
+        author = self.actor if given is None else given
+        check_notes(actor=author)
+        return author
 
     def allow(self, action: Action, branch: str | None = None) -> None:
         """Raise DeniedError unless the actor may do this to a branch, or to the whole graph."""
@@ -117,6 +128,19 @@ class Access:
         if self.policy is not None:
             self.pin(place, action)
 
+    def judged(self, place: str) -> Snapshot | None:
+        """Pin a place that the actor may read; None without a policy, when nobody is asked.
+
+        What was judged has to be what is used: by the name, another commit than that could be met,
+        because others point tags and branches elsewhere meanwhile.
+        """
+        return None if self.policy is None else self.pin(place)
+
+    def readable(self, place: str) -> str:
+        """Return a place that the actor may read: under a policy the id of the judged commit."""
+        judged = self.judged(place)
+        return place if judged is None else judged.commit.id
+
     def pin(self, place: str, action: Action = Action.READ) -> Snapshot:
         """Pin a branch, a tag or a commit that the actor may do this to."""
         if self.policy is None:
@@ -155,20 +179,27 @@ class Access:
                 raise DeniedError(self.actor, Action.READ, name) from None
             raise
 
-    def check_tag(self, name: str) -> None:
-        """Raise unless the actor can see a tag."""
-        if self.policy is not None and normalized(name) not in self.tags():
-            raise TagNotFoundError(f"no tag '{name}'")
-
-    def check_ingest(self, branch: str, base: str) -> None:
-        """Raise unless the actor may change a branch, and make it from another if need be."""
+    def tag(self, name: str) -> str | None:
+        """Return the commit of a tag that the actor can see; None where everybody sees all."""
         if self.policy is None:
-            return
+            return None
+        found = self.tags().get(normalized(name))
+        if found is None:
+            raise TagNotFoundError(f"no tag '{name}'")
+        return found
+
+    def ingesting(self, branch: str, base: str) -> tuple[Snapshot, bool]:
+        """Pin a branch that the actor may change, or where it starts, and tell whether it is new.
+
+        Who makes the branch has to be allowed that, and to read what it starts at. What is pinned
+        here is what the rows are published on: a branch that comes into being meanwhile, or goes,
+        is a conflict.
+        """
         try:
-            self.standing(branch, Action.CHANGE)
+            return self.standing(branch, Action.CHANGE), False
         except BranchNotFoundError:
             self.allow(Action.BRANCH_CREATE, branch)
-            self.pin(base)
+            return self.pin(base), True
 
     def run(self, run_id: str, action: Action = Action.READ) -> RunRecord:
         """Return a run to whose target the actor may do this."""
@@ -203,13 +234,17 @@ class Access:
         seen = self._containers(set(found.values()), Action.READ)
         return {name: commit for name, commit in found.items() if commit in seen}
 
-    def runs(self) -> list[RunRecord]:
-        """Return the runs of the branches that the actor may read, newest first."""
+    def runs(self, after: str | None = None) -> Iterator[RunRecord]:
+        """Return the runs of the branches that the actor may read, newest first.
+
+        They are read as they are used; `after` goes on behind one of them.
+        """
         from omnigraph.merge import runs
 
         if self.policy is not None:
             self.branches()
-        return [each for each in runs.list_runs(self.repository) if self._sees(each, Action.READ)]
+        every = runs.runs_after(self.repository, after)
+        return (each for each in every if self._sees(each, Action.READ))
 
     def may(self, action: Action, branch: str) -> bool:
         """Return whether the actor may do this to a branch of a user."""

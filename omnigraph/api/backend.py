@@ -35,6 +35,7 @@ class CallOptions:
     engine: str | None = None
     spark: "SparkSettings | None" = None
     concurrency: int | None = None
+    seconds: float | None = None
     progress: "Progress | None" = None
     report: "str | os.PathLike[str] | None" = None
     shown: int | None = None

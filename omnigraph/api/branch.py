@@ -1,6 +1,7 @@
 """Branch: a branch of a graph, read where it stands now; each change is one commit of it."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +179,8 @@ class Branch(View):
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
         """Return the commits, newest first; `after` goes on behind one of them."""
-        return self._run(ListCommits(branch=self.name, limit=limit, after=after))
+        found = self._run(ListCommits(branch=self.name, limit=limit, after=after))
+        return islice(found, limit)
 
     def changes(
         self,

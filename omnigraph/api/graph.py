@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -49,6 +50,7 @@ from omnigraph.span import Source
 from omnigraph.syntax.problems import chosen
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.loaded import Ingested, Loaded, LoadMode
@@ -162,6 +164,7 @@ class Graph:
         """
         if operation_id == "":
             raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
+        check_notes(message=message, operation=operation_id)
         options = CallOptions(
             actor=self.backend.author(actor),
             operation_id=operation_id,
@@ -240,9 +243,9 @@ class Graph:
         """Remove a tag; the commit stays."""
         self.backend.run(DeleteTag(tag=name))
 
-    def runs(self) -> list[RunRecord]:
-        """Return all runs, newest first."""
-        return self.backend.run(ListRuns())
+    def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
+        """Return the runs, newest first; `after` goes on behind one of them."""
+        return list(islice(self.backend.run(ListRuns(limit=limit, after=after)), limit))
 
     def run(self, run_id: str) -> RunRecord:
         """Return a run by its id."""
@@ -497,7 +500,8 @@ class Graph:
 
         The newest `keep` commits of each branch stay, and those at which a branch stood within
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
-        and runs stand at always stays, and so does everything of the last `grace`.
+        and runs stand at always stays, and so does everything of the last `grace`. Runs to which
+        nobody wrote within `older_than` end as failed.
         """
         retention(keep, older_than, grace)
         return self.backend.run(

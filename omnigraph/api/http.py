@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
@@ -11,6 +12,7 @@ from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.client import Client
 from omnigraph.api.lines import is_json, lines_of, params_json, record_of, split
 from omnigraph.api.operation import Document, Operation, R, Request, place_fields, served
+from omnigraph.api.operations.branches import ListBranches, ListTags
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
 from omnigraph.api.operations.read import (
@@ -20,6 +22,7 @@ from omnigraph.api.operations.read import (
     ReadRecords,
     ReadRows,
 )
+from omnigraph.api.operations.runs import ListRuns
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import UnavailableError, ViolationsError
 from omnigraph.merge.change_set import CommitChanges
@@ -27,7 +30,6 @@ from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
-from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.retention import age_text
 
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import ResultStream
 
-_COMMITS_AT_A_TIME = 100
 # Options that only a graph at hand takes, and why.
 _ONLY_AT_HAND = {
     "actor": "the token says who acts",
@@ -43,6 +44,7 @@ _ONLY_AT_HAND = {
     "cancelled": "who ends the connection cancels what it asked for",
     "spark": "a server has its own Spark",
     "concurrency": "a server decides how many tables it works on",
+    "seconds": "a server decides how long it works on something",
     "report": "a file of all violations is written where the rows are checked",
 }
 
@@ -205,19 +207,25 @@ def _records(
     return (record_of(line, catalog) for line in split(backend.stream(rows, options)))
 
 
-def _commits(
-    backend: HttpBackend, operation: ListCommits, options: CallOptions
-) -> Iterator[Commit]:
-    left, after = operation.limit, operation.after
-    while left is None or left > 0:
-        many = _COMMITS_AT_A_TIME if left is None else min(left, _COMMITS_AT_A_TIME)
-        page = ListCommits(branch=operation.branch, limit=many, after=after)
-        found = [*page.result(backend.document(page, options), backend)]
-        yield from found
-        if len(found) < many:
+def _pages(backend: HttpBackend, operation: Operation[R], options: CallOptions) -> Iterator[R]:
+    """Yield a list that a server sends a page at a time."""
+    while True:
+        page = backend.document(operation, options)
+        yield operation.result(page, backend)
+        if page.get("cursor") is None:
             return
-        left = None if left is None else left - many
-        after = found[-1].id
+        operation = msgspec.structs.replace(operation, after=page["cursor"])
+
+
+def _listed(backend: HttpBackend, operation: Operation[Any], options: CallOptions) -> object:
+    """Return all members of a list: names at once, all else as it is used."""
+    members = chain.from_iterable(_pages(backend, operation, options))
+    return list(members) if isinstance(operation, ListBranches) else members
+
+
+def _tags(backend: HttpBackend, operation: ListTags, options: CallOptions) -> dict[str, str]:
+    pages = _pages(backend, operation, options)
+    return {name: commit for page in pages for name, commit in page.items()}
 
 
 def _changes(
@@ -243,6 +251,9 @@ _SPECIAL: Mapping[type[Operation[Any]], Callable[[HttpBackend, Any, CallOptions]
     Ingest: _upload,
     ExportRows: _export,
     ReadRecords: _records,
-    ListCommits: _commits,
+    ListBranches: _listed,
+    ListTags: _tags,
+    ListRuns: _listed,
+    ListCommits: _listed,
     ListChanges: _changes,
 }

@@ -1,11 +1,12 @@
 """Operation: a request as a value: its fields, its route, and how its result travels."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -21,8 +22,14 @@ ARROW = "application/vnd.apache.arrow.stream"
 LINES = "application/x-ndjson"
 TEXT = "text/plain"
 Key = Annotated[str, Meta(min_length=1, max_length=1_000)]
+# How many members of a list an answer holds at most; None is for all, and never sent.
+if TYPE_CHECKING:
+    Count = int | None
+else:
+    Count = Annotated[int, Meta(ge=1, le=10_000)]
 Document = Mapping[str, Any]
 R = TypeVar("R")
+_Item = TypeVar("_Item")
 
 _IN_PATH = re.compile(r"{(\w+)(?::path)?}")
 # The field of a load that holds its rows; as a stream of lines they are all of the body.
@@ -172,6 +179,15 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
         """Return the result that the document of an answer holds."""
         return cast(R, self.result_type and self.result_type.from_json(answer))
 
+    @property
+    def changed_branch(self) -> str | None:
+        """The branch of which an answer shows rows or commits, if it does so by a change."""
+        return None
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        """Return an answer without what only those may see who may read the changed branch."""
+        return answer
+
     def settled(self, backend: Any, error: OmniGraphError) -> R:  # noqa: ANN401 - a Backend
         """Return the result of what was done before, as an error of `settled_by` says."""
         return None  # type: ignore[return-value]
@@ -200,6 +216,15 @@ class PlaceOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
                 "a branch and a snapshot exclude each other", hint="leave one of them out"
             )
         return self.snapshot or self.branch or MAIN
+
+
+def page_of(
+    every: Iterable[_Item], limit: int | None, cursor_of: Callable[[_Item], str]
+) -> tuple[list[_Item], str | None]:
+    """Return the first items, and behind which one the list goes on; None when it does not."""
+    found = list(islice(every, None if limit is None else limit + 1))
+    shown = found[:limit]
+    return shown, cursor_of(shown[-1]) if len(found) > len(shown) else None
 
 
 def place_fields(place: str) -> dict[str, Any]:

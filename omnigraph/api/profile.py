@@ -1,6 +1,7 @@
 """Profile: how a read is run, before and after it was, for people and for programs."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -78,10 +79,8 @@ class Profile:
     __repr__ = __str__
 
     @classmethod
-    def of(cls, plan: ReadPlan, answer: "Answer") -> Self:
-        """Return the profile of an answer to a plan."""
-        from omnigraph.data.result import Result
-
+    def of(cls, answer: "Answer") -> Self:
+        """Return the profile of an answer."""
         costs = tuple(
             Cost(
                 tuple(operator_text(operator) for operator in each.operators),
@@ -91,16 +90,17 @@ class Profile:
             )
             for each in answer.measured
         )
-        return cls(Result(plan.name, answer.table), answer.road, costs)
+        return cls(answer.rows.to_result(), answer.road, costs)
 
-    def to_ipc(self) -> bytes:
-        """Return the rows as an Arrow stream that has the road and the costs with it."""
+    def to_ipc(self) -> Iterator[bytes]:
+        """Return the rows as an Arrow stream that has the road and the costs with it, in pieces."""
         from omnigraph.data.result import Result
 
         about = json.dumps({"query_name": self.result.query_name, **self.to_json()})
         table = self.result.table
         metadata = {**(table.schema.metadata or {}), _METADATA: about.encode()}
-        return Result(self.result.query_name, table.replace_schema_metadata(metadata)).to_ipc()
+        with_about = table.replace_schema_metadata(metadata)
+        return Result(self.result.query_name, with_about).to_stream().to_ipc()
 
     @classmethod
     def from_ipc(cls, stream: bytes) -> Self:

@@ -97,8 +97,8 @@ class View:
     ) -> "ResultStream":
         """Run a read and return its rows as Arrow batches, in their order.
 
-        On Spark they are made while they are read, so that a result can be larger than the
-        memory. A server sends all of them before the first can be read.
+        They are made while they are read, so that a result can be larger than the memory; a
+        server sends all of them before the first can be read.
         """
         return cast("ResultStream", self._read(source, name, params))
 

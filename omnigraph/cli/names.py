@@ -51,19 +51,20 @@ def _read(address: "Address") -> Names:
         return Names(graph.branches(), [*graph.tags()], [*catalog.nodes, *catalog.edges])
 
 
-def _stamp(uri: str) -> int | None:
-    """Return when the ledger of a graph on a local disk last changed."""
+def _stamp(uri: str) -> list[int] | None:
+    """Return which ledger a graph on a local disk has, and when it last changed."""
     from omnigraph.storage import layout
 
     if "://" in uri:
         return None
     try:
-        return Path(uri, layout.MANIFEST, "_versions").stat().st_mtime_ns
+        found = Path(uri, layout.MANIFEST, "_versions").stat()
     except OSError:
         return None
+    return [found.st_ino, found.st_mtime_ns]
 
 
-def _cached(uri: str, stamp: int) -> Names | None:
+def _cached(uri: str, stamp: list[int]) -> Names | None:
     try:
         found = json.loads(_file(uri).read_bytes())
         return Names(**found["names"]) if found["stamp"] == stamp else None
@@ -71,7 +72,7 @@ def _cached(uri: str, stamp: int) -> Names | None:
         return None
 
 
-def _store(uri: str, stamp: int, names: Names) -> None:
+def _store(uri: str, stamp: list[int], names: Names) -> None:
     path = _file(uri)
     part = path.with_suffix(f".{os.getpid()}")
     try:

@@ -14,14 +14,14 @@ from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
 
 
-def blame(repository: Repository, target: str, type_name: str, row_id: str) -> list[Blamed]:
+def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: str) -> list[Blamed]:
     """Give for each property of a row the commit that it has its value from.
 
     A merge is passed on to the side that the value came from.
     """
-    snapshot = repository.snapshot_of(target)
     stored = snapshot.catalog.stored(type_name)
     if stored is None:
         raise TableNotFoundError(f"no type '{type_name}'")

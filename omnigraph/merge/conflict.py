@@ -8,7 +8,7 @@ from typing import Any, Self
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import chosen, nearest_name, shortened
 
 
 class Side(StrEnum):
@@ -76,6 +76,16 @@ class Conflict:
         )
 
 
+# What stands in a conflict as a preview writes it, and the choice that is added to it.
+CHOICE_KEYS = frozenset(
+    (
+        *("kind", "table_key", "type_name", "row_id", "property", "message"),
+        *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
+        "take",
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Resolutions:
     """Whose version is taken where both sides changed a row: of all, a type, a row, a property."""
@@ -135,6 +145,7 @@ class Resolutions:
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[tuple[str, str, str], Side] = {}
         for choice in choices:
+            _check_keys(choice)
             if choice.get("take") is None:
                 continue
             side = Side(str(choice["take"]))
@@ -151,3 +162,13 @@ class Resolutions:
         found = None if name is None else self.properties.get((type_name, row_id, name))
         found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
         return found or self.default
+
+
+def _check_keys(choice: Mapping[str, object]) -> None:
+    """Raise InputError when a choice has a key that no conflict has: it may be a slip of `take`."""
+    unknown = sorted(set(choice) - CHOICE_KEYS)
+    if unknown:
+        name = shortened(unknown[0])
+        near = nearest_name(name, sorted(CHOICE_KEYS))
+        hint = None if near is None else f"did you mean '{near}'?"
+        raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)

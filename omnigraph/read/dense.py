@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Adjacency, Entries, Followed, Woven, woven
+from omnigraph.data.derived.adjacency import Adjacency, Check, Entries, Followed, Woven, woven
 from omnigraph.data.derived.memory import Cache
 from omnigraph.data.derived.numbering import NONE, Entities, Numbers, taken
 from omnigraph.data.derived.topology import Edges, Topology
-from omnigraph.errors import StorageError
+from omnigraph.errors import OmniGraphError
 from omnigraph.query.checked import Step
 from omnigraph.read.reader import Domain, Reader, Way, ways
 from omnigraph.schema.catalog import EdgeType, column_name
@@ -86,9 +86,10 @@ class Dense(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
+        check: Check | None = None,
     ) -> Followed:
         """Give where steps lead from some rows."""
-        return self.adjacency(steps, source, target, edges=edges).follow(codes)
+        return self.adjacency(steps, source, target, edges=edges).follow(codes, check)
 
     def joins(
         self,
@@ -124,11 +125,10 @@ class Dense(Reader):
     def extend(self, before: Snapshot) -> None:
         """Extend what is in memory of another snapshot, where only a few rows differ.
 
-        What cannot be read now is left to the next query: the commit that led here is made, and
-        a failure would say that it was not.
+        What cannot be read now is left to the next query.
         """
         for name in (*self.snapshot.catalog.nodes, *self.snapshot.catalog.edges):
-            with suppress(StorageError):
+            with suppress(OmniGraphError):
                 self._extend_type(name, before)
 
     def _extend_type(self, name: str, before: Snapshot) -> None:

@@ -20,4 +20,6 @@ router       finds the route of a method and a path
 serve        opens a graph and serves it until a signal says stop
 table        every route: those of all operations, and what the server tells of itself
 tokens       who a bearer token stands for; only the digests of tokens are kept
+begun        an answer that is too large to be made at once: what was made, and how to go on
+descriptors  how many files and sockets the process may open, and what happens at the last
 """

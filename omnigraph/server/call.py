@@ -12,8 +12,9 @@ import msgspec
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import JSON
-from omnigraph.errors import Json
+from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
+from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
 
 _TURNS = 64
@@ -31,10 +32,15 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An answer that is made while it is sent."""
+    """An answer that is made while it is sent, within a number of bytes and of seconds of work.
+
+    One that holds memory for as long as it lasts has to be taken within `taken_seconds`.
+    """
 
     parts: Iterator[bytes]
     media_type: str
+    budget: Budget
+    taken_seconds: float | None = None
 
 
 Answer: TypeAlias = Whole | Stream
@@ -82,33 +88,59 @@ class WriteTurns:
                 lock.release()
 
 
+class ServedBackend(LocalBackend):
+    """The graph of a server as answers name it: where it lies is for nobody outside to know."""
+
+    @property
+    def uri(self) -> str:
+        return LocalBackend(self.access).uri.rstrip("/").rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request: the operation, the graph of who asks, and how much it may take."""
 
-    backend: LocalBackend
+    backend: ServedBackend
     operation: Any = None
     rows_size: int | None = None
     accept: str = JSON
     keyed: KeyedRequest | None = None
-    budget: Budget = field(default_factory=Budget)
+    limits: Limits = field(default_factory=Limits)
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
     about: About
 
     @property
-    def actor(self) -> str | None:
-        """Who asks."""
-        return self.backend.actor
+    def budget(self) -> Budget:
+        """How much a query and its answer may take."""
+        return Budget(seconds=self.limits.query_seconds, bytes=self.limits.query_bytes)
+
+    def rows(self, parts: Iterator[bytes], media_type: str) -> Stream:
+        """Return the rows of a query as an answer."""
+        return Stream(parts, media_type, self.budget, self.limits.answer_seconds)
+
+    def export(self, parts: Iterator[bytes], media_type: str) -> Stream:
+        """Return rows that are read while they are sent as an answer."""
+        limits = self.limits
+        budget = Budget(seconds=limits.export_seconds, bytes=limits.export_bytes)
+        return Stream(parts, media_type, budget)
+
+    def may_read(self, branch: str) -> bool:
+        """Return whether the actor may read a branch."""
+        try:
+            return bool(self.backend.pin(branch))
+        except (DeniedError, NotFoundError):
+            return False
 
     @property
     def options(self) -> CallOptions:
         """How the operation is run."""
         return CallOptions(
-            actor=self.actor,
+            actor=self.backend.actor,
             operation_id=None if self.keyed is None else self.keyed.key,
             budget=self.budget,
             cancelled=self.cancelled,
+            seconds=self.limits.write_seconds,
         )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -17,26 +16,65 @@ from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.server.call import Answer, Call, Handler, Stream, Whole, json_answer
+from omnigraph.server.call import Answer, Call, Handler, Whole, json_answer
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark import session
 from omnigraph.spark.choice import SPARK_FROM_BYTES
+from omnigraph.storage.layout import FORMAT
 from omnigraph.versioning.names import MAIN
 
 _CHANGES_AT_A_TIME = 500
+_BYTES_AT_A_TIME = 256 << 10
+
+
+class ServerShape(Shape, frozen=True, kw_only=True):
+    """What the server is, the newest format of graphs that it knows, and where to look."""
+
+    name: str
+    version: str
+    format_version: int
+    openapi: str
+    health: str
 
 
 class HealthShape(Shape, frozen=True, kw_only=True):
-    """The server answers."""
+    """The server answers.
+
+    `reload_failing` names what could not be read again, so that the old one is in force: `tokens`
+    or `policy`.
+    """
 
     status: Literal["ok"]
     version: str
+    format_version: int
+    reload_failing: list[str]
 
 
-def health(_: Call) -> Answer:
-    """Tell that the server answers."""
-    return json_answer({"status": "ok", "version": __version__})
+def about(_: Call) -> Answer:
+    """Tell what this is, and where it is described."""
+    return json_answer(
+        {
+            "name": "omnigraph-server",
+            "version": __version__,
+            "format_version": FORMAT,
+            "openapi": "/openapi.json",
+            "health": "/healthz",
+        }
+    )
+
+
+def health(call: Call) -> Answer:
+    """Tell that the server answers, and whether it works with old tokens or an old policy."""
+    failing: list[Json] = [*sorted(call.about.metrics.failing)]
+    return json_answer(
+        {
+            "status": "ok",
+            "version": __version__,
+            "format_version": FORMAT,
+            "reload_failing": failing,
+        }
+    )
 
 
 def ready(call: Call) -> Answer:
@@ -65,7 +103,7 @@ def perform(call: Call) -> Answer:
     """
     operation, keyed = call.operation, call.keyed
     if keyed is not None:
-        operation = operation.keyed(keyed.name_for(call.actor))
+        operation = operation.keyed(keyed.name_for(call.backend.actor))
     try:
         with call.turns.of(operation.branch or MAIN) if _takes_turns(operation) else nullcontext():
             result = call.backend.run(operation, _options(call, operation))
@@ -73,24 +111,34 @@ def perform(call: Call) -> Answer:
         if keyed is None or not keyed.repeats:
             raise
         result = operation.settled(call.backend, done)
-    return json_answer(operation.answer(result, call.backend))
+    answer = operation.answer(result, call.backend)
+    branch = operation.changed_branch
+    if branch is not None and not call.may_read(branch):
+        answer = operation.redacted(answer)
+    return json_answer(answer)
 
 
 def read(call: Call) -> Answer:
-    """Run a read: rows as JSON or as Arrow, a plan or a profile."""
+    """Run a read: rows as JSON or as Arrow while they are made, a plan or a profile."""
     operation: ReadRows = call.operation
-    if operation.mode == "explain" or call.accept != ARROW:
+    if operation.mode == "explain" or (operation.mode == "profile" and call.accept != ARROW):
         return perform(call)
-    if operation.mode == "profile":
-        return Whole(call.backend.run(operation, call.options).to_ipc(), ARROW)
-    return Whole(b"".join(call.backend.stream(operation, call.options)), ARROW)
+    found = call.backend.run(operation, call.options)
+    if call.accept == ARROW:
+        return call.rows(found.to_ipc(), ARROW)
+    head: dict[str, Json] = {
+        **operation.head(found.query_name),
+        "row_count": found.count,
+        "columns": [*found.columns],
+    }
+    return call.rows(_listed(head, "rows", found.to_json()), JSON)
 
 
 def export(call: Call) -> Answer:
     """Send rows as JSON lines, while they are read; the actor has to be allowed to read as well."""
     pin = call.backend.pin(call.operation.place)
     parts = call.backend.run(call.operation, replace(call.options, pinned=pin.snapshot))
-    return Stream(parts, LINES)
+    return call.export(parts, LINES)
 
 
 def schema(call: Call) -> Answer:
@@ -107,14 +155,14 @@ def diff(call: Call) -> Answer:
     if operation.stat:
         return perform(call)
     found = call.backend.run(operation, call.options)
-    return Stream(_listed(operation.head(found), "changes", _change_parts(found)), JSON)
+    return call.export(_listed(operation.head(found), "changes", _change_parts(found)), JSON)
 
 
 def changes(call: Call) -> Answer:
     """Send what the next commits changed, while it is read."""
     operation: ListChanges = call.operation
     head, shown = operation.page(call.backend.run(operation, call.options))
-    return Stream(_listed(head, "commits", _commit_parts(shown)), JSON)
+    return call.export(_listed(head, "commits", _commit_parts(shown)), JSON)
 
 
 HANDLERS: Mapping[type[Operation[Any]], Handler] = {
@@ -159,9 +207,13 @@ def _commit_parts(found: list[CommitChanges]) -> Iterator[bytes]:
 
 def _change_parts(found: ChangeSet) -> Iterator[bytes]:
     """Yield the changes as the members of a JSON list."""
-    rows = found.documents()
-    is_first = True
-    while some := list(islice(rows, _CHANGES_AT_A_TIME)):
-        text = msgspec.json.encode(some)[1:-1]
-        yield text if is_first else b"," + text
-        is_first = False
+    made: list[bytes] = []
+    size, before = 0, b""
+    for each in found.documents():
+        made.append(msgspec.json.encode(each))
+        size += len(made[-1])
+        if len(made) >= _CHANGES_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+            yield before + b",".join(made)
+            made, size, before = [], 0, b","
+    if made:
+        yield before + b",".join(made)

@@ -12,12 +12,13 @@ from omnigraph.api.operations import (
     write,
 )
 from omnigraph.server import handlers
-from omnigraph.server.handlers import HANDLERS, HealthShape, perform
+from omnigraph.server.handlers import HANDLERS, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
 
 _FAMILIES = (read, write, schemas, changes, branches, commits, runs, maintenance)
 _OWN = (
+    ("/", "about", Audience.ANYBODY, ServerShape, handlers.about),
     ("/healthz", "health", Audience.ANYBODY, HealthShape, handlers.health),
     ("/livez", "live", Audience.ANYBODY, HealthShape, handlers.health),
     ("/readyz", "ready", Audience.ANYBODY, HealthShape, handlers.ready),

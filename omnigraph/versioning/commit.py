@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from omnigraph.errors import Json
 from omnigraph.html import html_facts
+from omnigraph.storage import layout
 
 
 class CommitKind(StrEnum):
@@ -28,6 +29,11 @@ class TableState:
     version: int
     row_count: int
     branch: str
+
+    @property
+    def manifest(self) -> str:
+        """The path of the file that tells what the version is made of."""
+        return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -122,8 +128,24 @@ def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[
 
 
 def commit_named(document: Mapping[str, Any], field: str) -> Commit:
-    """Return the commit that a field of such a document names."""
-    return Commit.from_json(document["commits"][document[field]])
+    """Return the commit that a field of such a document names.
+
+    Of one that the reader of the document may not see, the id alone is known, or not even that.
+    """
+    found = document["commits"].get(document[field])
+    if found is None:
+        return Commit(
+            id=document[field] or "",
+            parents=(),
+            branch="",
+            version=0,
+            kind=CommitKind.WRITE,
+            created_at=0,
+            operation_id="",
+            schema="",
+            tables={},
+        )
+    return Commit.from_json(found)
 
 
 def commit_if_named(document: Mapping[str, Any], field: str = "commit") -> Commit | None:

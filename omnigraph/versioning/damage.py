@@ -17,6 +17,7 @@ class Damage(StrEnum):
     ROW_DANGLING = "row_dangling"
     COMMIT_UNREADABLE = "commit_unreadable"
     COMMIT_DISAGREES = "commit_disagrees"
+    COMMIT_LOST = "commit_lost"
     PARENT_MISSING = "parent_missing"
     PARENT_ORDER = "parent_order"
     HEAD_UNREADABLE = "head_unreadable"

@@ -9,17 +9,6 @@ from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """Where a change goes, who makes it, and what it takes for granted."""
-
-    branch: str
-    actor: str | None = None
-    message: str | None = None
-    expect: str | None = None
-    operation_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a change did; without a commit there was nothing to change."""
 

@@ -34,7 +34,7 @@ ADDED = {
 }
 
 
-@pytest.mark.parametrize(("operation", "method"), ADDED.items(), ids=lambda each: str(each))
+@pytest.mark.parametrize(("operation", "method"), ADDED.items(), ids=str)
 def test_a_new_operation_touches_at_most_five_files(
     operation: type[Operation[Any]], method: str
 ) -> None:

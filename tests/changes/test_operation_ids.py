@@ -10,9 +10,9 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import HeadMovedError, InputError, ViolationsError
+from omnigraph.errors import HeadMovedError, InputError, OperationReusedError, ViolationsError
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write import mutation as change_module
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.nursery import order
 from tests.changes.town import column, commits, content, counts, do, link, person, rows
@@ -159,21 +159,40 @@ def test_of_the_same_operation_sent_twice_at_once_one_is_done(
     assert notes(settled) == ["once"]
 
 
+@pytest.mark.parametrize("step", [STAGED, WRITTEN, SYNCED])
+@pytest.mark.parametrize("branch", ["main", "draft"])
+def test_of_two_requests_with_one_id_at_once_the_second_is_refused(
+    settled: Graph, step: str, branch: str
+) -> None:
+    settled.create_branch("draft")
+    other = open_graph(settled.uri, durable=False)
+    text = "once" if branch == "draft" else "another"
+    rival = partial(
+        do, other.branch(branch, operation_id="op"), f'insert Note {{ text: "{text}" }}'
+    )
+    version = commits(settled)
+    with meanwhile(rival, step=step), pytest.raises(OperationReusedError):
+        do(settled.branch(operation_id="op"), ADD_NOTE)
+
+    assert [row["text"] for row in rows(settled, "Note", branch)] == [text]
+    assert "once" not in notes(settled)
+    assert commits(settled) == version + (branch == "main")
+
+
 def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
     settled: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expect = settled.snapshot().commit.id
     other = open_graph(settled.uri, durable=False)
-    looked_for = change_module._earlier
     waiting = [partial(do, other.branch(expect=expect, operation_id="op"), person("dan"))]
 
     def found(*given: Any) -> Any:
-        result = looked_for(*given)
+        result = repeated(*given)
         if waiting:
             waiting.pop()()
         return result
 
-    monkeypatch.setattr(change_module, "_earlier", found)
+    monkeypatch.setattr("omnigraph.versioning.transact.repeated", found)
     receipt = do(settled.branch(expect=expect, operation_id="op"), person("dan"))
     assert counts(receipt) == (1, 0)
     assert receipt.commit == settled.snapshot().commit

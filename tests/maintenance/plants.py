@@ -157,9 +157,14 @@ def _encoded(root: Path, **other: object) -> str:
 def _bury_head(root: Path) -> None:
     manifest = open_graph(root).repository.manifest
     version = _head(root).tables[PERSON].version
-    buried = manifest.bury(manifest.newest(), "c1", [(PERSON, version)])
-    manifest.mark_cleaning(buried, "c1")
+    cleanup, begun = manifest.begin_cleanup(manifest.newest(), "c1")
+    manifest.mark_cleaning(manifest.bury(begun, cleanup, [(PERSON, version)]), cleanup)
     _manifest(root).unlink()
+
+
+def _lose_commit(root: Path) -> None:
+    repository = open_graph(root).repository
+    repository.tables.set_keys(repository.manifest.newest(), {"branch/draft": None})
 
 
 def _state(key: str, change: Callable[[list[Any]], None]) -> Callable[[Path, dict[str, Any]], None]:
@@ -290,6 +295,7 @@ PLANTS = (
         Damage.COMMIT_DISAGREES,
         _recorded(lambda _, record: record.update(id="01K9ZZZZZZZZZZZZZZZZZZZZZZ")),
     ),
+    Plant("a branch is gone without a note", Damage.COMMIT_LOST, _lose_commit),
     Plant("a commit is there twice", Damage.ROW_TWICE, _twice),
     Plant(
         "a row is of no known type",

@@ -1,5 +1,6 @@
 """Branches: branches, tags, merges, reverts and runs of a graph at hand."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
@@ -33,6 +34,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.versioning import branches, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.ulid import is_ulid
 
 if TYPE_CHECKING:
@@ -49,9 +51,8 @@ def list_branches(access: Access, _: ListBranches, __: CallOptions) -> list[str]
 
 def create_branch(access: Access, operation: CreateBranch, _: CallOptions) -> None:
     """Make a branch where another branch or a commit stands."""
-    base = operation.base or MAIN
     access.allow(Action.BRANCH_CREATE, operation.name)
-    access.check_place(base)
+    base = access.readable(operation.base or MAIN)
     branches.create_branch(access.repository, operation.name, base)
 
 
@@ -83,15 +84,14 @@ def list_tags(access: Access, _: ListTags, __: CallOptions) -> dict[str, str]:
 def create_tag(access: Access, operation: CreateTag, _: CallOptions) -> str:
     """Name a commit, or where a branch stands now; return the id of the commit."""
     access.allow(Action.BRANCH_CREATE, operation.name)
-    access.check_place(operation.target)
-    return tags.create_tag(access.repository, operation.name, operation.target)
+    target = access.readable(operation.target)
+    return tags.create_tag(access.repository, operation.name, target)
 
 
 def delete_tag(access: Access, operation: DeleteTag, _: CallOptions) -> None:
     """Remove a tag; the commit stays."""
     access.allow(Action.BRANCH_DELETE, operation.tag)
-    access.check_tag(operation.tag)
-    tags.delete_tag(access.repository, operation.tag)
+    tags.delete_tag(access.repository, operation.tag, access.tag(operation.tag))
 
 
 def get_merge_base(access: Access, operation: GetMergeBase, _: CallOptions) -> Commit:
@@ -112,12 +112,11 @@ def merge_branch(access: Access, operation: MergeBranch, options: CallOptions) -
     how = _merge_how(access, operation, options, strict=operation.strict)
     source, target = operation.source, operation.target
     if operation.preview:
-        access.check(target, Action.READ)
-        access.check_place(source)
-        return preview(access.repository, source, target, how)
+        ours = access.standing(target, Action.READ)
+        return preview(access.repository, source, target, how, pinned=(access.pin(source), ours))
     with access.merging(target, Action.BRANCH_MERGE):
-        access.check_place(source)
-        return merge(access.repository, access.topology, source, target, how)
+        judged = access.judged(source)
+        return merge(access.repository, source, target, how, pinned=judged)
 
 
 def revert_commit(access: Access, operation: RevertCommit, options: CallOptions) -> Merge:
@@ -127,12 +126,12 @@ def revert_commit(access: Access, operation: RevertCommit, options: CallOptions)
     how = _merge_how(access, operation, options)
     with access.merging(operation.branch, Action.CHANGE):
         access.check_place(operation.commit)
-        return revert(access.repository, access.topology, operation.commit, operation.branch, how)
+        return revert(access.repository, operation.commit, operation.branch, how)
 
 
-def list_runs(access: Access, _: ListRuns, __: CallOptions) -> list[RunRecord]:
-    """Return all runs, newest first."""
-    return access.runs()
+def list_runs(access: Access, operation: ListRuns, _: CallOptions) -> Iterator[RunRecord]:
+    """Return the runs, newest first, behind one of them; the limit is for pages of a server."""
+    return access.runs(operation.after)
 
 
 def get_run(access: Access, operation: GetRun, _: CallOptions) -> RunRecord:
@@ -160,7 +159,7 @@ def publish_run(access: Access, operation: PublishRun, options: CallOptions) -> 
     record = access.run(operation.run_id, Action.RUN_PUBLISH)
     how = _merge_how(access, operation, options)
     with access.merging(record.target_branch, Action.RUN_PUBLISH):
-        return publish(access.repository, access.topology, operation.run_id, how)[0]
+        return publish(access.repository, operation.run_id, how)
 
 
 def end_run(access: Access, operation: RunEnding, _: CallOptions) -> RunRecord:
@@ -187,7 +186,10 @@ def _merge_how(
         "engine": options.engine or Engine.AUTO,
         "spark": options.spark,
         "progress": options.progress or NO_PROGRESS,
+        "seconds": options.seconds,
+        "cancelled": options.cancelled,
     }
+    check_notes(message=operation.message, operation=options.operation_id)
     return MergeHow(
         actor=access.author(options.actor),
         message=operation.message,

@@ -1,7 +1,6 @@
 """Changes: the commits of a graph at hand, and what differs between them."""
 
 from collections.abc import Iterator
-from itertools import islice
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
@@ -17,12 +16,11 @@ from omnigraph.versioning.commit import Commit
 
 
 def list_commits(access: Access, operation: ListCommits, _: CallOptions) -> Iterator[Commit]:
-    """Return the commits of a branch, newest first."""
+    """Return the commits of a branch, newest first; the limit is for pages of a server."""
     access.check(operation.branch, Action.READ)
     if operation.after is not None:
         access.check_place(operation.after)
-    found = history.log(access.repository, operation.branch, after=operation.after)
-    return islice(found, operation.limit)
+    return history.log(access.repository, operation.branch, after=operation.after)
 
 
 def get_commit(access: Access, operation: GetCommit, _: CallOptions) -> Commit:
@@ -64,10 +62,8 @@ def get_blame(access: Access, operation: GetBlame, options: CallOptions) -> list
     """Return for each property of a row the commit that it has its value from."""
     from omnigraph.merge.blame import blame
 
-    place = operation.branch if options.pinned is None else options.pinned.commit.id
-    access.repository.check_open()
-    access.check_place(place)
-    return blame(access.repository, place, operation.type, operation.id)
+    snapshot = snapshot_of(access, operation.branch, options)
+    return blame(access.repository, snapshot, operation.type, operation.id)
 
 
 FUNCTIONS: Functions = {

@@ -11,8 +11,9 @@ from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized
 from omnigraph.policy.actions import Action
 from omnigraph.syntax.source import as_source
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
-from omnigraph.write.receipt import Intent
+from omnigraph.versioning.transact import Intent
 
 if TYPE_CHECKING:
     from omnigraph.maintain.optimize import OptimizeHow
@@ -32,6 +33,7 @@ def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -
     from omnigraph.evolve.migrate import apply_schema as apply
 
     access.check(operation.branch, Action.SCHEMA_APPLY)
+    check_notes(message=operation.message, operation=options.operation_id)
     intent = Intent(
         branch=operation.branch,
         actor=access.author(options.actor),

@@ -2,12 +2,13 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from omnigraph.read.answer import Answer, Terms
     from omnigraph.read.blob import Blob
 
+_Found = TypeVar("_Found")
 # Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
 # that is read takes about 100 bytes here, so these are about 5 GiB.
 _MOST_ROWS_HERE = 50_000_000
@@ -89,11 +91,13 @@ def get_blob(access: Access, operation: GetBlob, options: CallOptions) -> "Blob 
 def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:
     """Return all rows as JSON lines, many at a time."""
     from omnigraph.export.export import Selection, export_lines
+    from omnigraph.spark.deadline import Deadline
     from omnigraph.spark.progress import NO_PROGRESS
 
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
     selection = Selection(tuple(operation.type_names or ()), tuple(operation.table_keys or ()))
-    return export_lines(snapshot, selection, options.progress or NO_PROGRESS)
+    deadline = Deadline(work="export", cancelled=options.cancelled or Event())
+    return export_lines(snapshot, selection, options.progress or NO_PROGRESS, deadline)
 
 
 def export_files(access: Access, operation: ExportFiles, options: CallOptions) -> "Exported":
@@ -135,14 +139,16 @@ def read_rows(
     access: Access, operation: ReadRows, options: CallOptions
 ) -> "ResultStream | Explanation | Profile":
     """Run a read, or say how it would be run."""
-    snapshot = snapshot_of(access, operation.place, options)
+    started = time.monotonic()
+    place = operation.place
+    snapshot = in_time(access, options, started, lambda: snapshot_of(access, place, options))
     source = options.source or as_source(operation.query_source, "<query>")
     schema = Schema(snapshot.commit.schema, snapshot.catalog)
     plan = compiled(source, schema, operation.query_name)
     if not isinstance(plan, ReadPlan):
         hint = "run it with Branch.mutate, or with omnigraph change"
         raise InputError(f"'{plan.name}' is a mutation", hint=hint)
-    reading = _Reading(access, snapshot, plan, operation.params or {}, options)
+    reading = _QueryRun(access, snapshot, plan, operation.params or {}, options, started)
     match operation.mode:
         case "explain":
             return reading.explanation()
@@ -153,7 +159,7 @@ def read_rows(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _QueryRun:
     """A plan with its parameters, on one snapshot."""
 
     access: Access
@@ -161,6 +167,7 @@ class _Reading:
     plan: ReadPlan
     params: Mapping[str, object]
     options: CallOptions
+    started: float
 
     def explanation(self) -> Explanation:
         from omnigraph.read.road import choose
@@ -168,16 +175,14 @@ class _Reading:
         return Explanation(self.plan, choose(self.plan, self.snapshot, self.access.topology))
 
     def profile(self) -> Profile:
-        return Profile.of(self.plan, self._answer(measures=True))
+        return Profile.of(self._answer(measures=True))
 
     def rows(self) -> "ResultStream":
         """Return the rows, from Spark when they are too many for this process."""
-        from omnigraph.data.result import Result
-
         is_auto, is_bounded = self.options.engine == "auto", self.options.budget is not None
         if self.options.engine != "spark" and not (is_auto and self._is_large()):
             try:
-                return Result(self.plan.name, self._answer().table).to_stream()
+                return self._answer(streams=True).rows
             except BudgetError as exceeded:
                 if not is_auto or is_bounded or exceeded.limit == "seconds":
                     raise
@@ -199,11 +204,13 @@ class _Reading:
             return False
         return choose(self.plan, self.snapshot, self.access.topology).road is Road.ADJACENCY
 
-    def _answer(self, *, measures: bool = False) -> "Answer":
+    def _answer(self, *, measures: bool = False, streams: bool = False) -> "Answer":
         from omnigraph.read.answer import answer
 
-        terms = replace(self._terms(), measures=measures)
-        return answer(self.plan, self.snapshot, self.access.topology, terms)
+        terms = replace(self._terms(), measures=measures, streams=streams)
+        topology = self.access.topology
+        run = partial(answer, self.plan, self.snapshot, topology, terms)
+        return in_time(self.access, self.options, self.started, run)
 
     def _terms(self) -> "Terms":
         from omnigraph.read.answer import Terms
@@ -216,6 +223,26 @@ class _Reading:
             environment=os.environ,
             cancelled=self.options.cancelled or Event(),
         )
+
+
+def in_time(
+    access: Access, options: CallOptions, started: float, work: Callable[[], _Found]
+) -> _Found:
+    """Return what a read returns, or raise BudgetError near the end of its time.
+
+    The engine looks at the time between its steps, and a store may not answer at all.
+    """
+    from omnigraph.read.execution import Budget
+    from omnigraph.storage.waiting import Late, within
+
+    if access.repository.store.is_local:
+        return work()
+    seconds = (options.budget or Budget()).seconds
+    try:
+        return within(seconds - (time.monotonic() - started), work)
+    except Late:
+        message = f"the query ran longer than {seconds:g} s"
+        raise BudgetError(message, limit="seconds") from None
 
 
 FUNCTIONS: Functions = {

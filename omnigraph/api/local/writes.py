@@ -17,11 +17,12 @@ from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.syntax.source import as_source
-from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.names import MAIN, new_branch_name
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transact import Intent
 from omnigraph.write.load.loaded import Ingested, Loaded
-from omnigraph.write.receipt import Intent, Receipt
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
     from omnigraph.spark.runner import Runner
@@ -58,6 +59,7 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
         )
         return plan, terms
 
+    check_notes(message=operation.message, operation=options.operation_id)
     intent = Intent(
         branch=branch,
         actor=access.author(options.actor),
@@ -77,34 +79,20 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
     branch = operation.branch or MAIN
     target = Target(branch, access.standing(branch, Action.CHANGE))
     with _job(access, operation, options, target, how) as (sources, runner):
-        loaded = run_load(access.repository, target, sources, runner, how)
-    extend(access, target.snapshot, loaded.commit)
-    return loaded
+        return run_load(access.repository, target, sources, runner, how)
 
 
 def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     """Load rows into a branch, which is made with them when it is not there."""
     from omnigraph.write.load.ingest import ingest as run_ingest
-    from omnigraph.write.load.ingest import target_of
+    from omnigraph.write.load.load import Target
 
     how = _load_options(access, operation, options)
     branch, base = operation.branch or MAIN, operation.base or MAIN
-    access.check_ingest(branch, base)
-    target = target_of(access.repository, branch, base)
-    if target.is_new:
-        access.check_ingest(branch, base)
+    snapshot, is_new = access.ingesting(branch, base)
+    target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
     with _job(access, operation, options, target, how) as (sources, runner):
-        ingested = run_ingest(access.repository, target, base, sources, runner, how)
-    extend(access, target.snapshot, ingested.loaded.commit)
-    return ingested
-
-
-def extend(access: Access, before: Snapshot, commit: Commit | None) -> None:
-    """Extend what is in memory by a small commit, so that the next read finds it."""
-    from omnigraph.read.dense import Dense
-
-    if commit is not None:
-        Dense(access.repository.pinned(commit), access.topology).extend(before)
+        return run_ingest(access.repository, target, base, sources, runner, how)
 
 
 def _load_options(access: Access, operation: Load | Ingest, options: CallOptions) -> "LoadOptions":
@@ -124,7 +112,10 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
         "message": operation.message,
         "operation_id": options.operation_id,
         "progress": options.progress or NO_PROGRESS,
+        "seconds": options.seconds,
+        "cancelled": options.cancelled,
     }
+    check_notes(message=operation.message, operation=options.operation_id)
     return options_of(how, LoadMode.APPEND)
 
 
@@ -142,11 +133,11 @@ def _job(
     from omnigraph.write.load.spool import spool
 
     access.repository.check_writable()
-    with spool(access.repository.store) as spooled:
+    with spool(access.repository.store, how.deadline) as spooled:
         catalog = target.snapshot.catalog
         sources = sources_of(operation.data, options.type_name, catalog, spooled)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for(how.engine, how.spark, size)
+        yield sources, runner_for(how.engine, how.spark, size, deadline=how.deadline)
 
 
 FUNCTIONS: Functions = {

@@ -5,7 +5,18 @@ from typing import Any, Generic, Literal
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Key, Operation, R, Shape, delete, get, post
+from omnigraph.api.operation import (
+    Count,
+    Document,
+    Key,
+    Operation,
+    R,
+    Shape,
+    delete,
+    get,
+    page_of,
+    post,
+)
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.api.operations.read import catalog_at
 from omnigraph.errors import (
@@ -26,9 +37,10 @@ SideName = Literal["ours", "theirs"]
 
 
 class BranchesShape(Shape, frozen=True, kw_only=True):
-    """The names of all branches, `main` first."""
+    """The names of branches, `main` first; a cursor is where the list goes on."""
 
     branches: list[str]
+    cursor: str | None
 
 
 class BranchCreatedShape(Shape, frozen=True, kw_only=True):
@@ -48,7 +60,7 @@ class BranchNamedShape(Shape, frozen=True, kw_only=True):
 
 
 class MergedShape(Shape, frozen=True, kw_only=True):
-    """What a merge did or would do."""
+    """What a merge did or would do; where the target stood is told to those who may read it."""
 
     source: str
     target: str
@@ -59,7 +71,7 @@ class MergedShape(Shape, frozen=True, kw_only=True):
     stats: dict[str, dict[str, int]]
     merge_conflicts: list[dict[str, Any]]
     commits: dict[str, CommitShape]
-    ours_commit: str
+    ours_commit: str | None
     theirs_commit: str
 
 
@@ -80,9 +92,10 @@ class TagShape(Shape, frozen=True, kw_only=True):
 
 
 class TagsShape(Shape, frozen=True, kw_only=True):
-    """All tags."""
+    """Tags, by name; a cursor is where the list goes on."""
 
     tags: list[TagShape]
+    cursor: str | None
 
 
 class TagNamedShape(Shape, frozen=True, kw_only=True):
@@ -114,8 +127,14 @@ class ListBranches(Operation[list[str]], frozen=True, kw_only=True):
 
     endpoint = get("/branches", "branches", BranchesShape, errors=())
 
+    limit: Count = 1_000
+    after: Key | None = None
+
     def answer(self, result: list[str], backend: Backend) -> dict[str, Json]:
-        return {"branches": [*result]}
+        first = None if self.after is None else _order(self.after)
+        rest = (each for each in result if first is None or _order(each) > first)
+        shown, cursor = page_of(rest, self.limit, str)
+        return {"branches": [*shown], "cursor": cursor}
 
     def result(self, answer: Document, backend: Backend) -> list[str]:
         return list(answer["branches"])
@@ -194,8 +213,15 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     strict: bool = False
     preview: bool = False
 
+    @property
+    def changed_branch(self) -> str | None:
+        return None if self.preview else self.target
+
     def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
         return result.to_answer()
+
+    def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
+        return _without_target(answer)
 
     def result(self, answer: Document, backend: Backend) -> Merge:
         return Merge.from_json(answer, lambda: catalog_at(backend, answer["ours_commit"]))
@@ -214,6 +240,13 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
         about: dict[str, Json] = {"branch": self.branch, "reverted": self.commit, "commit": commit}
         return {**about, "merge": result.to_answer()}
 
+    @property
+    def changed_branch(self) -> str | None:
+        return self.branch
+
+    def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
+        return {**answer, "merge": _without_target(answer["merge"])}
+
     def result(self, answer: Document, backend: Backend) -> Merge:
         merge = answer["merge"]
         return Merge.from_json(merge, lambda: catalog_at(backend, merge["ours_commit"]))
@@ -224,8 +257,14 @@ class ListTags(Operation[dict[str, str]], frozen=True, kw_only=True):
 
     endpoint = get("/tags", "tags", TagsShape, errors=())
 
+    limit: Count = 1_000
+    after: Key | None = None
+
     def answer(self, result: dict[str, str], backend: Backend) -> dict[str, Json]:
-        return {"tags": [{"name": name, "commit": commit} for name, commit in result.items()]}
+        rest = (name for name in sorted(result) if self.after is None or name > self.after)
+        shown, cursor = page_of(rest, self.limit, str)
+        named: list[Json] = [{"name": name, "commit": result[name]} for name in shown]
+        return {"tags": named, "cursor": cursor}
 
     def result(self, answer: Document, backend: Backend) -> dict[str, str]:
         return {each["name"]: each["commit"] for each in answer["tags"]}
@@ -260,6 +299,18 @@ class DeleteTag(Operation[None], frozen=True, kw_only=True):
 
     def answer(self, result: None, backend: Backend) -> dict[str, Json]:
         return {"name": self.tag}
+
+
+def _order(branch: str) -> tuple[bool, str]:
+    """Return what sorts the list of branches, in which `main` is the first."""
+    return branch != MAIN, branch
+
+
+def _without_target(answer: Any) -> dict[str, Json]:  # noqa: ANN401 - a document
+    """Return a merge that does not say where the target stood, or which rows it had."""
+    kept = (answer["base_commit"], answer["theirs_commit"])
+    commits = {name: each for name, each in answer["commits"].items() if name in kept}
+    return {**answer, "ours_commit": None, "stats": {}, "commits": commits}
 
 
 OPERATIONS = (

@@ -1,12 +1,9 @@
 """Commits: operations on the history of a branch."""
 
 from collections.abc import Iterator
-from typing import Annotated
-
-from msgspec import Meta
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Operation, Shape, get
+from omnigraph.api.operation import Count, Document, Key, Operation, Shape, get, page_of
 from omnigraph.errors import Json
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
@@ -28,9 +25,10 @@ class CommitShape(Shape, frozen=True, kw_only=True):
 
 
 class CommitsShape(Shape, frozen=True, kw_only=True):
-    """The commits of a branch, newest first."""
+    """The commits of a branch, newest first; a cursor is where the list goes on."""
 
     commits: list[CommitShape]
+    cursor: str | None
 
 
 class ListCommits(Operation[Iterator[Commit]], frozen=True, kw_only=True):
@@ -39,11 +37,12 @@ class ListCommits(Operation[Iterator[Commit]], frozen=True, kw_only=True):
     endpoint = get("/commits", "commits", CommitsShape)
 
     branch: str = MAIN
-    limit: Annotated[int, Meta(ge=1, le=10_000)] | None = None
-    after: str | None = None
+    limit: Count = 100
+    after: Key | None = None
 
     def answer(self, result: Iterator[Commit], backend: Backend) -> dict[str, Json]:
-        return {"commits": [each.to_json() for each in result]}
+        shown, cursor = page_of(result, self.limit, lambda each: each.id)
+        return {"commits": [each.to_json() for each in shown], "cursor": cursor}
 
     def result(self, answer: Document, backend: Backend) -> Iterator[Commit]:
         return (Commit.from_json(each) for each in answer["commits"])

@@ -1,11 +1,12 @@
 """Runs: operations on changes made aside, which are published at once or given up."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal, Self
 
 import msgspec
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Key, Operation, Shape, get, post
+from omnigraph.api.operation import Count, Document, Key, Operation, Shape, get, page_of, post
 from omnigraph.api.operations.branches import MergeOperation
 from omnigraph.errors import InputError, Json, OmniGraphError
 from omnigraph.merge.run_record import RunRecord, RunStatus
@@ -30,21 +31,26 @@ class RunShape(Shape, frozen=True, kw_only=True):
 
 
 class RunsShape(Shape, frozen=True, kw_only=True):
-    """All runs, newest first."""
+    """Runs, newest first; a cursor is where the list goes on."""
 
     runs: list[RunShape]
+    cursor: str | None
 
 
-class ListRuns(Operation[list[RunRecord]], frozen=True, kw_only=True):
+class ListRuns(Operation[Iterator[RunRecord]], frozen=True, kw_only=True):
     """List the runs, newest first."""
 
     endpoint = get("/runs", "runs", RunsShape, errors=())
 
-    def answer(self, result: list[RunRecord], backend: Backend) -> dict[str, Json]:
-        return {"runs": [each.to_json() for each in result]}
+    limit: Count = 100
+    after: Key | None = None
 
-    def result(self, answer: Document, backend: Backend) -> list[RunRecord]:
-        return [RunRecord.from_json(each) for each in answer["runs"]]
+    def answer(self, result: Iterator[RunRecord], backend: Backend) -> dict[str, Json]:
+        shown, cursor = page_of(result, self.limit, lambda each: each.run_id)
+        return {"runs": [each.to_json() for each in shown], "cursor": cursor}
+
+    def result(self, answer: Document, backend: Backend) -> Iterator[RunRecord]:
+        return (RunRecord.from_json(each) for each in answer["runs"])
 
 
 class BeginRun(Operation[RunRecord], frozen=True, kw_only=True):

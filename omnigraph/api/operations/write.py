@@ -9,6 +9,7 @@ from omnigraph.api.operation import Operation, Shape, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
+from omnigraph.versioning.names import MAIN
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
 
@@ -21,12 +22,15 @@ else:
 
 
 class ReceiptShape(Shape, frozen=True, kw_only=True):
-    """What a mutation changed; without a commit there was nothing to change."""
+    """What a mutation changed; without a commit there was nothing to change.
+
+    Those who may not read the branch get no numbers.
+    """
 
     branch: str
     query_name: str
-    affected_nodes: int
-    affected_edges: int
+    affected_nodes: int | None
+    affected_edges: int | None
     actor_id: str | None
     commit: str | None
     operation_id: str | None
@@ -88,8 +92,16 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
     message: str | None = None
     expect: str | None = None
 
+    @property
+    def changed_branch(self) -> str | None:
+        return self.branch or MAIN
+
     def answer(self, result: Receipt, backend: Backend) -> dict[str, Json]:
         return result.to_answer()
+
+    def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
+        # How many rows a condition finds tells what they hold.
+        return {**answer, "affected_nodes": None, "affected_edges": None, "commits": {}}
 
 
 class Ingest(Operation[Ingested], frozen=True, kw_only=True):
@@ -113,8 +125,15 @@ class Ingest(Operation[Ingested], frozen=True, kw_only=True):
     dry_run: bool = False
     data: RowInput
 
+    @property
+    def changed_branch(self) -> str | None:
+        return self.branch or MAIN
+
     def answer(self, result: Ingested, backend: Backend) -> dict[str, Json]:
         return result.to_answer(backend.uri)
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        return {**answer, "commits": {}, "loaded": {**answer["loaded"], "commits": {}}}
 
 
 class Load(Operation[Loaded], frozen=True, kw_only=True):
@@ -137,8 +156,15 @@ class Load(Operation[Loaded], frozen=True, kw_only=True):
     dry_run: bool = False
     data: RowInput
 
+    @property
+    def changed_branch(self) -> str | None:
+        return self.branch or MAIN
+
     def answer(self, result: Loaded, backend: Backend) -> dict[str, Json]:
         return result.to_answer(backend.uri)
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        return {**answer, "commits": {}}
 
 
 OPERATIONS = (Mutate, Ingest, Load)

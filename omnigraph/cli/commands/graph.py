@@ -92,7 +92,8 @@ def create(session: Session, name: str, source: str | None) -> None:
 
     # The document names the actor, whom of a server's graph the server alone knows.
     create_branch = CreateBranch(name=name, base=session.branch(source))
-    made = dict(session.graph(writing=True).backend.document(create_branch))
+    graph = session.graph(writing=True)
+    made = {**graph.backend.document(create_branch), "uri": graph.uri}
     session.show(made, f"made branch {name} from {made['from']}")
 
 

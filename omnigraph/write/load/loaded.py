@@ -1,7 +1,7 @@
 """Loaded: what a load or an ingest did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -20,7 +20,10 @@ class LoadMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Loaded:
-    """What a load did; without a commit it changed nothing."""
+    """What a load did; without a commit it changed nothing.
+
+    `made_branch` is true when an ingest made the branch that it went to.
+    """
 
     branch: str
     mode: LoadMode
@@ -28,6 +31,7 @@ class Loaded:
     nodes: dict[str, int]
     edges: dict[str, int]
     commit: Commit | None
+    made_branch: bool = False
 
     def __repr__(self) -> str:
         nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
@@ -104,9 +108,10 @@ class Ingested:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the result that `to_answer` wrote."""
+        created = document["branch_created"]
         return cls(
-            loaded=Loaded.from_json(document["loaded"]),
+            loaded=replace(Loaded.from_json(document["loaded"]), made_branch=created),
             base_branch=document["base_branch"],
-            branch_created=document["branch_created"],
+            branch_created=created,
             actor=document["actor_id"],
         )
