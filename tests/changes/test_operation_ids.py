@@ -50,7 +50,7 @@ def test_an_operation_without_an_id_gets_one(graph: Graph) -> None:
     assert first.operation_id != second.operation_id
 
 
-@pytest.mark.parametrize("operation_id", ["op-1", "ä/'\"\\ 漢 \n", "x" * 1000, "history/0"])
+@pytest.mark.parametrize("operation_id", ["op-1", "ä/'\"\\ 漢 \n", "x" * 200, "history/0"])
 def test_the_same_operation_again_gives_the_first_receipt(graph: Graph, operation_id: str) -> None:
     writer = graph.branch(operation_id=operation_id)
     first = do(writer, ADD_NOTE)

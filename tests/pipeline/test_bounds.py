@@ -229,3 +229,23 @@ def test_names_that_a_record_repeats_are_found_in_one_pass(graph: Graph) -> None
 def test_files_and_lines_are_read_as_before(graph: Graph, tmp_path: Path) -> None:
     path = written(tmp_path / "lines.jsonl", person("ann"), "", "  ", "// note", person("bob"))
     assert graph.load(path, engine="inline").nodes == {"Person": 2}
+
+
+def test_a_merge_and_an_export_end_when_they_are_cancelled(graph: Graph) -> None:
+    graph.create_branch("draft")
+    graph.load(person("ann"), branch="draft")
+    graph.load(person("bob"))
+    before = history(graph)
+    cancelled = threading.Event()
+    lines = graph.at(cancelled=cancelled).export()
+    cancelled.set()
+
+    with pytest.raises(CancelledError, match="the merge was cancelled"):
+        graph.merge("draft", cancelled=cancelled)
+    with pytest.raises(BudgetError, match="the merge ran longer than 0 s"):
+        graph.merge("draft", seconds=0)
+    with pytest.raises(CancelledError, match="the export was cancelled"):
+        list(lines)
+
+    assert history(graph) == before
+    assert graph.merge("draft").commit is not None

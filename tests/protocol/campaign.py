@@ -50,6 +50,7 @@ def _programs(chance: random.Random) -> tuple[Program, ...]:
     No change may take longer than the grace period, so none is swept after time has passed.
     """
     while True:
+        chosen: tuple[Program, ...]
         if chance.random() < 0.5:
             chosen: tuple[Program, ...] = tuple(
                 chance.choice(SINGLE) + chance.choice(SINGLE) for _ in range(2)

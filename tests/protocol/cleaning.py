@@ -1,6 +1,7 @@
 """Cleaning: the cleanup of the model: plan, bury, mark, look again, remove, prune the ledger."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple, cast
 
 from tests.protocol.facts import (
@@ -59,7 +60,7 @@ def cleanup(actor: Actor, keep: int) -> Flow[None]:
                 yield from _revoke_interrupted(actor)
                 files = yield from observe(lambda w: w.files, "lists files")
                 own = f"{actor.name}.{attempt}"
-                plan = yield from observe(lambda w: _plan(actor, w, files, keep, own))  # noqa: B023
+                plan = yield from observe(partial(_plan, actor, files, keep, own))
                 claimed = yield from _claim(actor, plan)
             except Rejected:
                 continue
@@ -93,7 +94,7 @@ def _revoke_interrupted(actor: Actor) -> Flow[None]:
         yield from set_keys(actor, wanted, "revokes a cleanup")
 
 
-def _plan(actor: Actor, world: World, files: Map, keep: int, own: str) -> Plan:
+def _plan(actor: Actor, files: Map, keep: int, own: str, world: World) -> Plan:
     """Find out what can go; the files were listed before the ledger is read."""
     ledger, commits = world.ledger, world.ledger.commits()
     wanted, told = retained(ledger, keep, world.now), buried(ledger)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from tests.protocol.facts import bases, earlier, is_cleaned, is_published
@@ -77,8 +78,8 @@ class Proposal(NamedTuple):
 def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[Commit]:
     """Append the commit to the ledger and flip the branch to it."""
     for _ in range(ATTEMPTS):
-        name = names.name()
-        commit, wanted = yield from observe(lambda w: _propose(actor, w, branch, change, name))  # noqa: B023
+        look = partial(_propose, actor, branch, change, names.name())
+        commit, wanted = yield from observe(look)
         if wanted is None:
             return commit
         rows: list[object] = [commit]
@@ -93,13 +94,17 @@ def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[C
             continue
         except NoReply:
             yield from settle(actor)
-            if not (yield from observe(lambda w: is_published(commit.id, w.ledger))):  # noqa: B023
+            if not (yield from observe(partial(_is_there, commit))):
                 raise Refused from None
         return commit
     raise Moved
 
 
-def _propose(actor: Actor, world: World, branch: str, change: Change, name: str) -> Proposal:
+def _is_there(commit: Commit, world: World) -> bool:
+    return is_published(commit.id, world.ledger)
+
+
+def _propose(actor: Actor, branch: str, change: Change, name: str, world: World) -> Proposal:
     """Return the commit that a change makes of the newest ledger; raise what is in its way."""
     ledger = world.ledger
     current = _current(ledger, branch, change)
