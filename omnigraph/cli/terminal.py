@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def piped_statements() -> Iterator[str]:
-    """Give the statements of standard input, the last one even when it does not end."""
+    """Return the statements of standard input, the last one even when it does not end."""
     lines: list[str] = []
     for line in sys.stdin:
         lines.append(line)
@@ -31,7 +31,7 @@ def piped_statements() -> Iterator[str]:
 
 
 def typed_statements(prompt: Callable[[], str], vocabulary: Vocabulary) -> Iterator[str]:
-    """Give what is typed, statement by statement; Ctrl-C drops one, and Ctrl-D ends."""
+    """Return what is typed, statement by statement; Ctrl-C drops one, and Ctrl-D ends."""
     reader = _reader(vocabulary)
     while True:
         try:
@@ -43,7 +43,7 @@ def typed_statements(prompt: Callable[[], str], vocabulary: Vocabulary) -> Itera
 
 
 def history_file() -> Path:
-    """Give the file with what was typed before."""
+    """Return the file with what was typed before."""
     given = os.environ.get("XDG_STATE_HOME")
     folder = Path(given) if given else Path.home() / ".local" / "state"
     return folder / "omnigraph" / "history"

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import drop_incomparable, unify_zeros
-from omnigraph.data.values.rules import Breach, check_patterns, check_ranges, shorten
+from omnigraph.data.values.rules import Breach, check_patterns, check_ranges
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
 from omnigraph.schema.catalog import Check, EdgeType, NodeType, Range, StoredType, field_name
 from omnigraph.schema.steps import Constraint, Indexed, Unique
+from omnigraph.syntax.problems import shorten
 
 _ORDINAL = "ordinal"
 

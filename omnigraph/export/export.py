@@ -23,10 +23,9 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import chosen, nearest_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.load import Target
-from omnigraph.write.load.options import chosen
 
 _ROWS_PER_FILE = 500_000
 

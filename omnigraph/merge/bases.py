@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Side, conflict_of
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.threeway import conflict_of
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.write.draft import Change

@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.merge.diff import Op, TableDiff, matched
+from omnigraph.merge.conflict import Side
+from omnigraph.merge.diff import TableDiff, matched
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
-from omnigraph.merge.threeway import Side, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
@@ -24,10 +26,11 @@ from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, e
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.draft import Change
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load import keys
-from omnigraph.write.load.options import BulkHow, chosen
+from omnigraph.write.load.options import BulkHow
 from omnigraph.write.validate import broken_rows, compared_columns
 
 # More than this is not merged in memory at once: the changed rows of one type, on both sides.

@@ -8,8 +8,7 @@ from typing import Protocol
 
 from omnigraph.data.result import Result
 from omnigraph.html import html_table
-from omnigraph.merge.changes import Change
-from omnigraph.merge.diff import Op
+from omnigraph.merge.row_change import Change, Op
 from omnigraph.report.commits import draw_commits
 from omnigraph.report.diagram import draw_schema
 from omnigraph.schema.steps import Step

@@ -1,9 +1,9 @@
 """Lists: they come a page at a time, and handles and commands put the pages together."""
 
 import pytest
+from omnigraph.server.bodies import CommitsQuery, ListQuery, RunsQuery
 
 import omnigraph
-from omnigraph.server.bodies import CommitsQuery, ListQuery, RunsQuery
 from tests.server.serving import ADD, TOKENS, Served
 
 
@@ -12,7 +12,7 @@ def filled(served: Served) -> Served:
     """Give a server with more commits and runs than one page holds, and some names."""
     graph = served.graph
     for number in range(CommitsQuery().limit + 5):
-        graph.change(ADD, slug=f"s{number}")
+        graph.mutate(ADD, slug=f"s{number}")
     for number in range(5):
         graph.create_branch(f"b/{number}")
         graph.create_branch(f"Z/{number}")

@@ -14,8 +14,7 @@ from omnigraph.query.ast import Operator
 from omnigraph.schema.catalog import Check, EdgeType, NodeType, Property, Range, StoredType
 from omnigraph.schema.types import EnumType
 from omnigraph.schema.values import BadValue, coerce
-
-_LONGEST_SHOWN = 60
+from omnigraph.syntax.problems import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +97,6 @@ RULES: tuple[_RowRule, ...] = (
     check_patterns,
     check_keys,
 )
-
-
-def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """Return a text cut to a length that fits into a message."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def has_text(column: pa.Array) -> pa.Array:

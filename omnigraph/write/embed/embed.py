@@ -16,6 +16,7 @@ from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.embed.parts import (
     Check,
     CheckedPart,
@@ -30,7 +31,7 @@ from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import Entries
 from omnigraph.write.load.files import File, files_at
-from omnigraph.write.load.options import SHOWN_VIOLATIONS, chosen
+from omnigraph.write.load.options import SHOWN_VIOLATIONS
 from omnigraph.write.load.splits import Format, Source, Split, splits_of
 
 Place: TypeAlias = str | os.PathLike[str]
