@@ -46,7 +46,8 @@ _ONLY_AT_HAND = {
     "spark": "a server has its own Spark",
     "concurrency": "a server decides how many tables it works on",
     "seconds": "a server decides how long it works on something",
-    "report": "a file of all violations is written where the rows are checked",
+    "report": "a file of violations is written where the rows are checked",
+    "reported": "a file of violations is written where the rows are checked",
 }
 
 
