@@ -38,6 +38,7 @@ class CallOptions:
     seconds: float | None = None
     progress: "Progress | None" = None
     report: "str | os.PathLike[str] | None" = None
+    reported: int | None = None
     shown: int | None = None
     type_name: str | None = None
 

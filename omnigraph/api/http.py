@@ -11,7 +11,7 @@ import msgspec
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.client import Client
 from omnigraph.api.lines import is_json, lines_of, params_json, record_of, split
-from omnigraph.api.operation import Document, Operation, R, Request, place_fields, served
+from omnigraph.api.operation import Document, HttpRequest, Operation, R, place_fields, served
 from omnigraph.api.operations.branches import ListBranches, ListTags
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import ResultStream
 
+_MOST_AT_A_TIME = 1_000
 # Options that only a graph at hand takes, and why.
 _ONLY_AT_HAND = {
     "actor": "the token says who acts",
@@ -45,7 +46,8 @@ _ONLY_AT_HAND = {
     "spark": "a server has its own Spark",
     "concurrency": "a server decides how many tables it works on",
     "seconds": "a server decides how long it works on something",
-    "report": "a file of all violations is written where the rows are checked",
+    "report": "a file of violations is written where the rows are checked",
+    "reported": "a file of violations is written where the rows are checked",
 }
 
 
@@ -118,7 +120,7 @@ class HttpBackend:
             place = operation.base or MAIN
         return self.run(GetSchema(**place_fields(place))).catalog
 
-    def _request(self, operation: Operation[Any], options: CallOptions) -> Request:
+    def _request(self, operation: Operation[Any], options: CallOptions) -> HttpRequest:
         if operation.endpoint is None:
             raise operation.unavailable()
         _refuse(options)
@@ -126,7 +128,7 @@ class HttpBackend:
             operation = self._sendable(operation, options)
         request = operation.encode()
         body = None if request.body is None else {n: _plain(v) for n, v in request.body.items()}
-        return Request(request.method, request.path, request.query, body)
+        return HttpRequest(request.method, request.path, request.query, body)
 
     def _sendable(self, operation: ReadRows | Mutate, options: CallOptions) -> ReadRows | Mutate:
         """Return an operation whose parameters are JSON; raise as at hand for what is no value."""
@@ -209,6 +211,9 @@ def _records(
 
 def _pages(backend: HttpBackend, operation: Operation[R], options: CallOptions) -> Iterator[R]:
     """Yield a list that a server sends a page at a time."""
+    limit = getattr(operation, "limit", None)
+    if limit is not None:
+        operation = msgspec.structs.replace(operation, limit=min(limit, _MOST_AT_A_TIME))
     while True:
         page = backend.document(operation, options)
         yield operation.result(page, backend)

@@ -39,7 +39,7 @@ _TABULAR = (".csv", ".csv.gz", ".parquet")
 
 
 @dataclass
-class Lines:
+class SentLines:
     """JSON lines of one or several sources, and how many there were of each once they were sent."""
 
     sources: list[tuple[str, Iterable[bytes]]]
@@ -70,10 +70,10 @@ class Lines:
         return violation
 
 
-def lines_of(data: "Data", type_name: str | None, catalog: Callable[[], Catalog]) -> Lines:
+def lines_of(data: "Data", type_name: str | None, catalog: Callable[[], Catalog]) -> SentLines:
     """Return the JSON lines of what was handed over; a `str` that is no URI is the text itself."""
     files = None if type_name is not None else _plain_files(data)
-    return Lines(_read_sources(data, type_name, catalog) if files is None else files)
+    return SentLines(_read_sources(data, type_name, catalog) if files is None else files)
 
 
 def _plain_files(data: "Data") -> list[tuple[str, Iterable[bytes]]] | None:

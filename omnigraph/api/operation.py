@@ -112,7 +112,7 @@ def delete(path: str, name: str, guard: Action, answer: type[Shape]) -> Endpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """An operation as HTTP sends it."""
 
     method: str
@@ -121,8 +121,8 @@ class Request:
     body: dict[str, Any] | None
 
 
-class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fields of an operation that travel together; a field that is not known is an error."""
+class SentFields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """SentFields of an operation that travel together; a field that is not known is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,9 @@ class Parts:
     """
 
     path: tuple[str, ...]
-    query: type[Fields]
-    body: type[Fields] | None = None
-    lines: type[Fields] | None = None
+    query: type[SentFields]
+    body: type[SentFields] | None = None
+    lines: type[SentFields] | None = None
 
 
 class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,7 +150,7 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
     result_type: ClassVar[Any] = None
     settled_by: ClassVar[tuple[type[OmniGraphError], ...]] = ()
 
-    def encode(self) -> Request:
+    def encode(self) -> HttpRequest:
         """Return the request that a server decodes to this operation."""
         endpoint = served(type(self))
         values = {each.name: getattr(self, each.name) for each in msgspec.structs.fields(self)}
@@ -158,8 +158,8 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
         path = _IN_PATH.sub(lambda found: quote(values.pop(found[1]), safe=""), endpoint.path)
         rest = {names[name]: each for name, each in values.items() if each is not None}
         if parts_of(type(self)).body is None:
-            return Request(endpoint.method, path, rest, None)
-        return Request(endpoint.method, path, {}, rest)
+            return HttpRequest(endpoint.method, path, rest, None)
+        return HttpRequest(endpoint.method, path, {}, rest)
 
     @classmethod
     def decode(cls, *sent: Mapping[str, Any] | Struct | None) -> Self:
@@ -256,16 +256,21 @@ def parts_of(kind: type[Operation[Any]]) -> Parts:
     )
 
 
-def _fields(name: str, about: str, fields: Iterable[msgspec.structs.FieldInfo]) -> type[Fields]:
+def _fields(name: str, about: str, fields: Iterable[msgspec.structs.FieldInfo]) -> type[SentFields]:
     kinds: list[tuple[str, Any, Any]] = []
     for each in fields:
         default = {} if each.required else {"default": each.default}
         kinds.append((each.name, each.type, msgspec.field(name=each.encode_name, **default)))
     first_line = about.partition("\n")[0]
     made = msgspec.defstruct(
-        name, kinds, bases=(Fields,), namespace={"__doc__": first_line}, frozen=True, kw_only=True
+        name,
+        kinds,
+        bases=(SentFields,),
+        namespace={"__doc__": first_line},
+        frozen=True,
+        kw_only=True,
     )
-    return cast(type[Fields], made)
+    return cast(type[SentFields], made)
 
 
 NO_PARTS = Parts((), _fields("Nothing", "No parameters.", ()))

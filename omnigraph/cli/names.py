@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class GraphNames:
     """What can be named in a graph."""
 
     branches: list[str]
@@ -20,7 +20,7 @@ class Names:
     types: list[str]
 
 
-def names_at(address: "Address") -> Names:
+def names_at(address: "Address") -> GraphNames:
     """Return the names of a graph.
 
     To read them from a local graph takes half a second, most of it to load Lance. So they are
@@ -38,7 +38,7 @@ def names_at(address: "Address") -> Names:
     return names
 
 
-def _read(address: "Address") -> Names:
+def _read(address: "Address") -> GraphNames:
     from omnigraph.api.graph import connect
     from omnigraph.api.graph import open as open_graph
 
@@ -48,7 +48,7 @@ def _read(address: "Address") -> Names:
         else open_graph(address.uri, read_only=True)
     ) as graph:
         catalog = graph.catalog
-        return Names(graph.branches(), [*graph.tags()], [*catalog.nodes, *catalog.edges])
+        return GraphNames(graph.branches(), [*graph.tags()], [*catalog.nodes, *catalog.edges])
 
 
 def _stamp(uri: str) -> list[int] | None:
@@ -64,15 +64,15 @@ def _stamp(uri: str) -> list[int] | None:
     return [found.st_ino, found.st_mtime_ns]
 
 
-def _cached(uri: str, stamp: list[int]) -> Names | None:
+def _cached(uri: str, stamp: list[int]) -> GraphNames | None:
     try:
         found = json.loads(_file(uri).read_bytes())
-        return Names(**found["names"]) if found["stamp"] == stamp else None
+        return GraphNames(**found["names"]) if found["stamp"] == stamp else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _store(uri: str, stamp: list[int], names: Names) -> None:
+def _store(uri: str, stamp: list[int], names: GraphNames) -> None:
     path = _file(uri)
     part = path.with_suffix(f".{os.getpid()}")
     try:

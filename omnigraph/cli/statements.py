@@ -49,7 +49,7 @@ def query_text(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
+class ShellVocabulary:
     """The words that a shell offers: those of the language, and the names of the graph."""
 
     catalog: "Callable[[], Catalog]"

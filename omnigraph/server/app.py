@@ -18,17 +18,17 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
-from omnigraph.api.operation import Audience, Fields, Operation
+from omnigraph.api.operation import Audience, Operation, SentFields
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
 from omnigraph.server.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
-    Call,
     KeyedRequest,
     ServedBackend,
-    Whole,
+    ServerCall,
+    WholeAnswer,
     WriteTurns,
     json_answer,
 )
@@ -188,9 +188,9 @@ class _Exchange:
             log_failure(self._id, failed)
             await self._refuse(internal())
         else:
-            await (self._whole(answer) if isinstance(answer, Whole) else self._stream(answer))
+            await (self._whole(answer) if isinstance(answer, WholeAnswer) else self._stream(answer))
 
-    async def _served(self) -> Whole | Begun:
+    async def _served(self) -> WholeAnswer | Begun:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
@@ -238,18 +238,23 @@ class _Exchange:
         return Incoming(self._receive, most, seconds)
 
     async def _handled(
-        self, route: Route, params: Mapping[str, str], query: Fields, key: str | None, sent: "_Sent"
-    ) -> Whole | Begun:
+        self,
+        route: Route,
+        params: Mapping[str, str],
+        query: SentFields,
+        key: str | None,
+        sent: "_Sent",
+    ) -> WholeAnswer | Begun:
         app = self._app
 
-        def work() -> Whole | Begun:
+        def work() -> WholeAnswer | Begun:
             began = time.monotonic()
             answer = handle()
-            return answer if isinstance(answer, Whole) else begun(answer, began)
+            return answer if isinstance(answer, WholeAnswer) else begun(answer, began)
 
         def handle() -> Answer:
             operation, size = sent.operation(route, params, query)
-            call = Call(
+            call = ServerCall(
                 backend=ServedBackend(app.backend.access.acting_as(self._actor)),
                 operation=operation,
                 rows_size=size,
@@ -285,7 +290,7 @@ class _Exchange:
         self._is_gone = True
         self._cancelled.set()
 
-    async def _whole(self, answer: Whole) -> None:
+    async def _whole(self, answer: WholeAnswer) -> None:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
         await self._start(answer.status, headers)
         await self._put({"type": "http.response.body", "body": answer.body})
@@ -381,7 +386,7 @@ class _Sent:
     digest: str = ""
 
     def operation(
-        self, route: Route, params: Mapping[str, str], query: Fields
+        self, route: Route, params: Mapping[str, str], query: SentFields
     ) -> tuple[Operation[Any] | None, int | None]:
         """Return the operation that was sent, and how many bytes of rows came with it."""
         if route.operation is None:

@@ -22,7 +22,7 @@ _LONGEST_TURN = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeAnswer:
     """An answer that is there at once."""
 
     body: bytes
@@ -43,7 +43,7 @@ class Stream:
     taken_seconds: float | None = None
 
 
-Answer: TypeAlias = Whole | Stream
+Answer: TypeAlias = WholeAnswer | Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class ServedBackend(LocalBackend):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ServerCall:
     """One request: the operation, the graph of who asks, and how much it may take."""
 
     backend: ServedBackend
@@ -144,9 +144,9 @@ class Call:
         )
 
 
-Handler: TypeAlias = Callable[[Call], Answer]
+Handler: TypeAlias = Callable[[ServerCall], Answer]
 
 
-def json_answer(document: Mapping[str, Json], status: int = 200) -> Whole:
+def json_answer(document: Mapping[str, Json], status: int = 200) -> WholeAnswer:
     """Return a JSON document as an answer."""
-    return Whole(msgspec.json.encode(document), status=status)
+    return WholeAnswer(msgspec.json.encode(document), status=status)

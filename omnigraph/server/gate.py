@@ -188,7 +188,7 @@ class Gate:
 
 
 def _open_to_others(path: Path) -> str | None:
-    """Tell what users that are neither the owner nor in the group may do to a file."""
+    """Return what users that are neither the owner nor in the group may do to a file."""
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -16,7 +16,7 @@ from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.server.call import Answer, Call, Handler, Whole, json_answer
+from omnigraph.server.call import Answer, Handler, ServerCall, WholeAnswer, json_answer
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark.choice import engine_for_request
@@ -50,7 +50,7 @@ class HealthShape(Shape, frozen=True, kw_only=True):
     reload_failing: list[str]
 
 
-def about(_: Call) -> Answer:
+def about(_: ServerCall) -> Answer:
     """Tell what this is, and where it is described."""
     return json_answer(
         {
@@ -63,7 +63,7 @@ def about(_: Call) -> Answer:
     )
 
 
-def health(call: Call) -> Answer:
+def health(call: ServerCall) -> Answer:
     """Tell that the server answers, and whether it works with old tokens or an old policy."""
     failing: list[Json] = [*sorted(call.about.metrics.failing)]
     return json_answer(
@@ -76,7 +76,7 @@ def health(call: Call) -> Answer:
     )
 
 
-def ready(call: Call) -> Answer:
+def ready(call: ServerCall) -> Answer:
     """Tell that the graph can be read; a Refusal when it cannot."""
     try:
         call.backend.access.repository.manifest.newest()
@@ -85,17 +85,17 @@ def ready(call: Call) -> Answer:
     return health(call)
 
 
-def metrics(call: Call) -> Answer:
+def metrics(call: ServerCall) -> Answer:
     """Return what the server counts."""
-    return Whole(call.about.metrics.text().encode(), MEDIA_TYPE)
+    return WholeAnswer(call.about.metrics.text().encode(), MEDIA_TYPE)
 
 
-def openapi(call: Call) -> Answer:
+def openapi(call: ServerCall) -> Answer:
     """Return the OpenAPI document of the server."""
-    return Whole(call.about.openapi)
+    return WholeAnswer(call.about.openapi)
 
 
-def perform(call: Call) -> Answer:
+def perform(call: ServerCall) -> Answer:
     """Run an operation and answer with its document.
 
     Of a repeated request, errors that say that it was done before mean success.
@@ -117,7 +117,7 @@ def perform(call: Call) -> Answer:
     return json_answer(answer)
 
 
-def read(call: Call) -> Answer:
+def read(call: ServerCall) -> Answer:
     """Run a read: rows as JSON or as Arrow while they are made, a plan or a profile."""
     operation: ReadRows = call.operation
     if operation.mode == "explain" or (operation.mode == "profile" and call.accept != ARROW):
@@ -133,22 +133,22 @@ def read(call: Call) -> Answer:
     return call.rows(_listed(head, "rows", found.to_json()), JSON)
 
 
-def export(call: Call) -> Answer:
+def export(call: ServerCall) -> Answer:
     """Send rows as JSON lines, while they are read; the actor has to be allowed to read as well."""
     pin = call.backend.pin(call.operation.place)
     parts = call.backend.run(call.operation, replace(call.options, pinned=pin.snapshot))
     return call.export(parts, LINES)
 
 
-def schema(call: Call) -> Answer:
+def schema(call: ServerCall) -> Answer:
     """Send a schema: as JSON, or as it is for those who accept plain text."""
     if call.accept != TEXT:
         return perform(call)
     text = call.backend.run(call.operation, call.options).source
-    return Whole(text.encode(), f"{TEXT}; charset=utf-8")
+    return WholeAnswer(text.encode(), f"{TEXT}; charset=utf-8")
 
 
-def diff(call: Call) -> Answer:
+def diff(call: ServerCall) -> Answer:
     """Send net changes, while they are read."""
     operation: GetDiff = call.operation
     if operation.stat:
@@ -157,7 +157,7 @@ def diff(call: Call) -> Answer:
     return call.export(_listed(operation.head(found), "changes", _change_parts(found)), JSON)
 
 
-def changes(call: Call) -> Answer:
+def changes(call: ServerCall) -> Answer:
     """Send what the next commits changed, while it is read."""
     operation: ListChanges = call.operation
     head, shown = operation.page(call.backend.run(operation, call.options))
@@ -178,7 +178,7 @@ def _takes_turns(operation: Operation[Any]) -> bool:
     return isinstance(operation, Mutate)
 
 
-def _options(call: Call, operation: Operation[Any]) -> Any:  # noqa: ANN401
+def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN401
     """Return the options of a call, with Spark for much work if it runs already.
 
     Nobody waits until it has started.

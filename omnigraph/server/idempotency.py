@@ -10,7 +10,7 @@ from datetime import timedelta
 import msgspec
 
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
-from omnigraph.server.call import Answer, KeyedRequest, Whole
+from omnigraph.server.call import Answer, KeyedRequest, WholeAnswer
 from omnigraph.storage import layout
 from omnigraph.versioning.repository import Repository
 
@@ -52,7 +52,7 @@ class AnswerLog:
                         hint="give each request a key of its own",
                     )
             if answer is not None and answer.answer is not None:
-                return Whole(answer.answer.encode())
+                return WholeAnswer(answer.answer.encode())
             if begun is None:
                 self._write(name, _BEGUN, Note(keyed.request))
             return self._ran(name, replace(keyed, repeats=begun is not None), run)
@@ -76,7 +76,7 @@ class AnswerLog:
                 for period in _periods():
                     self._repository.store.objects.delete(_path(period, name, _BEGUN))
             raise
-        assert isinstance(answer, Whole)
+        assert isinstance(answer, WholeAnswer)
         # It is done, so that a note that cannot be written must not make it a failure.
         with suppress(OmniGraphError):
             self._write(name, _ANSWERED, Note(keyed.request, answer.body.decode()))

@@ -12,7 +12,7 @@ import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Receive
 
-from omnigraph.api.operation import JSON, LINES, Fields
+from omnigraph.api.operation import JSON, LINES, SentFields
 from omnigraph.server.refusal import Refusal
 from omnigraph.server.route import Route
 
@@ -137,7 +137,7 @@ def wanted_media(headers: Headers, route: Route) -> str:
     return route.media_type
 
 
-def decoded(data: bytes, kind: type[Fields]) -> Fields:
+def decoded(data: bytes, kind: type[SentFields]) -> SentFields:
     """Return what a body says; raises a Refusal that names the field and the reason."""
     try:
         return msgspec.json.decode(data, type=kind)
@@ -147,7 +147,7 @@ def decoded(data: bytes, kind: type[Fields]) -> Fields:
         raise Refusal(400, "bad_request", "the body is no JSON") from None
 
 
-def asked(query_string: bytes, kind: type[Fields]) -> Fields:
+def asked(query_string: bytes, kind: type[SentFields]) -> SentFields:
     """Return what a query string says; raises a Refusal that names the field and the reason."""
     try:
         pairs = parse_qsl(
@@ -176,7 +176,7 @@ def _fields(pairs: Sequence[tuple[str, str]], lists: frozenset[str]) -> dict[str
 
 
 @cache
-def _lists(kind: type[Fields]) -> frozenset[str]:
+def _lists(kind: type[SentFields]) -> frozenset[str]:
     """Return the fields that can be repeated."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, msgspec.inspect.StructType)

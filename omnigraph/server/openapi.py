@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from omnigraph import __version__
-from omnigraph.api.operation import JSON, LINES, Audience, Fields, Shape
+from omnigraph.api.operation import JSON, LINES, Audience, SentFields, Shape
 from omnigraph.server.route import Route
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -112,7 +112,7 @@ def _query_params(route: Route) -> list[dict[str, Any]]:
     return found if route.lines is None else _fields(route.lines)
 
 
-def _fields(kind: type[Fields]) -> list[dict[str, Any]]:
+def _fields(kind: type[SentFields]) -> list[dict[str, Any]]:
     schema = next(iter(msgspec.json.schema_components([kind], ref_template=_REFERENCE)[1].values()))
     needed = schema.get("required", [])
     return [

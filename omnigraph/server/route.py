@@ -10,9 +10,9 @@ from omnigraph.api.operation import (
     NO_PARTS,
     Audience,
     Endpoint,
-    Fields,
     Operation,
     Parts,
+    SentFields,
     parts_of,
     served,
 )
@@ -39,17 +39,17 @@ class Route(Endpoint):
         return cls(**about, handler=handler, operation=operation, parts=parts_of(operation))
 
     @property
-    def query(self) -> type[Fields]:
+    def query(self) -> type[SentFields]:
         """What the query string holds."""
         return self.parts.query
 
     @property
-    def fields(self) -> type[Fields] | None:
+    def fields(self) -> type[SentFields] | None:
         """What the body holds, if there is one."""
         return self.parts.body
 
     @property
-    def lines(self) -> type[Fields] | None:
+    def lines(self) -> type[SentFields] | None:
         """What the query string holds when the body is lines; None when it cannot be."""
         return self.parts.lines
 

@@ -10,12 +10,15 @@ from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a change did; without a commit there was nothing to change."""
+    """What a change did; without a commit there was nothing to change.
+
+    A server tells no numbers to those who may not read the branch.
+    """
 
     branch: str
     query_name: str
-    affected_nodes: int
-    affected_edges: int
+    affected_nodes: int | None
+    affected_edges: int | None
     commit: Commit | None = field(repr=False)
     actor: str | None = None
 

@@ -61,7 +61,8 @@ def test_no_class_of_the_doors_has_the_name_of_another_class() -> None:
     everywhere = [
         name
         for path in (ROOT / "omnigraph").rglob("*.py")
-        if "examples" not in path.parts
+        # Nodes of a syntax tree are always written with their module: `ast.Access`.
+        if "examples" not in path.parts and path.name != "ast.py"
         for name in defined.findall(path.read_text())
     ]
     own = {name for path in DOORS for name in defined.findall(path.read_text())}

@@ -93,7 +93,7 @@ def commits(graph: Graph) -> int:
     return graph.snapshot().version
 
 
-def counts(receipt: Receipt) -> tuple[int, int]:
+def counts(receipt: Receipt) -> tuple[int | None, int | None]:
     """Give how many nodes and edges a change affected."""
     return receipt.affected_nodes, receipt.affected_edges
 

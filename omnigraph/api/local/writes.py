@@ -98,7 +98,7 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import NO_PROGRESS
     from omnigraph.write.load.loaded import LoadMode
-    from omnigraph.write.load.options import SHOWN_VIOLATIONS, options_of
+    from omnigraph.write.load.options import REPORTED_VIOLATIONS, SHOWN_VIOLATIONS, options_of
 
     how: LoadHow = {
         "mode": operation.mode,
@@ -106,6 +106,7 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
         "spark": options.spark,
         "shown": SHOWN_VIOLATIONS if options.shown is None else options.shown,
         "report": options.report,
+        "reported": REPORTED_VIOLATIONS if options.reported is None else options.reported,
         "dry_run": operation.dry_run,
         "actor": access.author(options.actor),
         "message": operation.message,

@@ -47,7 +47,7 @@ def receipt_line(receipt: "Receipt") -> str:
     """Return the receipt of a mutation as a line for people."""
     if receipt.commit is None:
         return f"nothing to change on {receipt.branch}; no commit was made"
-    if receipt.affected_nodes is None:  # who may not read the branch gets no numbers
+    if receipt.affected_nodes is None or receipt.affected_edges is None:
         return f"changed {receipt.branch}, commit {receipt.commit.id}"
     nodes = counted(receipt.affected_nodes, "node")
     edges = counted(receipt.affected_edges, "edge")

@@ -37,7 +37,7 @@ def query() -> None:
 def _sources(
     session: Session, query_path: str, schema_path: str | None
 ) -> "tuple[Source, Catalog]":
-    """Give the queries, and the schema of a file or else of the graph."""
+    """Return the queries, and the schema of a file or else of the graph."""
     if query_path == schema_path == "-":
         raise click.UsageError("only one of --query and --schema can be read from stdin")
     if schema_path is None:

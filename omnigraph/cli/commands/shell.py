@@ -30,7 +30,7 @@ from omnigraph.span import Source
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
-    from omnigraph.cli.statements import Vocabulary
+    from omnigraph.cli.statements import ShellVocabulary
     from omnigraph.query.plan import Plan
     from omnigraph.schema.catalog import Catalog
     from omnigraph.write.receipt import Receipt
@@ -139,11 +139,11 @@ class _Shell:
         name = self.session.address.uri.rstrip("/").rpartition("/")[2]
         return f"{name.removesuffix('.omni')} {self.target.name}> "
 
-    def _vocabulary(self) -> "Vocabulary":
-        from omnigraph.cli.statements import Vocabulary
+    def _vocabulary(self) -> "ShellVocabulary":
+        from omnigraph.cli.statements import ShellVocabulary
         from omnigraph.schema.printer import declarations
 
-        return Vocabulary(
+        return ShellVocabulary(
             catalog=self._catalog,
             commands=_COMMANDS,
             arguments={
