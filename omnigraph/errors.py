@@ -22,6 +22,7 @@
     ├── NotFoundError             the thing named does not exist
     │   ├── QueryNotFoundError    no query of that name in the file
     │   ├── GraphNotFoundError    no graph at that place
+    │   │   └── GraphReplacedError  another graph was made in the place of the one that is open
     │   ├── BranchNotFoundError   no branch of that name
     │   ├── CommitNotFoundError   no commit of that id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
@@ -44,6 +45,7 @@
     ├── ResultOverflowError       a number of a result does not fit its type
     ├── CancelledError            what was asked for was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
+    │   └── FormatUnreadableError  the graph does not say which format it has
     ├── RemoteError               a server failed, or gave no answer that can be read
     │   ├── UnreachableError      no server answers there; nothing was done
     │   └── UnauthorizedError     the token is missing or is not known; nothing was done
@@ -299,6 +301,10 @@ class ConfigError(InputError):
     code = "config_invalid"
 
 
+# Records that break rules are counted up to here, and from there on no longer looked for.
+MOST_VIOLATIONS = 100_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
     """One record that breaks a rule: where it stands, which field, and why.
@@ -339,24 +345,33 @@ class Violation:
 
 
 class ViolationsError(InputError):
-    """Records break the rules of their types; nothing was written."""
+    """Records break the rules of their types; nothing was written.
+
+    Violations are counted up to `MOST_VIOLATIONS`; a `total` above it means that there are more.
+    """
 
     def __init__(self, violations: Sequence[Violation], *, total: int) -> None:
         first = violations[0]
-        more = "" if total == 1 else f" (and {total - 1} more)"
-        message = first.render().partition(": ")[2]
-        super().__init__(f"{message}{more}")
         self.code = str(first.code)
         self.violations = tuple(violations)
-        self.total = total
+        self.total = min(total, MOST_VIOLATIONS + 1)
+        message = first.render().partition(": ")[2]
+        more = "" if self.total == 1 else f" (and {self._beyond(1)} more)"
+        super().__init__(f"{message}{more}")
 
     def render(self) -> str:
         parts = [violation.render() for violation in self.violations]
         if self.total > len(self.violations):
-            parts.append(f"… and {self.total - len(self.violations)} more")
-        many = "1 violation" if self.total == 1 else f"{self.total} violations"
+            parts.append(f"… and {self._beyond(len(self.violations))} more")
+        many = "1 violation" if self.total == 1 else f"{self._beyond(0)} violations"
         parts.append(f"{many}; nothing was written")
         return "\n".join(parts)
+
+    def _beyond(self, told: int) -> str:
+        """Return how many violations there are beside so many."""
+        if self.total > MOST_VIOLATIONS:
+            return f"more than {MOST_VIOLATIONS - told:,}"
+        return str(self.total - told)
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -370,6 +385,8 @@ class StoreError(InputError):
     """The place named cannot hold a graph."""
 
     code = "store_unusable"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class BranchNameError(InputError):
@@ -424,6 +441,12 @@ class GraphNotFoundError(NotFoundError):
     """No graph at that place."""
 
     code = "graph_not_found"
+
+
+class GraphReplacedError(GraphNotFoundError):
+    """The graph that is open was removed, and another was made in its place."""
+
+    code = "graph_replaced"
 
 
 class BranchNotFoundError(NotFoundError):
@@ -565,6 +588,8 @@ class StorageError(OmniGraphError):
     """The disk or object store failed; nothing was done."""
 
     code = "storage_failed"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class OutcomeUnknownError(OmniGraphError):
@@ -586,7 +611,7 @@ class EmbeddingError(OmniGraphError):
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than it may take."""
+    """A query needs more time, rows or memory than it may take, or a write more time."""
 
     code = "budget_exceeded"
 
@@ -614,6 +639,12 @@ class FormatError(OmniGraphError):
     """The graph was written by a newer release."""
 
     code = "format_too_new"
+
+
+class FormatUnreadableError(FormatError):
+    """What says which format a graph has cannot be read."""
+
+    code = "format_unreadable"
 
 
 class RemoteError(OmniGraphError):

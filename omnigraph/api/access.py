@@ -24,12 +24,14 @@ from omnigraph.errors import (
 from omnigraph.merge import runs
 from omnigraph.merge.runs import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
+from omnigraph.read.dense import Dense
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
@@ -55,7 +57,9 @@ class Access:
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
         """Give access to a repository; with `keeps`, later processes find what was derived."""
-        return cls(repository, Topology(_DERIVED_BYTES, _shelf(repository, keeps)))
+        topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
+        repository.extend = lambda before, after: Dense(after, topology).extend(before)
+        return cls(repository, topology)
 
     def close(self) -> None:
         """Let go of everything; whatever a handle of the graph is asked later raises InputError."""
@@ -77,7 +81,9 @@ class Access:
                 f"this handle acts as '{self.actor}', not as '{given}'",
                 hint="Graph.acting_as gives one for another actor",
             )
-        return self.actor if given is None else given
+        author = self.actor if given is None else given
+        check_notes(actor=author)
+        return author
 
     def allow(self, action: Action, branch: str | None = None) -> None:
         """Raise DeniedError unless the actor may do this to a branch, or to the whole graph."""
@@ -222,11 +228,15 @@ class Access:
         seen = self._containers(set(found.values()), Action.READ)
         return {name: commit for name, commit in found.items() if commit in seen}
 
-    def runs(self) -> list[RunRecord]:
-        """Give the runs of the branches that the actor may read, newest first."""
+    def runs(self, after: str | None = None) -> Iterator[RunRecord]:
+        """Give the runs of the branches that the actor may read, newest first.
+
+        They are read as they are used; `after` goes on behind one of them.
+        """
         if self.policy is not None:
             self.branches()
-        return [each for each in runs.list_runs(self.repository) if self._sees(each, Action.READ)]
+        every = runs.runs_after(self.repository, after)
+        return (each for each in every if self._sees(each, Action.READ))
 
     def may(self, action: Action, branch: str) -> bool:
         """Tell whether the actor may do this to a branch of a user."""

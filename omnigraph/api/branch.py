@@ -32,13 +32,14 @@ from omnigraph.query.compile import Schema, compiled
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import Terms
-from omnigraph.read.dense import extend
 from omnigraph.read.execution import Budget
 from omnigraph.span import Source
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.versioning.transact import Intent
+from omnigraph.write.mutation import Receipt
 from omnigraph.write.mutation import change as run_change
 
 if TYPE_CHECKING:
@@ -120,9 +121,7 @@ class Branch(View):
         options = options_of(self._how(how), LoadMode.APPEND)
         target = Target(self.name, self._allowed(Action.CHANGE))
         with job(self._access, data, type, target, options) as (sources, runner):
-            loaded = run_load(self._access.repository, target, sources, runner, options)
-        written(self._access, target.snapshot, loaded.commit)
-        return loaded
+            return run_load(self._access.repository, target, sources, runner, options)
 
     def merge(
         self,
@@ -146,9 +145,7 @@ class Branch(View):
         with access.merging(self.name, Action.BRANCH_MERGE):
             name = place_of(source)
             pinned = access.judged(name)
-            return run_merge(
-                access.repository, access.topology, name, self.name, how, pinned=pinned
-            )
+            return run_merge(access.repository, name, self.name, how, pinned=pinned)
 
     def preview_merge(
         self,
@@ -159,7 +156,7 @@ class Branch(View):
         **bulk: "Unpack[BulkHow]",
     ) -> Merge:
         """Give what a merge would do, conflicts included; nothing is written."""
-        how = merge_how(None, None, resolutions, strict, bulk)
+        how = merge_how(None, None, resolutions, strict, self._bulk(bulk))
         access, name = self._access, place_of(source)
         ours = access.standing(self.name, Action.READ)
         return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
@@ -177,7 +174,7 @@ class Branch(View):
         access = self._access
         with access.merging(self.name, Action.CHANGE):
             access.check_place(commit_id)
-            return run_revert(access.repository, access.topology, commit_id, self.name, how)
+            return run_revert(access.repository, commit_id, self.name, how)
 
     def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
         """Give what a schema would change, and what is in its way; nothing is written."""
@@ -242,8 +239,11 @@ class Branch(View):
         usual: LoadHow = {
             "message": self._intent.message,
             "operation_id": self._intent.operation_id,
+            "cancelled": self._cancelled,
         }
-        return {**usual, **how, "actor": actor}
+        found: LoadHow = {**usual, **how, "actor": actor}
+        check_notes(message=found.get("message"), operation=found.get("operation_id"))
+        return found
 
     def _merge_how(
         self,
@@ -255,8 +255,12 @@ class Branch(View):
     ) -> MergeHow:
         refuse_expect(self._intent.expect)
         who, why = actor or self._intent.actor, message or self._intent.message
-        how = merge_how(self._access.author(who), why, resolutions, strict, bulk)
+        how = merge_how(self._access.author(who), why, resolutions, strict, self._bulk(bulk))
         return replace(how, operation_id=self._intent.operation_id)
+
+    def _bulk(self, bulk: "BulkHow") -> "BulkHow":
+        usual: BulkHow = {"cancelled": self._cancelled}
+        return {**usual, **bulk}
 
 
 @contextmanager
@@ -269,16 +273,11 @@ def job(
     from omnigraph.write.load.spool import spool
 
     access.repository.check_writable()
-    with spool(access.repository.store) as laid:
+    with spool(access.repository.store, options.deadline) as laid:
         sources = sources_of(data, type_name, target.snapshot.catalog, laid)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for(options.engine, options.spark, size)
-
-
-def written(access: Access, before: Snapshot, commit: Commit | None) -> None:
-    """Let the next read find what is in memory extended by a small commit."""
-    if commit is not None:
-        extend(access.repository, access.topology, commit, before)
+        runner = runner_for(options.engine, options.spark, size, deadline=options.deadline)
+        yield sources, runner
 
 
 def merge_how(
@@ -291,6 +290,7 @@ def merge_how(
     """Give how a merge is done; a side or an engine that does not exist is refused."""
     from omnigraph.merge.bulk import bulk_of
 
+    check_notes(actor=actor, message=message)
     return MergeHow(
         actor=actor,
         message=message,

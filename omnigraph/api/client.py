@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
-from omnigraph.api.refused import error_of
+from omnigraph.api.refused import error_in, error_of
 from omnigraph.errors import (
     InputError,
     Json,
@@ -28,6 +28,9 @@ LINES = "application/x-ndjson"
 Field: TypeAlias = str | int | Sequence[str] | None
 _KEY = "idempotency-key"
 _SECONDS_TO_CONNECT = 10.0
+_MOST_AT_A_TIME = 100
+# The line with which a server ends an answer that it cannot complete is no longer.
+_LONGEST_LINE = 64 << 10
 
 
 class Client:
@@ -70,6 +73,20 @@ class Client:
         """Give the document at a path."""
         return _json(self._send("GET", path, query=query))
 
+    def listed(
+        self, path: str, name: str, *, limit: int | None = None, **query: Field
+    ) -> Iterator[Any]:
+        """Give the members of a list that a server sends a page at a time, so many at most."""
+        left = limit
+        while left is None or left > 0:
+            many = None if left is None else min(left, _MOST_AT_A_TIME)
+            page = cast(dict[str, Any], self.get(path, limit=many, **query))
+            yield from page[name]
+            query["after"] = page.get("cursor")
+            if query["after"] is None:
+                return
+            left = None if left is None else left - len(page[name])
+
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
         """Give the answer to a POST that changes nothing; errors quote the source."""
         return _json(self._send("POST", path, body=body, source=source))
@@ -78,7 +95,7 @@ class Client:
         """Give the answer to a POST that changes nothing, as an Arrow stream."""
         headers = {"accept": ARROW}
         answer = self._send("POST", path, body=body, headers=headers, source=source)
-        if not answer.headers.get("content-type", "").startswith(ARROW):
+        if not answer.media_type.startswith(ARROW):
             raise _not_ours(answer)
         return answer.content
 
@@ -109,7 +126,10 @@ class Client:
         )
 
     def download(self, path: str, body: Json) -> Iterator[bytes]:
-        """Give the answer to a POST that changes nothing, in pieces as they arrive."""
+        """Give the answer to a POST that changes nothing, in pieces as they arrive.
+
+        An answer that breaks off raises the error that the server told last, or RemoteError.
+        """
         with self._asked(writes=False) as client:
             request = client.build_request("POST", self._at(path), json=body)
             answer = client.send(request, stream=True)
@@ -117,7 +137,7 @@ class Client:
                 if not answer.is_success:
                     answer.read()
                     raise error_of(answer.status_code, answer.content, None)
-                yield from answer.iter_bytes()
+                yield from _pieces(answer)
             finally:
                 answer.close()
 
@@ -132,14 +152,13 @@ class Client:
         headers: Mapping[str, str] | None = None,
         source: Source | None = None,
         writes: bool = False,
-    ) -> "httpx.Response":
+    ) -> "_Answer":
         import httpx
 
         given = {name: value for name, value in (query or {}).items() if value is not None}
         is_repeatable = content is None and (not writes or _KEY in (headers or {}))
         with self._asked(writes=writes) as client:
-            request = partial(
-                client.request,
+            request = client.build_request(
                 method,
                 self._at(path),
                 params=given,
@@ -148,15 +167,15 @@ class Client:
                 headers=headers,
             )
             try:
-                answer = request()
+                answer = _whole(client, request)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
                 # Servers close connections that were idle, perhaps just when one is used again.
                 if not is_repeatable:
                     raise
-                answer = request()
+                answer = _whole(client, request)
         if answer.is_success:
             return answer
-        raise error_of(answer.status_code, answer.content, source)
+        raise error_of(answer.status, answer.content, source)
 
     @contextmanager
     def _asked(self, *, writes: bool) -> "Iterator[httpx.Client]":
@@ -217,7 +236,53 @@ def _keyed(key: str | None) -> dict[str, str]:
     return {} if key is None else {_KEY: key}
 
 
-def _json(answer: "httpx.Response") -> Json:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer that came whole."""
+
+    url: str
+    status: int
+    media_type: str
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def _whole(client: "httpx.Client", request: "httpx.Request") -> _Answer:
+    """Send a request and give all of its answer."""
+    answer = client.send(request, stream=True)
+    try:
+        content = b"".join(_pieces(answer))
+    finally:
+        answer.close()
+    kind = answer.headers.get("content-type", "nothing")
+    return _Answer(str(answer.url), answer.status_code, kind, content)
+
+
+def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
+    """Give an answer piece by piece; raises the error that the last line of a cut one tells of."""
+    import httpx
+
+    tail = b""
+    try:
+        for piece in answer.iter_bytes():
+            tail += piece
+            if len(tail) > _LONGEST_LINE:
+                yield tail[:-_LONGEST_LINE]
+                tail = tail[-_LONGEST_LINE:]
+    except (httpx.RemoteProtocolError, httpx.ReadError):
+        before, _, line = tail.rpartition(b'\n{"error":')
+        why = error_in(b'{"error":' + line)
+        if why is None:
+            raise
+        yield before
+        raise why from None
+    yield tail
+
+
+def _json(answer: _Answer) -> Json:
     try:
         found: Json = json.loads(answer.content)
     except ValueError:
@@ -225,7 +290,7 @@ def _json(answer: "httpx.Response") -> Json:
     return found
 
 
-def _not_ours(answer: "httpx.Response") -> RemoteError:
-    kind = answer.headers.get("content-type", "nothing")
+def _not_ours(answer: _Answer) -> RemoteError:
     hint = "is that an omnigraph-server?"
-    return RemoteError(f"{answer.url} answered with {kind}, which was not asked for", hint=hint)
+    message = f"{answer.url} answered with {answer.media_type}, which was not asked for"
+    return RemoteError(message, hint=hint)

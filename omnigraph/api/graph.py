@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow.compute as pc
 
 from omnigraph.api.access import Access
-from omnigraph.api.branch import Branch, job, merge_how, written
+from omnigraph.api.branch import Branch, job, merge_how
 from omnigraph.api.given import schema_source
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.api.view import Place, Reads, View, exported, place_of
@@ -38,10 +39,12 @@ from omnigraph.span import Source
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN, new_branch_name
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import create, open_repository
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transact import Intent
 from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write.mutation import Intent, Receipt
+from omnigraph.write.mutation import Receipt
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -135,6 +138,7 @@ class Graph:
         """
         if operation_id == "":
             raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
+        check_notes(message=message, operation=operation_id)
         intent = Intent(
             branch=name,
             actor=self._access.author(actor),
@@ -211,9 +215,9 @@ class Graph:
         self._access.allow(Action.BRANCH_DELETE, name)
         tags.delete_tag(self.repository, name, self._access.tag(name))
 
-    def runs(self) -> list[RunRecord]:
-        """Give all runs, newest first."""
-        return self._access.runs()
+    def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
+        """Give the runs, newest first; `after` goes on behind one of them."""
+        return list(islice(self._access.runs(after), limit))
 
     def run(self, run_id: str) -> RunRecord:
         """Give a run by its id."""
@@ -243,7 +247,7 @@ class Graph:
         record = self._access.run(run_id, Action.RUN_PUBLISH)
         how = merge_how(self._access.author(actor), message, resolutions, strict=False, bulk={})
         with self._access.merging(record.target_branch, Action.RUN_PUBLISH):
-            return runs.publish_run(self.repository, self._access.topology, run_id, how)
+            return runs.publish_run(self.repository, run_id, how)
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Give a run up; what it wrote is never published."""
@@ -320,13 +324,12 @@ class Graph:
         from omnigraph.write.load.options import LoadMode, options_of
 
         how = {**how, "actor": self._access.author(how.get("actor"))}
+        check_notes(message=how.get("message"), operation=how.get("operation_id"))
         options = options_of(how, LoadMode.MERGE)
         snapshot, is_new = self._access.ingesting(branch, base)
         target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
         with job(self._access, data, type, target, options) as (sources, runner):
-            ingested = run_ingest(self.repository, target, base, sources, runner, options)
-        written(self._access, target.snapshot, ingested.loaded.commit)
-        return ingested
+            return run_ingest(self.repository, target, base, sources, runner, options)
 
     def export(
         self,

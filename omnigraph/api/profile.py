@@ -1,6 +1,7 @@
 """Profile: how a read is run, before and after it was, for people and for programs."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -67,12 +68,13 @@ class Profile:
 
     __repr__ = __str__
 
-    def to_ipc(self) -> bytes:
-        """Give the rows as an Arrow stream that has the road and the costs with it."""
+    def to_ipc(self) -> Iterator[bytes]:
+        """Give the rows as an Arrow stream that has the road and the costs with it, in pieces."""
         told = json.dumps({"query_name": self.result.query_name, **self.to_json()})
         table = self.result.table
         metadata = {**(table.schema.metadata or {}), _METADATA: told.encode()}
-        return Result(self.result.query_name, table.replace_schema_metadata(metadata)).to_ipc()
+        told_table = table.replace_schema_metadata(metadata)
+        return Result(self.result.query_name, told_table).to_stream().to_ipc()
 
     def to_json(self) -> dict[str, Json]:
         """Give the road and the costs as JSON."""
@@ -100,8 +102,8 @@ def profile_from(table: pa.Table) -> Profile:
     return Profile(Result(told["query_name"], rows), Road(told["road"]), costs)
 
 
-def profile_of(plan: ReadPlan, answer: Answer) -> Profile:
-    """Give the profile of an answer to a plan."""
+def profile_of(answer: Answer) -> Profile:
+    """Give the profile of an answer."""
     costs = tuple(
         Cost(
             tuple(operator_text(operator) for operator in each.operators),
@@ -111,4 +113,4 @@ def profile_of(plan: ReadPlan, answer: Answer) -> Profile:
         )
         for each in answer.measured
     )
-    return Profile(Result(plan.name, answer.table), answer.road, costs)
+    return Profile(answer.rows.to_result(), answer.road, costs)

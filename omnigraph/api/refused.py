@@ -45,6 +45,12 @@ def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
         return _other(status, found)
 
 
+def error_in(line: bytes) -> OmniGraphError | None:
+    """Give the error that the last line of an answer tells of, if it is such a line."""
+    found = _document(line)
+    return None if found is None else error_of(500, line, None)
+
+
 def _document(body: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(body)

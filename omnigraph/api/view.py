@@ -2,12 +2,13 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Union
 
 from omnigraph.api.access import Access
 from omnigraph.api.given import change_filter, query_source
@@ -27,6 +28,8 @@ from omnigraph.read.execution import Budget
 from omnigraph.read.road import Road, choose, rows_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
+from omnigraph.spark.deadline import Deadline
+from omnigraph.storage.waiting import Late, within
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -45,6 +48,8 @@ _MOST_ROWS_HERE = 50_000_000
 
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "View"]
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,30 +128,31 @@ class View:
         A `Path` is a file of queries and a `str` is their text; a name is needed when there are
         several.
         """
-        snapshot = self.snapshot
+        started = time.monotonic()
+        snapshot = self._in_time(started, lambda: self.snapshot)
         plan = _read_plan(source, name, snapshot)
-        found = self._rows(plan, snapshot, params)
-        return found if isinstance(found, Result) else found.to_result()
+        return self._rows(plan, snapshot, params, started).to_result()
 
     def stream(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> ResultStream:
         """Run a read and give its rows as Arrow batches, in their order.
 
-        On Spark they are made while they are read, so that a result can be larger than the memory.
+        They are made while they are read, so that a result can be larger than the memory.
         """
-        snapshot = self.snapshot
+        started = time.monotonic()
+        snapshot = self._in_time(started, lambda: self.snapshot)
         plan = _read_plan(source, name, snapshot)
-        found = self._rows(plan, snapshot, params)
-        return found if isinstance(found, ResultStream) else found.to_stream()
+        return self._rows(plan, snapshot, params, started, streams=True)
 
     def profile(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> Profile:
         """Run a read and give its result with what each operator took, read and gave."""
-        snapshot = self.snapshot
+        started = time.monotonic()
+        snapshot = self._in_time(started, lambda: self.snapshot)
         plan = _read_plan(source, name, snapshot)
-        return profile_of(plan, self._answer(plan, snapshot, params, measures=True))
+        return profile_of(self._answer(plan, snapshot, params, started, measures=True))
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
         """Give the plan of a read, and the road it would take; nothing is run."""
@@ -192,7 +198,9 @@ class View:
         from omnigraph.spark.progress import NO_PROGRESS
 
         selection = Selection(tuple(types), tuple(tables))
-        return export_lines(self._allowed(Action.EXPORT), selection, progress or NO_PROGRESS)
+        snapshot = self._allowed(Action.EXPORT)
+        deadline = Deadline(work="export", cancelled=self._cancelled)
+        return export_lines(snapshot, selection, progress or NO_PROGRESS, deadline)
 
     def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
         """Write the rows as files of a new or empty folder.
@@ -223,14 +231,20 @@ class View:
         return self._pinned
 
     def _rows(
-        self, plan: ReadPlan, snapshot: Snapshot, params: Mapping[str, object]
-    ) -> Result | ResultStream:
+        self,
+        plan: ReadPlan,
+        snapshot: Snapshot,
+        params: Mapping[str, object],
+        started: float,
+        *,
+        streams: bool = False,
+    ) -> ResultStream:
         """Give the rows of a plan, from Spark when they are too many for this process."""
         engine = self._reads.engine
         is_auto = engine == "auto"
         if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
             try:
-                return Result(plan.name, self._answer(plan, snapshot, params).table)
+                return self._answer(plan, snapshot, params, started, streams=streams).rows
             except BudgetError as exceeded:
                 if not is_auto or self._is_bounded or exceeded.limit == "seconds":
                     raise
@@ -255,22 +269,36 @@ class View:
         plan: ReadPlan,
         snapshot: Snapshot,
         params: Mapping[str, object],
+        started: float,
         *,
         measures: bool = False,
+        streams: bool = False,
     ) -> Answer:
-        terms = self._terms(plan, params, measures=measures)
-        return answer(plan, snapshot, self._access.topology, terms)
+        terms = replace(self._terms(plan, params), measures=measures, streams=streams)
+        topology = self._access.topology
+        return self._in_time(started, lambda: answer(plan, snapshot, topology, terms))
 
-    def _terms(
-        self, plan: ReadPlan, params: Mapping[str, object], *, measures: bool = False
-    ) -> Terms:
+    def _in_time(self, started: float, work: Callable[[], _Found]) -> _Found:
+        """Return what a read returns, or raise BudgetError near the end of its time.
+
+        The engine looks at the time between its steps, and a store may not answer at all.
+        """
+        if self._access.repository.store.is_local:
+            return work()
+        seconds = self._budget.seconds
+        try:
+            return within(seconds - (time.monotonic() - started), work)
+        except Late:
+            message = f"the query ran longer than {seconds:g} s"
+            raise BudgetError(message, limit="seconds") from None
+
+    def _terms(self, plan: ReadPlan, params: Mapping[str, object]) -> Terms:
         return Terms(
             params=bind_params(plan, params),
             now=datetime.now(UTC),
             budget=self._budget,
             environment=os.environ,
             cancelled=self._cancelled,
-            measures=measures,
         )
 
 

@@ -50,11 +50,18 @@ def ingested_json(ingested: Ingested, uri: str) -> dict[str, Json]:
     return {**ingested.to_json(uri), "loaded": load}
 
 
-def merge_json(merge: Merge) -> dict[str, Json]:
-    """Give what a merge did or would do, with the commits on both sides."""
+def merge_json(merge: Merge, *, shows_target: bool = True) -> dict[str, Json]:
+    """Give what a merge did or would do, with the commits on both sides.
+
+    Without `shows_target` nothing tells where the target stood, or which rows it had.
+    """
+    found = merge.to_json()
     sides: dict[str, Json] = {"ours_commit": merge.ours.id, "theirs_commit": merge.theirs.id}
+    if not shows_target:
+        hidden: dict[str, Json] = {"ours_commit": None, "stats": {}}
+        return with_commits({**found, **sides, **hidden}, merge.base, merge.theirs)
     commits = (merge.base, merge.ours, merge.theirs, merge.commit)
-    return with_commits({**merge.to_json(), **sides}, *commits)
+    return with_commits({**found, **sides}, *commits)
 
 
 def snapshot_json(snapshot: Snapshot, place: str) -> dict[str, Json]:

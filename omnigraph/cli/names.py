@@ -65,19 +65,20 @@ def _of_graph(uri: str) -> Names:
     return Names(list_branches(repository), list(list_tags(repository)), types)
 
 
-def _stamp(uri: str) -> int | None:
-    """Give when the ledger of a graph on a local disk last changed."""
+def _stamp(uri: str) -> list[int] | None:
+    """Give which ledger a graph on a local disk has, and when it last changed."""
     from omnigraph.storage import layout
 
     if "://" in uri:
         return None
     try:
-        return Path(uri, layout.MANIFEST, "_versions").stat().st_mtime_ns
+        found = Path(uri, layout.MANIFEST, "_versions").stat()
     except OSError:
         return None
+    return [found.st_ino, found.st_mtime_ns]
 
 
-def _kept(uri: str, stamp: int) -> Names | None:
+def _kept(uri: str, stamp: list[int]) -> Names | None:
     try:
         found = json.loads(_file(uri).read_bytes())
         return Names(**found["names"]) if found["stamp"] == stamp else None
@@ -85,7 +86,7 @@ def _kept(uri: str, stamp: int) -> Names | None:
         return None
 
 
-def _keep(uri: str, stamp: int, names: Names) -> None:
+def _keep(uri: str, stamp: list[int], names: Names) -> None:
     path = _file(uri)
     part = path.with_suffix(f".{os.getpid()}")
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
-from omnigraph.api.client import Client, segment
+from omnigraph.api.client import Client, Field, segment
 from omnigraph.cli.formats import Rows
 from omnigraph.cli.output import Document
 from omnigraph.cli.terms import (
@@ -83,7 +83,7 @@ class Remote:
 
     def branches(self) -> Document:
         """Give the names of all branches."""
-        return self._get("/branches")
+        return {"branches": list(self._client.listed("/branches", "branches"))}
 
     def create_branch(self, name: str, source: str) -> Document:
         """Make a branch where another branch or a commit stands."""
@@ -110,7 +110,9 @@ class Remote:
 
     def commits(self, branch: str, limit: int | None, after: str | None) -> Document:
         """Give the commits of a branch, newest first."""
-        return self._get("/commits", branch=branch, limit=limit, after=after)
+        about: dict[str, Field] = {"branch": branch, "after": after}
+        found = self._client.listed("/commits", "commits", limit=limit, **about)
+        return {"commits": list(found)}
 
     def commit(self, commit_id: str) -> Document:
         """Give a commit."""
@@ -143,7 +145,7 @@ class Remote:
 
     def tags(self) -> Document:
         """Give all tags and their commits."""
-        return self._get("/tags")
+        return {"tags": list(self._client.listed("/tags", "tags"))}
 
     def create_tag(self, name: str, place: str) -> Document:
         """Give a name to a commit, or to where a branch stands."""
@@ -155,7 +157,7 @@ class Remote:
 
     def runs(self) -> Document:
         """Give all runs, newest first."""
-        return self._get("/runs")
+        return {"runs": list(self._client.listed("/runs", "runs"))}
 
     def run(self, run_id: str) -> Document:
         """Give a run."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import polars
 
 _SHOWN_ROWS = 20
+_PIECE_ROWS = 4_096
+_PIECE_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +186,26 @@ class ResultStream:
         """Give all rows, in memory."""
         return self._result(self.batches)
 
+    def pieces(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows in batches so small that each is encoded in some milliseconds."""
+        for batch in self.batches:
+            step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * len(batch) // max(batch.nbytes, 1)))
+            for at in range(0, len(batch), step):
+                yield batch.slice(at, step)
+
+    def to_json(self) -> Iterator[bytes]:
+        """Give the rows as the members of a JSON list, a piece at a time."""
+        is_first = True
+        for piece in self.pieces():
+            text = msgspec.json.encode(self._result([piece]).to_json())[1:-1]
+            yield text if is_first else b"," + text
+            is_first = False
+
     def to_ipc(self) -> Iterator[bytes]:
-        """Give the rows as an Arrow IPC stream, batch by batch."""
+        """Give the rows as an Arrow IPC stream, a piece at a time."""
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, self.schema) as writer:
-            for batch in self.batches:
+            for batch in self.pieces():
                 writer.write_batch(batch)
                 yield sink.getvalue()
                 sink.seek(0)

@@ -11,7 +11,7 @@ from omnigraph.data.values.comparison import unsigned, without_exempt
 from omnigraph.data.values.rules import Breach, checks, ranges, shortened
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
-from omnigraph.schema.catalog import Check, NodeType, Range, StoredType, field_name
+from omnigraph.schema.catalog import Check, EdgeType, NodeType, Range, StoredType, field_name
 from omnigraph.schema.steps import Constraint, Indexed, Unique
 
 _ORDINAL = "ordinal"
@@ -26,6 +26,17 @@ def broken_rules(rows: Lens, constraint: Constraint) -> Iterator[Violation]:
             return _unfit(rows, constraint)
         case Indexed():
             return iter(())
+
+
+def without_edges(rows: Lens, edge: EdgeType) -> Iterator[Violation]:
+    """Give the nodes that were there before a type of edges of which each has to have some."""
+    least = edge.cardinality.minimum
+    if least < 1:
+        return
+    reason = f"0 {edge.name} leave the {rows.stored.name}; there must be at least {least}"
+    for batch in rows.batches([]):
+        for row_id in batch["id"].to_pylist():
+            yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
 
 def _unfit(rows: Lens, rule: Range | Check) -> Iterator[Violation]:

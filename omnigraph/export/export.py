@@ -15,6 +15,7 @@ from omnigraph.export.sorting import sorted_by_id
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
 from omnigraph.spark.choice import Engine, default_settings
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
@@ -110,10 +111,17 @@ class Exported:
 
 
 def export_lines(
-    snapshot: Snapshot, selection: Selection, progress: Progress = NO_PROGRESS
+    snapshot: Snapshot,
+    selection: Selection,
+    progress: Progress = NO_PROGRESS,
+    deadline: Deadline | None = None,
 ) -> Iterator[bytes]:
-    """Give all rows as JSON lines, many at a time: nodes, then edges, by type and by id."""
-    return _lines(snapshot, selection.of(snapshot.catalog), progress)
+    """Give all rows as JSON lines, many at a time: nodes, then edges, by type and by id.
+
+    Raises CancelledError or BudgetError when the deadline is over before the last of them.
+    """
+    chosen = selection.of(snapshot.catalog)
+    return _lines(snapshot, chosen, progress, deadline or Deadline())
 
 
 def export_options(how: ExportHow) -> ExportOptions:
@@ -169,20 +177,25 @@ def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROG
     )
 
 
-def _lines(snapshot: Snapshot, chosen: Sequence[StoredType], progress: Progress) -> Iterator[bytes]:
+def _lines(
+    snapshot: Snapshot, chosen: Sequence[StoredType], progress: Progress, deadline: Deadline
+) -> Iterator[bytes]:
     total = sum(snapshot.state(stored.identity).row_count for stored in chosen)
     progress.begin("exporting", total)
     done = 0
     for stored in chosen:
-        for batch in sorted_by_id(_scan(snapshot.table(stored.identity), stored)):
+        for batch in sorted_by_id(_scan(snapshot.table(stored.identity), stored, deadline)):
+            deadline.check()
             yield from lines(stored, batch)
             done += len(batch)
             progress.advance(done, total)
 
 
-def _scan(table: Table, stored: StoredType) -> Iterator[pa.RecordBatch]:
+def _scan(table: Table, stored: StoredType, deadline: Deadline) -> Iterator[pa.RecordBatch]:
     for share in shares(table, _ROWS_PER_FILE):
-        yield from share.batches(arrow_schema(stored).names)
+        for batch in share.batches(arrow_schema(stored).names):
+            deadline.check()
+            yield batch
 
 
 def _shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterator[Shard]:

@@ -28,8 +28,8 @@ from omnigraph.schema.types import (
 
 _Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-# Text grows sixfold at most, and Arrow's strings hold 2 GiB in one array.
-_MOST_BYTES = 128 << 20
+# Text grows sixfold at most; a server works for others between two pieces.
+_MOST_BYTES = 2 << 20
 _NAMED = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(0x20)}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', **_CONTROLS, **_NAMED}

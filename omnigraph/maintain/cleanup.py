@@ -117,7 +117,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     repository.check_writable()
     if rule.older_than is not None:
         expire_runs(repository, repository.clock.time() - rule.age)
-    for _ in attempts():
+    for _ in attempts(repository.limits.patience):
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
@@ -127,7 +127,8 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         if claimed:
             with _begun():
                 return _removed(repository, plan, rule)
-    raise HeadMovedError("branches were made again and again; nothing was removed")
+    seconds = repository.limits.patience
+    raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

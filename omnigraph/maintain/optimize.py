@@ -6,12 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from omnigraph.errors import (
-    ExpectedVersionMismatchError,
-    HeadMovedError,
-    InputError,
-    Json,
-)
+from omnigraph.errors import InputError, Json
 from omnigraph.maintain.coverage import Coverage, table_coverage
 from omnigraph.spark.choice import Engine, default_settings, runner_for
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -38,10 +33,10 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
-from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Made, WriteSet, stage
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Made, WriteSet
 from omnigraph.write.load.options import chosen
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
@@ -144,11 +139,12 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     if options.concurrency < 1:
         raise InputError("at least one table has to be worked on at a time")
     work = _Work(repository, branch, options)
-    while (done := work.attempt()) is None:
-        pass
+    done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
-        work.compact_ledger(done.commit)
-    return done
+        with _after(done.commit):
+            repository.manifest.compacted(repository.manifest.newest())
+    assert done.finding is not None
+    return replace(done.finding, commit=done.commit)
 
 
 @dataclass(slots=True)
@@ -159,36 +155,31 @@ class _Work:
     branch: str
     options: OptimizeOptions
     pieces: dict[tuple[str, object], Sequence[Piece]] = field(default_factory=dict)
+    proposed: dict[str, Table] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
 
-    def attempt(self) -> Optimized | None:
-        """Do all of it once; None when a writer came first, and it is to be tried again."""
-        snapshot = self.repository.snapshot(self.branch)
+    def propose(self, snapshot: Snapshot) -> Proposal[Optimized]:
+        """Do all of it once; a table that a writer keeps changing is left as it is."""
+        self._count_lost(snapshot)
         keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
         before = {key: snapshot.table(key) for key in keys}
         due = {} if self.options.indexes_only else {key: groups(before[key]) for key in keys}
         runner = self._runner(sum(each.size for found in due.values() for each in found))
         after = self._indexed(snapshot, self._compacted(before, due, runner), runner)
         changed = {key: each for key, each in after.items() if each.version != before[key].version}
-        commit = None
-        if changed:
-            try:
-                commit = self._published(snapshot, changed)
-            except ExpectedVersionMismatchError as moved:
-                self.lost[moved.table_key] = self.lost.get(moved.table_key, 0) + 1
-                return None
-            except HeadMovedError:
-                for key in changed:
-                    self.lost[key] = self.lost.get(key, 0) + 1
-                return None
-        with _after(commit):
-            return self._result(snapshot, before, after, commit, runner.engine)
+        self.proposed = {key: before[key] for key in changed}
+        result = self._result(snapshot, before, after, runner.engine)
+        return Proposal(self._write_set(snapshot, changed) if changed else None, result)
 
-    def compact_ledger(self, commit: Commit | None) -> None:
-        """Join the fragments of the ledger; nobody has to know how often that was tried."""
-        with _after(commit):
-            manifest = self.repository.manifest
-            manifest.compacted(manifest.newest())
+    def _count_lost(self, snapshot: Snapshot) -> None:
+        """Count the tables that others changed since they were proposed."""
+        moved = {
+            key
+            for key, table in self.proposed.items()
+            if key not in snapshot.commit.tables or snapshot.table(key).key != table.key
+        }
+        for key in moved or self.proposed:
+            self.lost[key] = self.lost.get(key, 0) + 1
 
     def _yields(self, key: str) -> bool:
         return self.lost.get(key, 0) >= MOST_ATTEMPTS
@@ -238,23 +229,20 @@ class _Work:
         reached("segments built")
         return {key: with_segments(plan, added[key]) for key, plan in plans.items()}
 
-    def _published(self, snapshot: Snapshot, changed: Mapping[str, Table]) -> Commit:
-        write_set = WriteSet(
+    def _write_set(self, snapshot: Snapshot, changed: Mapping[str, Table]) -> WriteSet:
+        self.options.progress.begin("publishing")
+        return WriteSet(
             base=snapshot,
             writes={key: (Made(table),) for key, table in changed.items()},
             kind=CommitKind.PHYSICAL,
-            actor=self.options.actor,
             message="optimize",
         )
-        self.options.progress.begin("publishing")
-        return publish(self.repository, self.branch, stage(write_set, self.branch))
 
     def _result(
         self,
         snapshot: Snapshot,
         before: Mapping[str, Table],
         after: Mapping[str, Table],
-        commit: Commit | None,
         engine: str,
     ) -> Optimized:
         left = [key for key in snapshot.catalog.by_identity if key not in before]
@@ -264,7 +252,7 @@ class _Work:
             for key, table in tables.items()
         ]
         done = tuple(replace(each, yielded=each.table_key in left) for each in found)
-        return Optimized(branch=self.branch, engine=engine, tables=done, commit=commit)
+        return Optimized(branch=self.branch, engine=engine, tables=done, commit=None)
 
 
 def _after(commit: Commit | None) -> AbstractContextManager[None]:

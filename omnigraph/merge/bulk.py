@@ -1,7 +1,7 @@
 """Bulk: the rows of one type that two sides changed, merged by tasks, a bucket of ids each."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from typing import TypeAlias, TypeVar
@@ -16,6 +16,7 @@ from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, witho
 from omnigraph.merge.threeway import Side, Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Parcel, Runner
 from omnigraph.spark.session import SparkSettings
@@ -48,6 +49,7 @@ def bulk_of(how: BulkHow) -> "Bulk":
         engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         progress=how.get("progress", NO_PROGRESS),
+        deadline=deadline_of("merge", how.get("seconds"), how.get("cancelled")),
     )
 
 
@@ -64,6 +66,7 @@ class Bulk:
     most_held: Extent = _MOST_HELD
     bucket: Extent = _BUCKET
     progress: Progress = NO_PROGRESS
+    deadline: Deadline = field(default_factory=Deadline)
 
     def takes(self, contest: Contest) -> bool:
         """Tell whether a type is merged in this way."""
@@ -110,7 +113,9 @@ class Bulk:
         return runner.map_reduce(emit, items, task, self.progress)
 
     def _runner(self, extent: Extent) -> Runner:
-        return runner_for(self.engine, self.spark, extent.bytes, _SPARK_FROM_BYTES)
+        return runner_for(
+            self.engine, self.spark, extent.bytes, _SPARK_FROM_BYTES, deadline=self.deadline
+        )
 
 
 def _extent(contest: Contest) -> Extent:

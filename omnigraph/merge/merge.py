@@ -8,12 +8,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import json_value
 from omnigraph.errors import (
     Code,
-    ExpectedVersionMismatchError,
-    HeadMovedError,
     InputError,
     Json,
     MergeConflictsError,
@@ -24,16 +21,14 @@ from omnigraph.merge.diff import Op, diff, stats_json
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
-from omnigraph.read.dense import extend
+from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
-from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind
-from omnigraph.versioning.operations import repeated
-from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, stage, written
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, written
 from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 
@@ -46,6 +41,10 @@ _KINDS = {
 
 class Bulk(Protocol):
     """Merges tables in which more rows changed than are held in memory at once."""
+
+    @property
+    def deadline(self) -> Deadline:
+        """Until when the merge may run."""
 
     def takes(self, contest: Contest) -> bool:
         """Tell whether a type is merged in this way."""
@@ -82,14 +81,28 @@ class MergeHow:
     bulk: Bulk | None = None
     holds: bool = False
 
+    def check(self) -> None:
+        """Raise when the deadline is over; never called once a merge begins to publish."""
+        if self.bulk is not None:
+            self.bulk.deadline.check()
+
     @property
     def terms(self) -> Terms:
         """On what terms rows are merged."""
         return Terms(self.resolutions, self.strict)
 
-    def request(self, *asked: str) -> str:
-        """Give what stands for a merge: what is asked for, and on what terms."""
-        return sha256(repr((asked, self.resolutions, self.strict)).encode()).hexdigest()
+    def intent(self, target: str, verb: str, source: str) -> Intent:
+        """Return the intent of a merge; its request says what is merged, and on what terms."""
+        asked = repr(((verb, source, target), self.resolutions, self.strict))
+        is_named = self.operation_id is not None
+        return Intent(
+            branch=target,
+            actor=self.actor,
+            message=self.message,
+            operation_id=self.operation_id,
+            request=sha256(asked.encode()).hexdigest() if is_named else None,
+            check=self.check,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -148,7 +161,6 @@ class Merge:
 
 def merge(
     repository: Repository,
-    topology: Topology,
     source: str,
     target: str,
     how: MergeHow,
@@ -161,30 +173,20 @@ def merge(
     MergeConflictsError with every conflict that no resolution settles, and then nothing is
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
-    repository.check_writable()
-    request = how.request("merge", source, target)
-    done = _earlier(repository, how, request)
-    if done is not None:
-        ours, theirs = (repository.snapshot_of(each) for each in done.parents)
-        return _planned(repository, ours, theirs, how).result(source, target, done)
-    for _ in attempts():
-        ours, theirs = repository.snapshot(target), pinned or repository.snapshot_of(source)
-        planned = _planned(repository, ours, theirs, how)
+
+    def propose(ours: Snapshot) -> Proposal[_Planned]:
+        planned = _planned(repository, ours, pinned or repository.snapshot_of(source), how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
-            return found
-        merged = planned.theirs.commit.id
-        try:
-            commit = planned.published(
-                repository, target, found, how, request=request, merged=merged
-            )
-        except (ExpectedVersionMismatchError, HeadMovedError):
-            continue
-        extend(repository, topology, commit, planned.sides.standing)
-        return replace(found, commit=commit)
-    raise HeadMovedError(
-        f"'{target}' moved again and again while merging into it", hint="merge again"
-    )
+            return Proposal(None, planned)
+        return Proposal(planned.write_set(found, how, planned.theirs.commit.id), planned)
+
+    done = transact(repository, how.intent(target, "merge", source), propose)
+    if done.finding is None:
+        assert done.commit is not None
+        ours, theirs = (repository.snapshot_of(each) for each in done.commit.parents)
+        return _planned(repository, ours, theirs, how).result(source, target, done.commit)
+    return done.finding.result(source, target, done.commit)
 
 
 def preview(
@@ -203,9 +205,7 @@ def preview(
     return _planned(repository, ours, theirs, how).result(source, target)
 
 
-def revert(
-    repository: Repository, topology: Topology, commit_id: str, target: str, how: MergeHow
-) -> Merge:
+def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -> Merge:
     """Undo what a commit did by a new commit of a branch: merge what was before it, based on it."""
     repository.check_writable()
     undone = repository.commit(commit_id)
@@ -224,27 +224,20 @@ def revert(
         planned.plan(how)
         return planned
 
-    request = how.request("revert", commit_id, target)
-    done = _earlier(repository, how, request)
-    if done is not None:
-        return planned_on(repository.snapshot_of(done.parents[0])).result(commit_id, target, done)
-    for _ in attempts():
-        planned = planned_on(repository.snapshot(target))
+    def propose(ours: Snapshot) -> Proposal[_Planned]:
+        planned = planned_on(ours)
         found = planned.result(commit_id, target)
         if not (planned.changes or found.conflicts):
-            return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
-        try:
-            commit = planned.published(repository, target, found, how, request=request, merged=None)
-        except (ExpectedVersionMismatchError, HeadMovedError):
-            continue
-        extend(repository, topology, commit, planned.sides.standing)
-        return replace(found, commit=commit)
-    raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
+            return Proposal(None, planned)
+        return Proposal(planned.write_set(found, how, None), planned)
 
-
-def _earlier(repository: Repository, how: MergeHow, request: str) -> Commit | None:
-    """Give the commit that an operation led to before; raises when it was another one."""
-    return repeated(repository, how.operation_id, how.actor, request)
+    done = transact(repository, how.intent(target, "revert", commit_id), propose)
+    if done.commit is None:
+        assert done.finding is not None
+        found = done.finding.result(commit_id, target)
+        return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
+    planned = done.finding or planned_on(repository.snapshot_of(done.commit.parents[0]))
+    return planned.result(commit_id, target, done.commit)
 
 
 def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":
@@ -295,6 +288,7 @@ class _Planned:
         """Find out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for contest in self._contests():
+            how.check()
             merged = self._merged(contest, how)
             name = contest.stored.name
             self.counts[name] = merged.counts
@@ -304,6 +298,7 @@ class _Planned:
                 self.adopted |= {name} if merged.adopts else set()
             if merged.violations is not None:
                 known[name] = merged.violations
+        how.check()
         self._settle(how.resolutions, known)
 
     def _contests(self) -> Iterator[Contest]:
@@ -321,17 +316,8 @@ class _Planned:
             return how.bulk.merged(contest, how.terms)
         return merged_rows(contest, contest.parted(), how.terms)
 
-    def published(
-        self,
-        repository: Repository,
-        target: str,
-        found: Merge,
-        how: MergeHow,
-        *,
-        request: str,
-        merged: str | None,
-    ) -> Commit:
-        """Publish the merge; raises MergeConflictsError when there are conflicts."""
+    def write_set(self, found: Merge, how: MergeHow, merged: str | None) -> WriteSet:
+        """Return what the merge writes; raises MergeConflictsError when there are conflicts."""
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
         writes = self._writes(how)
@@ -341,7 +327,7 @@ class _Planned:
         is_whole = is_unchecked or self.sides.schema is not None
         standing = self.sides.standing
         seen = frozenset(standing.commit.tables) if is_whole else self.looked_at
-        write_set = WriteSet(
+        return WriteSet(
             base=standing,
             writes=writes,
             validated=seen - frozenset(writes),
@@ -349,13 +335,9 @@ class _Planned:
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             sources=(self.theirs.commit.id,),
-            actor=how.actor,
-            message=how.message or _message(found, how, reverts=merged is None),
-            operation_id=how.operation_id,
             standing={found.source: merged} if how.holds and merged is not None else {},
-            request=request if how.operation_id is not None else None,
+            message=_message(found, how, reverts=merged is None),
         )
-        return publish(repository, target, stage(write_set, target))
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
         """Give what is known of the merge."""

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
-from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
@@ -29,6 +28,7 @@ from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalized
+from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
 
@@ -85,12 +85,14 @@ def begin_run(
 ) -> RunRecord:
     """Begin a run on a branch; with an operation hash that a live run has, give that run."""
     repository.check_writable()
+    check_operation_hash(operation_hash)
+    check_notes(actor=actor)
     clean_up(repository)
     branch = normalized(target)
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts():
+    for _ in attempts(repository.limits.patience):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
@@ -137,22 +139,18 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
     return record
 
 
-def publish_run(
-    repository: Repository, topology: Topology, run_id: str, how: MergeHow
-) -> RunRecord:
+def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord:
     """Merge what a run wrote into its target; its branch is removed.
 
-    A run that was published is given as it is. The branch of the run must still be there when its
-    changes appear on the target, so that they never do after the run was given up.
+    A run that was published is returned as it is. The branch of the run must still be there when
+    its changes appear on the target, so that they never do after the run was aborted.
     """
     record = _not_ended_otherwise(repository, run_id, RunStatus.PUBLISHED)
     if record.status is RunStatus.PUBLISHED:
         return record
     is_own = _claim(repository, record, RunStatus.PUBLISHED)
     try:
-        done = merge(
-            repository, topology, record.run_branch, record.target_branch, replace(how, holds=True)
-        )
+        done = merge(repository, record.run_branch, record.target_branch, replace(how, holds=True))
     except OutcomeUnknownError:
         raise
     except OmniGraphError:
@@ -187,9 +185,15 @@ def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord
 
 def list_runs(repository: Repository) -> list[RunRecord]:
     """Give all runs, newest first."""
+    return list(runs_after(repository))
+
+
+def runs_after(repository: Repository, after: str | None = None) -> Iterator[RunRecord]:
+    """Give the runs, newest first, behind one of them; each is read when it is its turn."""
     names = repository.store.objects.names(layout.RUNS)
     ids = sorted({name.partition("/")[0] for name in names}, reverse=True)
-    return [record for each in ids if (record := _read(repository, each)) is not None]
+    wanted = (each for each in ids if after is None or each < after)
+    return (record for each in wanted if (record := _read(repository, each)) is not None)
 
 
 def get_run(repository: Repository, run_id: str) -> RunRecord:

@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import with_moments
 from omnigraph.data.values.equality import Mask, alike_values
+from omnigraph.errors import InputError
 from omnigraph.merge.changes import shown_columns
 from omnigraph.merge.diff import Op, TableDiff
 from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.syntax.problems import nearest_name
 from omnigraph.write.draft import Change
 
 
@@ -35,6 +37,14 @@ class ConflictKind(StrEnum):
     VALUE = "ValueConstraintViolation"
 
 
+# What stands in a conflict as a preview writes it, and the choice that is added to it.
+CHOICE_KEYS = frozenset(
+    (
+        *("kind", "table_key", "type_name", "row_id", "property", "message"),
+        *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
+        "take",
+    )
+)
 _BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
 
 
@@ -56,6 +66,16 @@ class Conflict:
     theirs: object = None
 
 
+def _check_keys(choice: Mapping[str, object]) -> None:
+    """Raise InputError when a choice has a key that no conflict has: it may be a slip of `take`."""
+    unknown = sorted(set(choice) - CHOICE_KEYS)
+    if unknown:
+        name = f"{unknown[0][:57]}…" if len(unknown[0]) > 60 else unknown[0]
+        near = nearest_name(name, sorted(CHOICE_KEYS))
+        hint = None if near is None else f"did you mean '{near}'?"
+        raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Resolutions:
     """Whose version is taken where both sides changed a row: of all, a type, a row, a property."""
@@ -73,6 +93,7 @@ class Resolutions:
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[tuple[str, str, str], Side] = {}
         for choice in choices:
+            _check_keys(choice)
             if choice.get("take") is None:
                 continue
             side = Side(str(choice["take"]))

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
 
-import pyarrow as pa
-
 from omnigraph.data.derived.topology import Topology
-from omnigraph.query.plan import ReadPlan
+from omnigraph.data.result import Result, ResultStream
+from omnigraph.query.plan import Project, ReadPlan
 from omnigraph.read.dense import Dense
 from omnigraph.read.execution import Budget, Run
-from omnigraph.read.interpreter import read
+from omnigraph.read.interpreter import held, read
 from omnigraph.read.profile import Measured, Stopwatch
 from omnigraph.read.reader import Reader
 from omnigraph.read.road import LOOKUP_ROWS, Choice, Road, choose, columns_read
@@ -22,7 +21,10 @@ from omnigraph.versioning.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms a query is answered: its values, its instant and its limits."""
+    """On what terms a query is answered: its values, its instant and its limits.
+
+    With `streams` the last columns are made while the rows are taken, else before.
+    """
 
     params: Mapping[str, Value | None]
     now: datetime
@@ -30,13 +32,14 @@ class Terms:
     environment: Mapping[str, str] = field(repr=False)
     cancelled: Event = field(default_factory=Event)
     measures: bool = False
+    streams: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The rows of a plan, the road that was taken, and what its operators took."""
 
-    table: pa.Table
+    rows: ResultStream
     road: Road
     choice: Choice
     measured: tuple[Measured, ...]
@@ -72,6 +75,9 @@ def _answered(plan: ReadPlan, reader: Reader, terms: Terms, choice: Choice, road
         cancelled=terms.cancelled,
         stopwatch=Stopwatch() if terms.measures else None,
     )
-    table = read(run, plan)
+    rows = read(run, plan)
+    if not terms.streams or road is Road.INDEX:  # a look-up can still ask for the other road
+        last = [each for each in plan.operators[-1:] if isinstance(each, Project)]
+        rows = Result(plan.name, held(run, rows, last)).to_stream()
     measured = () if run.stopwatch is None else tuple(run.stopwatch.measured)
-    return Answer(table, road, choice, measured)
+    return Answer(rows, road, choice, measured)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Adjacency, Entries, Followed, Woven, woven
+from omnigraph.data.derived.adjacency import Adjacency, Check, Entries, Followed, Woven, woven
 from omnigraph.data.derived.memory import Cache
 from omnigraph.data.derived.numbering import NONE, Entities, Numbers, taken
 from omnigraph.data.derived.topology import Edges, Topology
@@ -17,8 +17,6 @@ from omnigraph.read.reader import Domain, Reader, Way, ways
 from omnigraph.schema.catalog import EdgeType, column_name
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
 # Of a column that is not kept, so small a part of a table is read row by row.
@@ -26,15 +24,6 @@ _FEW_OF = 50
 _LEAST_WHOLE = 20_000
 # Reading rows one by one takes at least as long as reading so many of a column.
 _READ_ROWS = 40_000
-
-
-def extend(repository: Repository, topology: Topology, commit: Commit, before: Snapshot) -> None:
-    """Let the next read find what is in memory of a snapshot extended by a commit.
-
-    The commit is made, so whatever fails here is left to that read.
-    """
-    with suppress(OmniGraphError):
-        Dense(repository.pinned(commit), topology).extend(before)
 
 
 @dataclass(frozen=True)
@@ -97,9 +86,10 @@ class Dense(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
+        check: Check | None = None,
     ) -> Followed:
         """Give where steps lead from some rows."""
-        return self.adjacency(steps, source, target, edges=edges).follow(codes)
+        return self.adjacency(steps, source, target, edges=edges).follow(codes, check)
 
     def joins(
         self,

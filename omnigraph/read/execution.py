@@ -1,7 +1,7 @@
 """Execution: one run of a query: its parameters, instant, variables and budget."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
@@ -71,10 +71,14 @@ class Run:
         vector: np.ndarray = embedder.embed([query], item.type.dimension, Task.QUERY)[0]
         return vector
 
-    def check(self, rows: int, columns: int = 1) -> None:
-        """Raise BudgetError when so many rows, or the time so far, are too many."""
+    def check_cancelled(self) -> None:
+        """Raise CancelledError when nobody waits for the rows any more."""
         if self.cancelled.is_set():
             raise CancelledError("the query was cancelled")
+
+    def check(self, rows: int, columns: int = 1) -> None:
+        """Raise BudgetError when so many rows, or the time so far, are too many."""
+        self.check_cancelled()
         if time.monotonic() - self.started > self.budget.seconds:
             raise BudgetError(
                 f"the query ran longer than {self.budget.seconds:g} s", limit="seconds"
@@ -82,6 +86,21 @@ class Run:
         if rows > self.budget.rows:
             message = f"the query made more than {self.budget.rows:,} rows"
             raise BudgetError(message, limit="rows")
-        if rows * columns * 8 > self.budget.bytes:
+        self.check_bytes(rows * columns * 8)
+
+    def room(self, columns: int) -> Callable[[int], None]:
+        """Give the check of how many rows of so many columns there may be."""
+        return lambda rows: self.check(rows, columns)
+
+    def check_work(self, rows: int, columns: int) -> None:
+        """Raise BudgetError when an operator would hold more than twice the budget as it works.
+
+        `columns` are those that it is given, those that it makes, and those that it needs between.
+        """
+        self.check_bytes(rows * columns * 8 // 2)
+
+    def check_bytes(self, size: int) -> None:
+        """Raise BudgetError when so many bytes are too many."""
+        if size > self.budget.bytes:
             message = f"the query needs more than {self.budget.bytes >> 20:,} MiB"
             raise BudgetError(message, limit="bytes")

@@ -1,6 +1,8 @@
 """Interpreter: runs a plan on a snapshot, operator by operator, and returns Arrow."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
@@ -8,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import NONE
+from omnigraph.data.result import ResultStream
 from omnigraph.query.expr import ColumnRef
 from omnigraph.query.plan import (
     Aggregate,
@@ -28,19 +31,90 @@ from omnigraph.read.execution import Run
 from omnigraph.read.operators.counting import Counted
 from omnigraph.read.operators.group import grouped
 from omnigraph.read.operators.order import last_row, limited, ordered
-from omnigraph.read.operators.project import distinct, projected, result_table
+from omnigraph.read.operators.project import (
+    distinct,
+    projected,
+    projected_whole,
+    result_schema,
+    result_table,
+    slice_rows,
+)
 from omnigraph.read.operators.scan import crossed
 from omnigraph.read.operators.search import scores
 from omnigraph.read.operators.traverse import expanded, filtered
 from omnigraph.read.rows import ONE, Rows
 
 _SEED = "#seed"
+_FIRST_ROWS = 1_024
+_SLICE_BYTES = 64 << 20
+_GROWTH = 8
+# Tables of so many bytes are made one chunk; of larger ones that would take twice the memory.
+_MOST_COMBINED = 64 << 20
 
 
-def read(run: Run, plan: ReadPlan) -> pa.Table:
-    """Give the rows of a plan."""
-    rows = executed(run, ONE, plan.operators)
-    return result_table(rows, plan.columns, run.reader.snapshot.catalog)
+def read(run: Run, plan: ReadPlan) -> ResultStream:
+    """Run a plan up to its last projection; the columns are made while the rows are taken.
+
+    So a result takes no more memory than the ordinals of its rows, however large its texts are.
+    """
+    *before, last = plan.operators
+    if not isinstance(last, Project):
+        rows = executed(run, ONE, plan.operators)
+        return _streamed(run, plan, rows, lambda some: some)
+    rows = executed(run, ONE, before)
+    run.check(rows.total, len(last.columns))
+    return _streamed(run, plan, rows, lambda some: projected(run, some, last.columns))
+
+
+def held(run: Run, found: ResultStream, operators: Sequence[Operator]) -> pa.Table:
+    """Make all rows; raises BudgetError as soon as they are too many bytes."""
+    watch = run.stopwatch.over(operators) if run.stopwatch and operators else nullcontext()
+    with watch as measuring:
+        batches, size = [], 0
+        for batch in found:
+            batches.append(batch)
+            size += batch.nbytes
+            run.check(0)
+            run.check_bytes(size)
+        if measuring is not None:
+            measuring.rows = found.count or 0
+    table = pa.Table.from_batches(batches, found.schema)
+    return table.combine_chunks() if size <= _MOST_COMBINED else table
+
+
+def _streamed(run: Run, plan: ReadPlan, rows: Rows, make: Callable[[Rows], Rows]) -> ResultStream:
+    catalog = run.reader.snapshot.catalog
+    total = rows.total
+    size = _SliceSize(total, min(_SLICE_BYTES, run.budget.bytes // 8))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for some in rows.slices(size.next):
+            run.check_cancelled()
+            table = result_table(make(some), plan.columns, catalog)
+            size.learn(some.count, table.nbytes)
+            yield from table.to_batches()
+
+    return ResultStream(plan.name, result_schema(plan.columns, catalog), batches(), total)
+
+
+@dataclass(slots=True)
+class _SliceSize:
+    """How many rows of a result are made at a time: a few first, to learn how large they are.
+
+    There are never many slices, because each of them may read whole columns.
+    """
+
+    total: int
+    most_bytes: int
+    rows: int = _FIRST_ROWS
+
+    def next(self) -> int:
+        return self.rows
+
+    def learn(self, rows: int, size: int) -> None:
+        """Take note of how many bytes a slice had."""
+        fit = self.most_bytes * max(rows, 1) // max(size, 1)
+        self.rows = max(1, min(fit, slice_rows(self.total), self.rows * _GROWTH))
 
 
 def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
@@ -91,7 +165,7 @@ def _executed(run: Run, rows: Rows, operator: Operator, following: tuple[Operato
         case Aggregate():
             return grouped(run, rows, operator)
         case Project(columns):
-            return projected(run, rows, columns)
+            return projected_whole(run, rows, columns)
         case Distinct():
             return distinct(rows)
         case Order():

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Followed
+from omnigraph.data.derived.adjacency import Check, Followed
 from omnigraph.data.derived.memory import Cache
 from omnigraph.data.derived.numbering import NONE, Addresses, Numbers, taken, text_ranks
 from omnigraph.query.checked import Direction, Step
@@ -200,8 +200,12 @@ class Reader(ABC):
         codes: Numbers,
         *,
         edges: Domain | None = None,
+        check: Check | None = None,
     ) -> Followed:
-        """Give where steps lead from some rows: every pair once, or every edge of a domain."""
+        """Give where steps lead from some rows: every pair once, or every edge of a domain.
+
+        `check` gets the number of them before they are made.
+        """
 
     @abstractmethod
     def joins(

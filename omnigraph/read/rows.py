@@ -1,6 +1,6 @@
 """Rows: the matches of a pattern so far: for each variable a column of codes, and a weight."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,6 +82,18 @@ class Rows:
         if self.weights is None:
             return self
         return replace(self, weights=None).take(np.repeat(np.arange(self.count), self.weights))
+
+    def slices(self, sizes: "Callable[[], int]") -> "Iterator[Rows]":
+        """Give the rows, each as often as it counts, some at a time; `sizes` tells how many."""
+        ends = None if self.weights is None else np.cumsum(self.weights)
+        plain = replace(self, weights=None)
+        at, end = 0, self.total
+        while at < end:
+            places = np.arange(at, min(at + sizes(), end))
+            at += len(places)
+            if ends is not None:
+                places = np.searchsorted(ends, places, side="right")
+            yield plain.take(places)
 
 
 ONE = Rows(1)

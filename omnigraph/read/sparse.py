@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import Followed
+from omnigraph.data.derived.adjacency import Check, Followed
 from omnigraph.data.derived.memory import Cache
 from omnigraph.data.derived.numbering import NONE, Addresses, Numbers, numbers, taken, text_ranks
 from omnigraph.data.values.columns import one_array
@@ -163,6 +163,7 @@ class Sparse(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
+        check: Check | None = None,
     ) -> Followed:
         """Give where steps lead from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)
@@ -174,6 +175,8 @@ class Sparse(Reader):
         starts, ends, own = np.unique(np.concatenate(found, axis=1), axis=1)
         offsets = np.searchsorted(starts, np.arange(len(distinct) + 1))
         counts = np.diff(offsets)[inverse]
+        if check is not None:
+            check(int(counts.sum()))
         owners = np.repeat(np.arange(len(codes)), counts)
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(offsets[inverse] - before, counts)

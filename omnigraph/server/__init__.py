@@ -23,4 +23,6 @@ shapes       what answers look like, for the OpenAPI document and those who writ
 table        every route that the server has
 tokens       who a bearer token stands for; only the digests of tokens are kept
 writing      the handlers of requests that change something
+begun        an answer that is too large to be made at once: what was made, and how to go on
+descriptors  how many files and sockets the process may open, and what happens at the last
 """

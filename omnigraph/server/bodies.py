@@ -223,11 +223,24 @@ class BaseQuery(Body, frozen=True, kw_only=True):
     other: Key
 
 
+class ListQuery(Body, frozen=True, kw_only=True):
+    """So many names at most; `after` goes on behind one of them."""
+
+    limit: Count = 1_000
+    after: Key | None = None
+
+
+class RunsQuery(ListQuery, frozen=True, kw_only=True):
+    """So many runs at most, newest first; `after` goes on behind one of them."""
+
+    limit: Count = 100
+
+
 class CommitsQuery(BranchQuery, frozen=True, kw_only=True):
     """The commits of a branch, newest first; `after` goes on behind one of them."""
 
-    limit: Count | None = None
-    after: str | None = None
+    limit: Count = 100
+    after: Key | None = None
 
 
 class ChangesQuery(BranchQuery, frozen=True, kw_only=True):

@@ -10,8 +10,9 @@ from typing import IO, Any, TypeAlias
 import msgspec
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import InputError, Json, OmniGraphError
+from omnigraph.errors import DeniedError, InputError, Json, NotFoundError, OmniGraphError
 from omnigraph.read.execution import Budget
+from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
 
 JSON = "application/json"
@@ -33,10 +34,15 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An answer that is made while it is sent."""
+    """An answer that is made while it is sent, within a number of bytes and of seconds of work.
+
+    One that holds memory for as long as it lasts has to be taken within `taken_seconds`.
+    """
 
     parts: Iterator[bytes]
     media_type: str
+    budget: Budget
+    taken_seconds: float | None = None
 
 
 Answer: TypeAlias = Whole | Stream
@@ -96,10 +102,37 @@ class Call:
     stream: IO[bytes] | None = None
     accept: str = JSON
     operation: Operation | None = None
-    budget: Budget = field(default_factory=Budget)
+    limits: Limits = field(default_factory=Limits)
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
     about: About
+
+    @property
+    def budget(self) -> Budget:
+        """How much a query and its answer may take."""
+        return Budget(seconds=self.limits.query_seconds, bytes=self.limits.query_bytes)
+
+    def rows(self, parts: Iterator[bytes], media_type: str) -> Stream:
+        """Give the rows of a query as an answer."""
+        return Stream(parts, media_type, self.budget, self.limits.answer_seconds)
+
+    def export(self, parts: Iterator[bytes], media_type: str) -> Stream:
+        """Give rows that are read while they are sent as an answer."""
+        limits = self.limits
+        budget = Budget(seconds=limits.export_seconds, bytes=limits.export_bytes)
+        return Stream(parts, media_type, budget)
+
+    @property
+    def graph_name(self) -> str:
+        """The name of the graph; where it lies is for nobody outside to know."""
+        return self.graph.uri.rstrip("/").rpartition("/")[2]
+
+    def may_read(self, branch: str) -> bool:
+        """Tell whether the actor may read a branch."""
+        try:
+            return bool(self.graph.snapshot(branch))
+        except (DeniedError, NotFoundError):
+            return False
 
     @property
     def key(self) -> str | None:

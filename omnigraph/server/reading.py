@@ -1,7 +1,8 @@
 """Reading: the handlers of requests that change nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
@@ -17,21 +18,44 @@ from omnigraph.server.call import (
     LINES,
     Answer,
     Call,
-    Stream,
     Whole,
     json_answer,
     place,
 )
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
+from omnigraph.storage.layout import FORMAT
 from omnigraph.versioning.names import MAIN
 
+_Item = TypeVar("_Item")
 _CHANGES_AT_A_TIME = 500
+_BYTES_AT_A_TIME = 256 << 10
 
 
-def health(_: Call) -> Answer:
-    """Tell that the server answers."""
-    return json_answer({"status": "ok", "version": __version__})
+def about(_: Call) -> Answer:
+    """Tell what this is, and where it is described."""
+    return json_answer(
+        {
+            "name": "omnigraph-server",
+            "version": __version__,
+            "format_version": FORMAT,
+            "openapi": "/openapi.json",
+            "health": "/healthz",
+        }
+    )
+
+
+def health(call: Call) -> Answer:
+    """Tell that the server answers, and whether it works with old tokens or an old policy."""
+    failing: list[Json] = [*sorted(call.about.metrics.failing)]
+    return json_answer(
+        {
+            "status": "ok",
+            "version": __version__,
+            "format_version": FORMAT,
+            "reload_failing": failing,
+        }
+    )
 
 
 def ready(call: Call) -> Answer:
@@ -90,30 +114,28 @@ def read(call: Call) -> Answer:
     if asked.mode == "profile":
         profile = view.profile(asked.query_source, asked.query_name, **params)
         if call.accept == ARROW:
-            return Whole(profile.to_ipc(), ARROW)
+            return call.rows(profile.to_ipc(), ARROW)
         head = {"query_name": profile.result.query_name, "target": about}
         return json_answer({**head, **profile.to_json()})
-    result = view.query(asked.query_source, asked.query_name, **params)
+    found = view.stream(asked.query_source, asked.query_name, **params)
     if call.accept == ARROW:
-        return Whole(result.to_ipc(), ARROW)
-    return json_answer(
-        {
-            "query_name": result.query_name,
-            "target": about,
-            "row_count": len(result),
-            "columns": [*result.columns],
-            "rows": result.to_json(),
-        }
-    )
+        return call.rows(found.to_ipc(), ARROW)
+    head = {
+        "query_name": found.query_name,
+        "target": about,
+        "row_count": found.count,
+        "columns": [*found.columns],
+    }
+    return call.rows(_listed(head, "rows", found.to_json()), JSON)
 
 
 def export(call: Call) -> Answer:
     """Give the rows of a branch or commit as JSON lines, while they are read."""
     asked = call.body
     where = place(asked.branch, asked.snapshot, MAIN)
-    view = call.graph.at(where)
+    view = call.graph.at(where, cancelled=call.cancelled)
     parts = view.export(types=asked.type_names or (), tables=asked.table_keys or ())
-    return Stream(parts, LINES)
+    return call.export(parts, LINES)
 
 
 def schema(call: Call) -> Answer:
@@ -134,19 +156,19 @@ def schema(call: Call) -> Answer:
 def plan_schema(call: Call) -> Answer:
     """Tell what a schema would change on a branch, and what is in its way."""
     planned = call.graph.plan_schema(call.body.schema_source, call.body.branch)
-    return json_answer({"uri": call.graph.uri, **planned.to_json()})
+    return json_answer({"uri": call.graph_name, **planned.to_json()})
 
 
 def fsck(call: Call) -> Answer:
     """Check everything that the graph is made of, and name all damage."""
-    return json_answer(call.graph.fsck().to_json(call.graph.uri))
+    return json_answer(call.graph.fsck().to_json(call.graph_name))
 
 
 def coverage(call: Call) -> Answer:
     """Tell for each index how many rows are in it, and why not all."""
     where = place(call.query.branch, call.query.snapshot, MAIN)
     indexes: list[Json] = [each.to_json() for each in call.graph.coverage(where)]
-    return json_answer({"uri": call.graph.uri, "branch": where, "indexes": indexes})
+    return json_answer({"uri": call.graph_name, "branch": where, "indexes": indexes})
 
 
 def diff(call: Call) -> Answer:
@@ -168,7 +190,7 @@ def diff(call: Call) -> Answer:
     }
     if asked.stat:
         return json_answer({**head, "changes": []})
-    return Stream(_diff_parts(head, found), JSON)
+    return call.export(_listed(head, "changes", _change_parts(found)), JSON)
 
 
 def changes(call: Call) -> Answer:
@@ -188,12 +210,16 @@ def changes(call: Call) -> Answer:
         "cursor": shown[-1].cursor if shown else asked.since,
         "more": len(found) > len(shown),
     }
-    return Stream(_feed_parts(head, shown), JSON)
+    return call.export(_listed(head, "commits", _feed_parts(shown)), JSON)
 
 
 def branches(call: Call) -> Answer:
-    """List the branches."""
-    return json_answer({"branches": [*call.graph.branches()]})
+    """List the branches, `main` first."""
+    after = call.query.after
+    every = call.graph.branches()
+    rest = every if after is None else [each for each in every if _place(each) > _place(after)]
+    shown, cursor = _page(iter(rest), call.query.limit, str)
+    return json_answer({"branches": [*shown], "cursor": cursor})
 
 
 def merge_base(call: Call) -> Answer:
@@ -204,8 +230,9 @@ def merge_base(call: Call) -> Answer:
 def commits(call: Call) -> Answer:
     """List the commits of a branch."""
     asked = call.query
-    found = call.graph.log(asked.branch, limit=asked.limit, after=asked.after)
-    return json_answer({"commits": [each.to_json() for each in found]})
+    found = call.graph.log(asked.branch, limit=asked.limit + 1, after=asked.after)
+    shown, cursor = _page(found, asked.limit, lambda each: each.id)
+    return json_answer({"commits": [each.to_json() for each in shown], "cursor": cursor})
 
 
 def commit(call: Call) -> Answer:
@@ -231,13 +258,20 @@ def blob(call: Call) -> Answer:
 
 def tags(call: Call) -> Answer:
     """List the tags."""
-    found = call.graph.tags().items()
-    return json_answer({"tags": [{"name": name, "commit": commit} for name, commit in found]})
+    after = call.query.after
+    found = call.graph.tags()
+    rest = (name for name in sorted(found) if after is None or name > after)
+    shown, cursor = _page(rest, call.query.limit, str)
+    named: list[Json] = [{"name": name, "commit": found[name]} for name in shown]
+    return json_answer({"tags": named, "cursor": cursor})
 
 
 def runs(call: Call) -> Answer:
-    """List the runs."""
-    return json_answer({"runs": [each.to_json() for each in call.graph.runs()]})
+    """List the runs, newest first."""
+    asked = call.query
+    found = call.graph.runs(limit=asked.limit + 1, after=asked.after)
+    shown, cursor = _page(iter(found), asked.limit, lambda each: each.run_id)
+    return json_answer({"runs": [each.to_json() for each in shown], "cursor": cursor})
 
 
 def run(call: Call) -> Answer:
@@ -245,35 +279,47 @@ def run(call: Call) -> Answer:
     return json_answer(call.graph.run(call.path["run_id"]).to_json())
 
 
-def _diff_parts(head: dict[str, Json], found: ChangeSet) -> Iterator[bytes]:
-    """Give the document of a diff, some changes at a time."""
-    yield msgspec.json.encode(head)[:-1]
-    yield b',"changes":['
-    yield from _change_parts(found)
+def _page(
+    every: Iterator[_Item], limit: int, cursor_of: Callable[[_Item], str]
+) -> tuple[list[_Item], str | None]:
+    """Give the first items, and behind which one the list goes on; None when it does not."""
+    found = list(islice(every, limit + 1))
+    shown = found[:limit]
+    return shown, cursor_of(shown[-1]) if len(found) > limit else None
+
+
+def _place(branch: str) -> tuple[bool, str]:
+    """Give where a branch stands in the list, in which `main` is the first."""
+    return branch != MAIN, branch
+
+
+def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:
+    """Give a document whose last field is a list that is made some members at a time."""
+    yield msgspec.json.encode(head)[:-1] + b',"%s":[' % name.encode()
+    yield from members
     yield b"]}"
 
 
-def _feed_parts(head: dict[str, Json], found: list[CommitChanges]) -> Iterator[bytes]:
-    yield msgspec.json.encode(head)[:-1]
-    yield b',"commits":['
+def _feed_parts(found: list[CommitChanges]) -> Iterator[bytes]:
     for number, each in enumerate(found):
         about: dict[str, Json] = {
             "commit": each.commit.to_json(),
             "from_version": each.changes.from_version,
             **wire.changes_json(each.changes),
         }
-        yield (b"," if number else b"") + msgspec.json.encode(about)[:-1]
-        yield b',"changes":['
-        yield from _change_parts(each.changes)
-        yield b"]}"
-    yield b"]}"
+        yield b"," if number else b""
+        yield from _listed(about, "changes", _change_parts(each.changes))
 
 
 def _change_parts(found: ChangeSet) -> Iterator[bytes]:
     """Give the changes as the members of a JSON list."""
-    rows = iter(found)
-    is_first = True
-    while some := list(islice(rows, _CHANGES_AT_A_TIME)):
-        text = msgspec.json.encode([each.to_json() for each in some])[1:-1]
-        yield text if is_first else b"," + text
-        is_first = False
+    made: list[bytes] = []
+    size, before = 0, b""
+    for each in found:
+        made.append(msgspec.json.encode(each.to_json()))
+        size += len(made[-1])
+        if len(made) >= _CHANGES_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+            yield before + b",".join(made)
+            made, size, before = [], 0, b","
+    if made:
+        yield before + b",".join(made)

@@ -24,11 +24,11 @@ class Router:
             found = pattern.match(path)
             if found is None:
                 continue
-            if route.method == method:
+            if method == route.method or (method == "HEAD" and route.method == "GET"):
                 return route, found.groupdict()
-            allowed.append(route.method)
+            allowed += ["GET", "HEAD"] if route.method == "GET" else [route.method]
         if not allowed:
-            raise Refusal(404, "no_route", "there is nothing at this path")
+            raise Refusal(404, "no_route", "there is nothing at this path; see /openapi.json")
         methods = ", ".join(dict.fromkeys(allowed))
         message = f"this path takes {methods}"
         raise Refusal(405, "method_not_allowed", message, {"Allow": methods})

@@ -20,11 +20,27 @@ class Problem(Shape, frozen=True, kw_only=True):
     manifest_conflict: dict[str, Any] | UnsetType = UNSET
 
 
+class Server(Shape, frozen=True, kw_only=True):
+    """What the server is, the newest format of graphs that it knows, and where to look."""
+
+    name: str
+    version: str
+    format_version: int
+    openapi: str
+    health: str
+
+
 class Health(Shape, frozen=True, kw_only=True):
-    """The server answers."""
+    """The server answers.
+
+    `reload_failing` names what could not be read again, so that the old one is in force: `tokens`
+    or `policy`.
+    """
 
     status: Literal["ok"]
     version: str
+    format_version: int
+    reload_failing: list[str]
 
 
 class Target(Shape, frozen=True, kw_only=True):
@@ -45,12 +61,15 @@ class Rows(Shape, frozen=True, kw_only=True):
 
 
 class Receipt(Shape, frozen=True, kw_only=True):
-    """What a mutation changed; without a commit there was nothing to change."""
+    """What a mutation changed; without a commit there was nothing to change.
+
+    Those who may not read the branch get no numbers.
+    """
 
     branch: str
     query_name: str
-    affected_nodes: int
-    affected_edges: int
+    affected_nodes: int | None
+    affected_edges: int | None
     actor_id: str | None
     commit: str | None
     operation_id: str | None
@@ -196,9 +215,10 @@ class Loaded(Shape, frozen=True, kw_only=True):
 
 
 class Branches(Shape, frozen=True, kw_only=True):
-    """The names of all branches, `main` first."""
+    """The names of branches, `main` first; a cursor is where the list goes on."""
 
     branches: list[str]
+    cursor: str | None
 
 
 class BranchCreated(Shape, frozen=True, kw_only=True):
@@ -218,7 +238,7 @@ class BranchNamed(Shape, frozen=True, kw_only=True):
 
 
 class Merged(Shape, frozen=True, kw_only=True):
-    """What a merge did or would do."""
+    """What a merge did or would do; where the target stood is told to those who may read it."""
 
     source: str
     target: str
@@ -229,7 +249,7 @@ class Merged(Shape, frozen=True, kw_only=True):
     stats: dict[str, dict[str, int]]
     merge_conflicts: list[dict[str, Any]]
     commits: "dict[str, Commit]"
-    ours_commit: str
+    ours_commit: str | None
     theirs_commit: str
 
 
@@ -258,9 +278,10 @@ class Commit(Shape, frozen=True, kw_only=True):
 
 
 class Commits(Shape, frozen=True, kw_only=True):
-    """The commits of a branch, newest first."""
+    """The commits of a branch, newest first; a cursor is where the list goes on."""
 
     commits: list[Commit]
+    cursor: str | None
 
 
 class Change(Shape, frozen=True, kw_only=True):
@@ -348,9 +369,10 @@ class Tag(Shape, frozen=True, kw_only=True):
 
 
 class Tags(Shape, frozen=True, kw_only=True):
-    """All tags."""
+    """Tags, by name; a cursor is where the list goes on."""
 
     tags: list[Tag]
+    cursor: str | None
 
 
 class TagNamed(Shape, frozen=True, kw_only=True):
@@ -376,6 +398,7 @@ class Run(Shape, frozen=True, kw_only=True):
 
 
 class Runs(Shape, frozen=True, kw_only=True):
-    """All runs, newest first."""
+    """Runs, newest first; a cursor is where the list goes on."""
 
     runs: list[Run]
+    cursor: str | None

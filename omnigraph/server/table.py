@@ -9,6 +9,14 @@ from omnigraph.server.route import Access, Route
 TABLE: tuple[Route, ...] = (
     Route(
         method="GET",
+        path="/",
+        name="about",
+        guard=Access.ANYBODY,
+        handler=reading.about,
+        answer=shapes.Server,
+    ),
+    Route(
+        method="GET",
         path="/healthz",
         name="health",
         guard=Access.ANYBODY,
@@ -181,6 +189,7 @@ TABLE: tuple[Route, ...] = (
         name="branches",
         guard=Action.READ,
         handler=reading.branches,
+        query=bodies.ListQuery,
         answer=shapes.Branches,
     ),
     Route(
@@ -293,6 +302,7 @@ TABLE: tuple[Route, ...] = (
         name="tags",
         guard=Action.READ,
         handler=reading.tags,
+        query=bodies.ListQuery,
         answer=shapes.Tags,
     ),
     Route(
@@ -322,6 +332,7 @@ TABLE: tuple[Route, ...] = (
         name="runs",
         guard=Action.READ,
         handler=reading.runs,
+        query=bodies.RunsQuery,
         answer=shapes.Runs,
     ),
     Route(

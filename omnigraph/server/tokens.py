@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnavailableError, UnreadableError
+from omnigraph.versioning.notes import MOST_NAME_BYTES
 
 AWS_SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"  # noqa: S105 - the name of a variable
 FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
@@ -65,7 +66,7 @@ class TokenSource:
         text = self._text()
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigError(f"{self.variable}: the tokens are no JSON") from None
         if not isinstance(found, dict):
             hint = 'write {"actor": "token", …}'
@@ -78,6 +79,9 @@ class TokenSource:
         if self.variable == AWS_SECRET:
             return _aws_secret(self.value)
         try:
+            if not Path(self.value).is_file():
+                # A pipe would keep its reader waiting, and a device never ends.
+                raise UnreadableError(f"cannot read the file of {FILE}: it is not a regular file")
             return Path(self.value).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as failed:
             reason = getattr(failed, "strerror", None) or "it is not UTF-8"
@@ -97,11 +101,17 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
     for actor, token in found.items():
         if not isinstance(actor, str) or not actor.strip() or not actor.isprintable():
             raise ConfigError(f"{variable}: an actor has no name that can be shown")
+        if len(actor.encode()) > MOST_NAME_BYTES:
+            message = f"{variable}: an actor's name is longer than {MOST_NAME_BYTES} bytes"
+            raise ConfigError(message)
         if not isinstance(token, str) or len(token.strip()) < _FEWEST_CHARACTERS:
             raise ConfigError(
                 f"{variable}: the token of '{actor}' has fewer than {_FEWEST_CHARACTERS} characters"
             )
-        digest = hashlib.sha256(token.strip().encode()).digest()
+        try:
+            digest = hashlib.sha256(token.strip().encode()).digest()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{variable}: the token of '{actor}' is invalid Unicode") from None
         if digest in actors:
             raise ConfigError(f"{variable}: '{actors[digest]}' and '{actor}' have the same token")
         actors[digest] = actor

@@ -23,7 +23,7 @@ from omnigraph.server.call import Answer, Call, json_answer
 from omnigraph.spark import session
 from omnigraph.spark.choice import SPARK_FROM_BYTES
 from omnigraph.versioning.names import MAIN
-from omnigraph.write.load.options import LoadHow
+from omnigraph.write.load.options import BulkHow, LoadHow
 
 
 def change(call: Call) -> Answer:
@@ -34,7 +34,8 @@ def change(call: Call) -> Answer:
     branch = _branch(call, asked.branch or MAIN, asked.expect)
     with call.turns.of(branch.name):
         receipt = branch.mutate(asked.query_source, asked.query_name, **(asked.params or {}))
-    return json_answer(wire.with_commits(receipt.to_json(), receipt.commit))
+    found = wire.with_commits(receipt.to_json(), receipt.commit)
+    return json_answer(_told(call, branch.name, found))
 
 
 def ingest(call: Call) -> Answer:
@@ -44,7 +45,8 @@ def ingest(call: Call) -> Answer:
     ingested = call.graph.ingest(
         lines, branch=asked.branch or MAIN, base=asked.base or MAIN, **_how(call, lines)
     )
-    return json_answer(wire.ingested_json(ingested, call.graph.uri))
+    name = asked.branch or MAIN
+    return json_answer(_told(call, name, wire.ingested_json(ingested, call.graph_name)))
 
 
 def load(call: Call) -> Answer:
@@ -52,7 +54,8 @@ def load(call: Call) -> Answer:
     asked = call.query if call.body is None else call.body
     lines = _lines(call)
     loaded = call.graph.load(lines, branch=asked.branch or MAIN, **_how(call, lines))
-    return json_answer(wire.loaded_json(loaded, call.graph.uri))
+    name = asked.branch or MAIN
+    return json_answer(_told(call, name, wire.loaded_json(loaded, call.graph_name)))
 
 
 def create_branch(call: Call) -> Answer:
@@ -62,7 +65,7 @@ def create_branch(call: Call) -> Answer:
     with call.settling(BranchExistsError):
         call.graph.create_branch(asked.name, base)
     return json_answer(
-        {"uri": call.graph.uri, "from": base, "name": asked.name, "actor_id": call.actor}
+        {"uri": call.graph_name, "from": base, "name": asked.name, "actor_id": call.actor}
     )
 
 
@@ -71,34 +74,33 @@ def delete_branch(call: Call) -> Answer:
     name = call.path["branch"]
     with call.settling(BranchNotFoundError):
         call.graph.delete_branch(name)
-    return json_answer({"uri": call.graph.uri, "name": name})
+    return json_answer({"uri": call.graph_name, "name": name})
 
 
 def rename_branch(call: Call) -> Answer:
     """Give a branch another name."""
     with call.settling(BranchNotFoundError):
         call.graph.rename_branch(call.body.name, call.body.new_name)
-    return json_answer({"uri": call.graph.uri, "name": call.body.new_name})
+    return json_answer({"uri": call.graph_name, "name": call.body.new_name})
 
 
 def merge(call: Call) -> Answer:
     """Merge a branch or commit into a branch, or tell what that would do."""
     asked = call.body
     resolutions = _resolutions(asked)
+    bulk: BulkHow = {
+        "engine": _engine(),
+        "seconds": call.limits.write_seconds,
+        "cancelled": call.cancelled,
+    }
     if asked.preview:
         found = call.graph.preview_merge(
-            asked.source,
-            asked.target,
-            resolutions=resolutions,
-            strict=asked.strict,
-            engine=_engine(),
+            asked.source, asked.target, resolutions=resolutions, strict=asked.strict, **bulk
         )
         return json_answer(wire.merge_json(found))
     target = _branch(call, asked.target)
-    done = target.merge(
-        asked.source, resolutions=resolutions, strict=asked.strict, engine=_engine()
-    )
-    return json_answer(wire.merge_json(done))
+    done = target.merge(asked.source, resolutions=resolutions, strict=asked.strict, **bulk)
+    return json_answer(wire.merge_json(done, shows_target=call.may_read(target.name)))
 
 
 def revert(call: Call) -> Answer:
@@ -106,7 +108,7 @@ def revert(call: Call) -> Answer:
     asked = call.body
     done = _branch(call, asked.branch).revert(asked.commit, resolutions=_resolutions(asked))
     commit = None if done.commit is None else done.commit.id
-    merged: Json = wire.merge_json(done)
+    merged: Json = wire.merge_json(done, shows_target=call.may_read(asked.branch))
     return json_answer(
         {"branch": asked.branch, "reverted": asked.commit, "commit": commit, "merge": merged}
     )
@@ -116,7 +118,7 @@ def apply_schema(call: Call) -> Answer:
     """Give a branch another schema, with everything that follows, as one commit."""
     asked = call.body
     applied = _branch(call, asked.branch, asked.expect).apply_schema(asked.schema_source)
-    return json_answer({"uri": call.graph.uri, **wire.applied_json(applied)})
+    return json_answer({"uri": call.graph_name, **wire.applied_json(applied)})
 
 
 def optimize(call: Call) -> Answer:
@@ -125,7 +127,7 @@ def optimize(call: Call) -> Answer:
     done = call.graph.optimize(
         asked.branch, indexes_only=asked.indexes_only, actor=call.actor, engine=_engine()
     )
-    return json_answer(wire.with_commits(done.to_json(call.graph.uri), done.commit))
+    return json_answer(wire.with_commits(done.to_json(call.graph_name), done.commit))
 
 
 def cleanup(call: Call) -> Answer:
@@ -137,7 +139,7 @@ def cleanup(call: Call) -> Answer:
         grace=GRACE if asked.grace is None else asked.grace,
         confirm=asked.confirm,
     )
-    return json_answer(done.to_json(call.graph.uri))
+    return json_answer(done.to_json(call.graph_name))
 
 
 def create_tag(call: Call) -> Answer:
@@ -201,6 +203,21 @@ def _ended(call: Call, status: RunStatus, end: Callable[[str], RunRecord]) -> An
     return json_answer(end(run_id).to_json())
 
 
+def _told(call: Call, branch: str, done: dict[str, Json]) -> dict[str, Json]:
+    """Give what a change of a branch did to somebody who may not read it: no number of rows.
+
+    How many rows a condition finds, and how many there are before and after, tells what they hold.
+    """
+    if call.may_read(branch):
+        return done
+    hidden: dict[str, Json] = {"commits": {}}
+    hidden |= {name: None for name in ("affected_nodes", "affected_edges") if name in done}
+    loaded = done.get("loaded")
+    if isinstance(loaded, dict):
+        hidden["loaded"] = {**loaded, "commits": {}}
+    return {**done, **hidden}
+
+
 def _branch(call: Call, name: str, expect: str | None = None) -> Branch:
     """Give a branch to change as the request says."""
     return call.graph.branch(
@@ -233,6 +250,8 @@ def _how(call: Call, lines: IO[bytes]) -> LoadHow:
         "actor": call.actor,
         "operation_id": call.key,
         "engine": _engine(_size(lines)),
+        "seconds": call.limits.write_seconds,
+        "cancelled": call.cancelled,
     }
 
 

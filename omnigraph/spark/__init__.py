@@ -8,6 +8,7 @@ interrupt  ctrl-C cancels the jobs of Spark and is then a KeyboardInterrupt, as 
 job        a Spark job that reports how far it is, can be cancelled, and fails in our words
 runner     runs pure tasks over items, on Spark or in this process, with the same results
 progress   what long work tells about itself while it runs
+deadline   until when long work may run, and whether anybody still waits for it
 connector  the tables of a graph as a data source of Spark, `format("omnigraph")`, to read
 filters    the conditions of Spark that Lance decides just as Spark would
 doctor     looks whether everything that the pipeline needs is there and works

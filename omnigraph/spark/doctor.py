@@ -19,7 +19,7 @@ from omnigraph.spark.session import SparkSettings, default_parallelism, is_runni
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _PACKAGES = ("pylance", "pyarrow", "pyspark", "pandas")
 _MOST_TASKS = 64
@@ -126,8 +126,10 @@ def _different_workers(spark: "SparkSession", tasks: int) -> list[str]:
     from omnigraph.spark.job import watched
     from omnigraph.spark.progress import NO_PROGRESS
 
-    frame = spark.range(0, tasks, 1, tasks).mapInArrow(_told_by_worker, "told string")
-    return sorted({row.told for row in watched(spark, frame, NO_PROGRESS)} - {_environment()})
+    def asked() -> "DataFrame":
+        return spark.range(0, tasks, 1, tasks).mapInArrow(_told_by_worker, "told string")
+
+    return sorted({row.told for row in watched(spark, asked, NO_PROGRESS)} - {_environment()})
 
 
 def _told_by_worker(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:

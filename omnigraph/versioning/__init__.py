@@ -11,12 +11,15 @@ repository   one graph on a store: its tables, its ledger, its schemas and its c
 writes       what a change does to each table, as data, and its staging into unseen versions
 operations   finds what an operation id led to before, and refuses it for another request
 publish      makes a staged change a commit, for all tables at once, by one flip
+attempts     retry with back-off after losing a race, for a while
+turn         writers of one branch on one machine take turns, so that they do not race each other
 aftermath    what fails once a change is made never says that the change was not made
-attempts     how often something is tried again that others were faster with
+transact     the one road on which a change becomes a commit
 history      walks the graph of commits; the cost grows with the distance, not with the history
 branches     heads that are made, moved and removed by one flip each
 tags         names for commits; each is a branch of the system's own that never moves
 schema_lock  one change of a graph's schema at a time, told by a branch of the system's own
 retention    which commits keep their tables when a graph is cleaned up
 audit        what is wrong with the rows of a ledger and with the heads that it holds
+notes        what may stand beside a change: who made it, why, and the id of its operation
 """

@@ -152,7 +152,7 @@ def _flip(
     """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in attempts():
+    for _ in attempts(repository.limits.patience):
         try:
             ledger = manifest.newest()
             wanted = updates(ledger)
@@ -162,7 +162,8 @@ def _flip(
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted
-    raise HeadMovedError("the branch moved again and again; nothing was changed")
+    seconds = repository.limits.patience
+    raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 
 def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | None]) -> Table:

@@ -15,10 +15,11 @@ from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     GraphNotFoundError,
+    GraphReplacedError,
     StorageError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Crowded, Rejected
+from omnigraph.storage.failures import Crowded, LingeringError, Rejected
 from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
@@ -30,7 +31,7 @@ from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalized
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
-FORMAT = 2
+FORMAT = layout.FORMAT
 
 _MOST_COMMITS = 4_096
 BRANCH_KEY = "branch/"
@@ -69,6 +70,8 @@ class Manifest:
         self._commits: OrderedDict[str, Commit] = OrderedDict()
         self._lock = threading.Lock()
         self._freshness = Freshness()
+        self._first: str | None = None
+        self._known: Table | None = None
 
     def newest(self) -> Table:
         """Give the newest version of the ledger: one probe, and no read when it is known."""
@@ -78,7 +81,22 @@ class Manifest:
             hint = "init makes one of a schema"
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
         self._freshness.note(found.version, since)
+        if found is not self._known:
+            self._check_graph(found)
         return found
+
+    def _check_graph(self, ledger: Table) -> None:
+        """Raise GraphReplacedError when this is the ledger of another graph than before."""
+        first = first_commit(ledger)
+        if self._first is None:
+            self._first = first
+            self._tables.graph = first or self._tables.graph
+        elif first != self._first:
+            raise GraphReplacedError(
+                f"the graph at {self._tables.store.root} was removed, and another was made there",
+                hint="open it again",
+            )
+        self._known = ledger
 
     def heads(self, at: Table) -> dict[str, Head]:
         """Give the head of every branch by its folded name."""
@@ -377,8 +395,11 @@ class Manifest:
         """Give the newest ledger, in which the attempt that failed can no longer appear.
 
         A request that an object store lost, or an attempt that Lance cut off, may still be on its
-        way. Any other commit to the ledger takes the place that it needs.
+        way. Any other commit to the ledger takes the place that it needs. An attempt that this
+        process has not ended is not settled by that, and raised again.
         """
+        if isinstance(failed, LingeringError):
+            raise failed
         if self._tables.store.is_local and not isinstance(failed, Crowded):
             return self.newest()
         try:

@@ -25,12 +25,19 @@ def repeated(
 ) -> Commit | None:
     """Return the commit that the same request led to before, or None when it is new.
 
-    Raises OperationReusedError when the id was given to another request.
+    A commit may note its answer behind its request. Raises OperationReusedError when the id was
+    given to another request.
     """
     found = find_operation(repository, operation_id, actor, at)
-    if found is not None and found.request != request:
+    if found is not None and not _is_same(found.request, request):
         raise operation_reused(found)
     return found
+
+
+def _is_same(noted: str | None, request: str | None) -> bool:
+    if noted is None or request is None:
+        return noted == request
+    return f"{noted} ".startswith(f"{request} ") or f"{request} ".startswith(f"{noted} ")
 
 
 def operation_reused(commit: Commit) -> OperationReusedError:

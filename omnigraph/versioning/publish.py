@@ -1,7 +1,7 @@
 """Publish: makes a staged change a commit, for all tables at once, by one flip."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -15,14 +15,13 @@ from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning.aftermath import aftermath
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalized
 from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
-
-RETRY_BUDGET = 5
 
 
 def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
@@ -36,12 +35,12 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalized(branch), staged, operation)
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts(repository.limits.patience):
         commit = attempt.run()
         if commit is not None:
             return commit
     raise HeadMovedError(
-        f"'{branch}' moved {RETRY_BUDGET} times while publishing to it",
+        f"'{branch}' kept moving; gave up after {repository.limits.patience:g} s",
         hint="read again and repeat the change",
     )
 
@@ -67,6 +66,7 @@ class _Attempt:
     branch: str
     staged: Staged
     operation: str
+    lost: list[StorageError] = field(default_factory=list)
 
     def run(self) -> Commit | None:
         """Try once, under an id of its own; None when another commit of the branch came first."""
@@ -83,8 +83,7 @@ class _Attempt:
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
         try:
-            given = self.staged.write_set.operation_id
-            added, head = manifest.add(ledger, commit, self.staged.tables, given)
+            added, head = self._added(ledger, commit)
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
@@ -141,6 +140,20 @@ class _Attempt:
             if found[name].commit != commit_id:
                 raise head_moved(name, commit_id, found[name].commit)
         return found
+
+    def _added(self, ledger: Table, commit: Commit) -> tuple[Table, Head]:
+        given = self.staged.write_set.operation_id
+        try:
+            return self.repository.manifest.add(ledger, commit, self.staged.tables, given)
+        except StorageError as failed:
+            raise self._again(failed) from failed
+
+    def _again(self, failed: StorageError | Crowded) -> Exception:
+        """Give what to raise after a request to a bucket was lost: once, it is tried again."""
+        if self.repository.store.is_local or self.lost or isinstance(failed, Crowded):
+            return failed
+        self.lost.append(failed)
+        return Rejected(failed.message)
 
     def _flipped(self, ledger: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
         asked, manifest = self.staged.write_set, self.repository.manifest
@@ -211,14 +224,17 @@ class _Attempt:
         )
 
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
-        """Find out whether a flip without an answer was made."""
+        """Find out whether a flip without an answer was made.
+
+        One that was not made can no longer be, because something else took its place.
+        """
         manifest = self.repository.manifest
         unsure = f"the store failed while publishing commit {commit.id}"
         with aftermath(unsure, "look for it in the log of the branch before repeating the change"):
             ledger = manifest.settled(failed)
             if manifest.is_published(commit.id, ledger):
                 return ledger
-        raise failed
+        raise self._again(failed) from failed
 
 
 def _version(tables: Mapping[str, TableState], key: str) -> int | None:

@@ -10,6 +10,7 @@ from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, TableState
 from omnigraph.versioning.names import normalized
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -86,6 +87,9 @@ class WriteSet:
     request: str | None = None
     schema: str | None = None
     sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_notes(actor=self.actor, message=self.message, operation=self.operation_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

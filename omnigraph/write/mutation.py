@@ -1,32 +1,28 @@
 """Mutation: a mutation becomes one commit, or nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.values.lookup import rows_with
 from omnigraph.errors import (
     Code,
-    ExpectedVersionMismatchError,
-    HeadMovedError,
     Json,
     Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense, extend
+from omnigraph.read.dense import Dense
 from omnigraph.read.execution import Run
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
-from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.operations import repeated
-from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet, stage
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet
 from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 from omnigraph.write.filling import Vectors
@@ -34,17 +30,6 @@ from omnigraph.write.mutate import mutated
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """Where a change goes, who makes it, and what it takes for granted."""
-
-    branch: str
-    actor: str | None = None
-    message: str | None = None
-    expect: str | None = None
-    operation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,50 +64,39 @@ class Receipt:
 def change(
     repository: Repository,
     topology: Topology,
-    asked: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, Terms]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
 
-    `asked` gives the mutation as the schema of a snapshot understands it. When others changed the
-    same tables or the schema meanwhile, it is run again on what they left. Raises ViolationsError
-    with everything that is wrong, and then nothing is visible.
+    `compile_on` returns the mutation as the schema of a snapshot understands it. Raises
+    ViolationsError with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
-    for _ in attempts():
-        snapshot = repository.snapshot(intent.branch)
-        plan, terms = asked(snapshot)
-        # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
-        earlier = _earlier(repository, plan, terms, intent)
-        if earlier is not None:
-            return earlier
-        if intent.expect is not None and snapshot.commit.id != intent.expect:
-            raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
-        try:
-            return _Attempt(repository, topology, plan, terms, intent, snapshot).run()
-        except (ExpectedVersionMismatchError, HeadMovedError) as moved:
-            if intent.expect is not None:
-                current = repository.snapshot(intent.branch).commit.id
-                raise head_moved(intent.branch, intent.expect, current) from moved
-    raise HeadMovedError(
-        f"'{intent.branch}' moved again and again while it was changed",
-        hint="repeat the change",
-    )
+    if intent.operation_id is not None:
+        asked = compile_on(repository.snapshot(intent.branch))
+        intent = replace(intent, request=_digest(*asked, intent))
+
+    def propose(snapshot: Snapshot) -> Proposal[MutationPlan]:
+        return _Mutation(repository, topology, snapshot, *compile_on(snapshot)).propose()
+
+    done = transact(repository, intent, propose)
+    plan = done.finding or compile_on(repository.snapshot(intent.branch))[0]
+    return _receipt(plan, intent, done.commit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Mutation:
     """A mutation on one snapshot."""
 
     repository: Repository
     topology: Topology
+    snapshot: Snapshot
     plan: MutationPlan
     terms: Terms
-    intent: Intent
-    snapshot: Snapshot
 
-    def run(self) -> Receipt:
-        """Run the mutation, check what it leaves, and publish it."""
+    def propose(self) -> Proposal[MutationPlan]:
+        """Run the mutation and check what it leaves."""
         reader = Dense(self.snapshot, self.topology)
         run = Run(
             reader=reader,
@@ -139,27 +113,18 @@ class _Attempt:
         if found := _told_once([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
-            return _receipt(self.plan, self.intent, None)
+            return Proposal(None, self.plan)
         run.check(0)
-        commit = self._published(changes, verdict.looked_at)
-        if commit.parent == self.snapshot.commit.id:
-            extend(self.repository, self.topology, commit, self.snapshot)
-        return _receipt(self.plan, self.intent, commit)
+        return Proposal(self._write_set(changes, verdict.looked_at), self.plan)
 
-    def _published(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> Commit:
+    def _write_set(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> WriteSet:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
-        write_set = WriteSet(
+        return WriteSet(
             base=self.snapshot,
             writes=writes,
             validated=(looked_at | self._cascades(changes)) - frozenset(writes),
-            actor=self.intent.actor,
-            message=self.intent.message,
-            operation_id=self.intent.operation_id,
-            expected_head=self.intent.expect,
             affected=_affected(changes),
-            request=_digest(self.plan, self.terms, self.intent),
         )
-        return publish(self.repository, self.intent.branch, stage(write_set, self.intent.branch))
 
     def _writes(self, change: Change) -> tuple[TableWrite, ...]:
         table = self.snapshot.table(change.stored.identity)
@@ -207,17 +172,7 @@ def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
     return sha256(asked.encode()).hexdigest()
 
 
-def _earlier(
-    repository: Repository, plan: MutationPlan, terms: Terms, intent: Intent
-) -> Receipt | None:
-    """Give the receipt of an operation that was carried out before."""
-    request = _digest(plan, terms, intent)
-    commit = repeated(repository, intent.operation_id, intent.actor, request)
-    return None if commit is None else _receipt(plan, intent, commit)
-
-
 def _receipt(plan: MutationPlan, intent: Intent, commit: Commit | None) -> Receipt:
-    """Give the receipt of a commit."""
     nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
     return Receipt(
         branch=intent.branch if commit is None else commit.branch,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -176,4 +177,4 @@ def test_a_query_that_is_not_profiled_is_not_measured(graph: Graph) -> None:
     plan = compile_query(FRIENDS, view.catalog)
     assert isinstance(plan, ReadPlan)
 
-    assert view._answer(plan, view.snapshot, {"least": 1}).measured == ()
+    assert view._answer(plan, view.snapshot, {"least": 1}, time.monotonic()).measured == ()

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import InputError, MergeConflictsError
 from omnigraph.merge.bulk import bulk_of
 from omnigraph.merge.merge import Merge, MergeHow, merge, preview
@@ -37,10 +36,10 @@ def outcome(graph: Graph, how: MergeHow) -> dict[str, Any]:
     foreseen = shown(preview(graph.repository, THEIRS, into, how))
     if foreseen["merge_conflicts"]:
         with pytest.raises(MergeConflictsError) as refused:
-            merge(graph.repository, Topology(1 << 20), THEIRS, into, how)
+            merge(graph.repository, THEIRS, into, how)
         assert list(refused.value.conflicts) == foreseen["merge_conflicts"]
     else:
-        done = merge(graph.repository, Topology(1 << 20), THEIRS, into, how)
+        done = merge(graph.repository, THEIRS, into, how)
         assert shown(done) == foreseen
     return {**foreseen, "left": everything(graph, into)}
 

@@ -50,7 +50,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         below = [each for process in processes for each in family(process.pid)]
         for process in processes:
             process.kill()
-            process.wait()
+            process.wait(60)
         for each in filter(is_there, below):
             os.kill(each, signal.SIGKILL)
 

@@ -15,6 +15,7 @@ from omnigraph.export.lines import blob_texts, lines
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.compile import compile_schema
+from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.records import RecordReader, loose_schema
 from tests.pipeline.rich import ODD, SCHEMA
 
@@ -79,7 +80,7 @@ def test_rows_of_every_type_read_back(rows: list[dict[str, object]]) -> None:
 
     text = b"".join(lines(THING, given_rows))
 
-    block = RecordReader(CATALOG).read(text)
+    block = RecordReader(CATALOG).read(text, Deadline())
     assert block.violations == []
     assert text.count(b"\n") == len(rows)
     back = pa.Table.from_batches([each.columns for each in block.rows], loose_schema(THING))

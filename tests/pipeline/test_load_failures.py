@@ -19,7 +19,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Found, InlineRunner, Item
+from omnigraph.spark.runner import Enough, Found, InlineRunner, Item
 from omnigraph.storage import steps
 from omnigraph.write.load import load
 from omnigraph.write.load.files import files_at
@@ -145,9 +145,10 @@ class TwiceRunner(InlineRunner):
         task: Callable[[Item], Found],
         items: Sequence[Item],
         progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,
     ) -> list[Found]:
-        super().map(task, items, progress)
-        return super().map(task, items, progress)
+        super().map(task, items, progress, enough)
+        return super().map(task, items, progress, enough)
 
 
 @pytest.mark.parametrize("mode", list(LoadMode))

@@ -1,6 +1,5 @@
 """The one Spark session of a process: how it starts, serves and ends, whatever happens."""
 
-import json
 import os
 import signal
 import time
@@ -189,6 +188,31 @@ def test_ctrl_c_cancels_the_job_and_the_session_goes_on(seen: Seen) -> None:
     assert max(each["seconds"] for each in seen.after_interrupts) < 120
 
 
+def test_ctrl_c_stops_a_job_however_early_it_comes(tmp_path: Path) -> None:
+    told = _told(
+        """
+spark = session(SparkSettings("local[2]"))
+rows(spark)
+active = spark.sparkContext.statusTracker().getActiveJobsIds
+delays = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3]
+felt = left = 0
+for delay in delays:
+    try:
+        threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        rows(spark, slow)
+    except KeyboardInterrupt:
+        felt += 1
+    ends = time.monotonic() + 20
+    while active() and time.monotonic() < ends:
+        time.sleep(0.02)
+    left += len(active())
+say(felt=felt == len(delays), left=left, rows=rows(spark))
+""",
+        tmp_path,
+    )
+    assert next(told) == {"felt": True, "left": 0, "rows": [0, 1, 2, 3]}
+
+
 def test_nothing_is_left_when_the_driver_is_killed(seen: Seen) -> None:
     assert seen.was_seen
     assert seen.all_gone
@@ -345,10 +369,9 @@ def _told(
     """Run a script to its end and give what it says."""
     driver = Driver(script, folder, environment or dict(os.environ))
     try:
-        assert driver.process.stdout is not None
-        lines = driver.process.stdout.readlines()
+        told = driver.all_heard()
         assert driver.end() == 0, driver.complaints()
         assert not is_quiet or driver.complaints() == ""
     finally:
         driver.close()
-    return iter([json.loads(line) for line in lines])
+    return iter(told)

@@ -337,6 +337,26 @@ def test_an_empty_result_still_has_its_head(graph: Graph, format_: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "items"),
+    [
+        ("age", list(range(22, 8_192 + 22))),
+        ("height", [number / 4 for number in range(600)]),
+        ("wealth", [2**53 + 1, *(float(number) for number in range(600)), 2**64 - 1]),
+        ("slug", [f"p{number:02}" for number in range(20, 820)]),
+    ],
+    ids=["whole", "floats", "mixed", "text"],
+)
+def test_a_long_list_is_asked_of_spark_as_of_the_engine(
+    graph: Graph, field: str, items: list[object]
+) -> None:
+    text = (
+        f"query q() {{ match {{ $p: Person  $p.{field} in {json.dumps(items)} }} return {{ $p }} }}"
+    )
+    spark, inline = (graph.at(engine=each).query(text).table for each in ("spark", "inline"))
+    assert spark.equals(inline)
+
+
+@pytest.mark.parametrize(
     ("address", "more", "told"),
     [
         ("g", ["--explain"], "--engine spark is for rows"),
@@ -385,7 +405,8 @@ try:
     view.query(text)
 except KeyboardInterrupt:
     say(interrupted=True)
-while spark.sparkContext.statusTracker().getActiveJobsIds():
+ends = time.monotonic() + 60
+while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < ends:
     time.sleep(0.1)
 say(rows=rows(spark))
 """

@@ -334,15 +334,32 @@ def test_a_branch_whose_making_got_no_reply_is_made(standin: Lane, bucket: Bucke
 def test_a_flip_that_comes_late_finds_its_place_taken(standin: Lane, bucket: Bucket) -> None:
     graph = new_graph(standin.root)
     _add(graph, "ann")
-    bucket.drops = _nth_manifest(2)
+    bucket.drops = _nth_manifest(2, 5)
 
     with pytest.raises(StorageError):
         _add(graph, "bob")
 
     bucket.behave()
-    assert bucket.late, "the flip never came to the server"
+    assert len(bucket.late) == 2, "the flip and its second attempt never came to the server"
     assert not any(bucket.arrive())
     assert ages(open_graph(standin.root)) == {"ann": 1}
+
+
+@pytest.mark.parametrize("write", [1, 2], ids=["record", "flip"])
+def test_a_write_of_the_ledger_that_is_lost_once_is_tried_again(
+    write: int, standin: Lane, bucket: Bucket
+) -> None:
+    graph = new_graph(standin.root)
+    _add(graph, "ann")
+    bucket.drops = _nth_manifest(write)
+
+    _add(graph, "bob")
+
+    bucket.behave()
+    assert len(bucket.late) == 1
+    assert not any(bucket.arrive())
+    assert ages(open_graph(standin.root)) == {"ann": 1, "bob": 1}
+    assert len(list(graph.log())) == 3
 
 
 def _add(graph: Graph, name: str) -> Commit:
@@ -365,15 +382,15 @@ def _single_faults(lane: Lane, calls: list[Call]) -> list[tuple[Plan, str]]:
     ]
 
 
-def _nth_manifest(number: int) -> Callable[[str], bool]:
-    """Pick the n-th manifest of the ledger that is written from now on, and nothing else."""
+def _nth_manifest(*numbers: int) -> Callable[[str], bool]:
+    """Pick these of the manifests of the ledger that are written from now on, and nothing else."""
     seen: list[str] = []
 
     def picked(key: str) -> bool:
         if "/__manifest/_versions/" not in key or not key.endswith(".manifest"):
             return False
         seen.append(key)
-        return len(seen) == number
+        return len(seen) in numbers
 
     return picked
 

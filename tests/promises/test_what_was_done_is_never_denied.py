@@ -218,4 +218,4 @@ def _until_done(
 
 
 def _stop(bucket: Bucket) -> None:
-    bucket.refuses = True
+    bucket.refuses = (403, "AccessDenied", "Access Denied")

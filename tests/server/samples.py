@@ -51,6 +51,7 @@ def _last(served: Served) -> str:
 
 
 SAMPLES: dict[str, Callable[[Served], Sample]] = {
+    "about": lambda _: Sample(),
     "health": lambda _: Sample(),
     "live": lambda _: Sample(),
     "ready": lambda _: Sample(),

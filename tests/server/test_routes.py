@@ -139,7 +139,7 @@ def test_a_query_string_is_read_strictly(served: Served, route: Route) -> None:
 def test_a_path_that_is_not_there_and_a_method_that_is_not_taken(served: Served) -> None:
     assert served.ask("GET", "/nothing").status_code == 404
     refused = served.ask("PUT", "/branches")
-    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, POST")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, POST")
 
 
 @pytest.mark.parametrize("name", ["plain", "with/a/slash", "ünïcode/ß", "merge"])

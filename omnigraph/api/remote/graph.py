@@ -155,7 +155,7 @@ class RemoteGraph:
 
     def branches(self) -> list[str]:
         """Give the names of all branches, `main` first."""
-        return list(self._get("/branches")["branches"])
+        return list(self._client.listed("/branches", "branches"))
 
     def create_branch(self, name: str, source: Place = MAIN) -> RemoteBranch:
         """Make a branch where another one, or a commit, stands, and give it."""
@@ -172,7 +172,7 @@ class RemoteGraph:
 
     def tags(self) -> dict[str, str]:
         """Give the commit of every tag, by name."""
-        return {each["name"]: each["commit"] for each in self._get("/tags")["tags"]}
+        return {each["name"]: each["commit"] for each in self._client.listed("/tags", "tags")}
 
     def create_tag(self, name: str, target: Place = MAIN) -> str:
         """Give a name to a commit, or to where a branch stands now; gives the commit's id."""
@@ -183,9 +183,10 @@ class RemoteGraph:
         """Take a name away; the commit stays."""
         self._client.delete(f"/tags/{segment(name)}")
 
-    def runs(self) -> list[RunRecord]:
-        """Give all runs, newest first."""
-        return [wire.run_of(each) for each in self._get("/runs")["runs"]]
+    def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
+        """Give the runs, newest first; `after` goes on behind one of them."""
+        found = self._client.listed("/runs", "runs", limit=limit, after=after)
+        return [wire.run_of(each) for each in found]
 
     def run(self, run_id: str) -> RunRecord:
         """Give a run by its id."""

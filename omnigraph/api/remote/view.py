@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "RemoteView"]
-_COMMITS_AT_A_TIME = 100
 
 
 class RemoteView:
@@ -304,15 +303,9 @@ class RemoteBranch(RemoteView):
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
         """Give the commits, newest first; `after` goes on behind one of them."""
-        left = limit
-        while left is None or left > 0:
-            many = _COMMITS_AT_A_TIME if left is None else min(left, _COMMITS_AT_A_TIME)
-            found = self._get("/commits", branch=self.name, limit=many, after=after)["commits"]
-            yield from (wire.commit_of(each) for each in found)
-            if len(found) < many:
-                return
-            left = None if left is None else left - many
-            after = found[-1]["graph_commit_id"]
+        about: dict[str, Field] = {"branch": self.name, "after": after}
+        found = self._client.listed("/commits", "commits", limit=limit, **about)
+        return map(wire.commit_of, found)
 
     def changes(
         self,

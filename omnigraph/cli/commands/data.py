@@ -37,7 +37,9 @@ _OPTIONS = (
     ),
     engine_option,
     click.option("--dry-run", is_flag=True, help="Check everything and commit nothing."),
-    click.option("--report", metavar="FILE", help="Write every violation there, as JSON lines."),
+    click.option(
+        "--report", metavar="FILE", help="Write the first 1,000 violations there, as JSON lines."
+    ),
     click.option(
         "--show",
         "shown",

@@ -1,6 +1,7 @@
 """Adjacency: where edges lead from each node, as arrays; small changes are laid over them."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -12,6 +13,8 @@ from omnigraph.data.derived.numbering import NONE, Numbers
 
 # Which of the given sources each entry belongs to, its target and, if there are any, its edge.
 Followed: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
+# Raises when so many entries are too many.
+Check: TypeAlias = Callable[[int], None]
 
 # So many entries are summed at a time, because they stay in the cache of the processor.
 _BLOCK = 1 << 17
@@ -54,8 +57,8 @@ class Adjacency:
         """How many entries there are."""
         return len(self.targets)
 
-    def follow(self, sources: Numbers) -> Followed:
-        """Give every entry of the given sources."""
+    def follow(self, sources: Numbers, check: Check | None = None) -> Followed:
+        """Give every entry of the given sources; `check` gets their number before they are made."""
         if self._single is not None and self.edges is None:
             targets = self._single[sources]
             if targets.min(initial=0) >= 0:
@@ -64,6 +67,8 @@ class Adjacency:
             return owners, targets[owners], None
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
+        if check is not None:
+            check(int(counts.sum()))
         owners = np.repeat(np.arange(len(sources)), counts)
         before = np.cumsum(counts) - counts
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)
@@ -153,18 +158,18 @@ class Patched:
         """About how many entries there are."""
         return self.base.size + self.rows.size
 
-    def follow(self, sources: Numbers) -> Followed:
-        """Give every entry of the given sources."""
+    def follow(self, sources: Numbers, check: Check | None = None) -> Followed:
+        """Give every entry of the given sources; `check` gets their numbers before."""
         places, ours = self._placed(sources)
         theirs = ~ours & (sources < len(self.base))
         if theirs.all():
-            return self.base.follow(sources)
+            return self.base.follow(sources, check)
         parts = []
         for adjacency, mask, codes in (
             (self.base, theirs, sources),
             (self.rows, ours, places),
         ):
-            owners, targets, edges = adjacency.follow(codes[mask])
+            owners, targets, edges = adjacency.follow(codes[mask], check)
             parts.append((np.flatnonzero(mask)[owners], targets, edges))
         owners = np.concatenate([part[0] for part in parts])
         order = np.argsort(owners, kind="stable")

@@ -293,16 +293,16 @@ class Topology:
 
 
 def _ids(table: Table) -> Family:
-    return ("ids", table.path)
+    return ("ids", *table.key[:2])
 
 
 def _values(table: Table, name: str) -> Family:
     """Give what the values of a column are kept under: another column may have its name later."""
-    return ("column", table.path, *table.numbers[name])
+    return ("column", *table.key[:2], *table.numbers[name])
 
 
 def _adjacency(table: Table, backwards: bool, *, named: bool) -> Family:
-    return ("adjacency", table.path, backwards, named)
+    return ("adjacency", *table.key[:2], backwards, named)
 
 
 def _base(table: Table) -> Base:

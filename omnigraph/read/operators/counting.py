@@ -134,7 +134,9 @@ class Counted:
             kept = np.ones(len(owners), bool)
         else:
             edges = edge_domain(run, expand)
-            owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
+            owners, nodes, own = run.reader.follow(
+                expand.steps, source, target, codes, edges=edges, check=run.room(2)
+            )
             assert own is not None
             kept = self._sound(expand.edge_variable, own, expand.edge_filters)
         run.check(len(owners), 2)

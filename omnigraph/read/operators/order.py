@@ -29,6 +29,8 @@ def ordered(run: Run, rows: Rows, order: Order, limit: Limit | None) -> Rows:
     wanted = None if limit is None else last_row(run, limit)
     if wanted is not None:
         rows = _among_first(_sorting(run, rows, keys[0]), wanted, rows)
+    # The rows as they are and as they will be, a number of each key, and the places of the rows.
+    run.check_work(rows.count, 2 * (len(rows.codes) + len(rows.columns)) + len(keys) + 1)
     return rows.take(np.lexsort([_sorting(run, rows, key) for key in reversed(keys)]))
 
 

@@ -21,6 +21,10 @@ from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.types import BLOB, DATETIME, STRING, ListType, ValueType, VectorType
 
 _TIME = pa.timestamp("ms", "UTC")
+_SLICE_ROWS = 65_536
+_FEWEST_SLICES = 16
+# Numbers of each row that finding equal rows and sorting takes, whatever the columns are.
+_NUMBERS_BESIDE = 6
 
 
 def projected(run: Run, rows: Rows, columns: Sequence[Column]) -> Rows:
@@ -30,6 +34,32 @@ def projected(run: Run, rows: Rows, columns: Sequence[Column]) -> Rows:
     return Rows(
         rows.count, columns={each.name: column_of(run, rows, each.expr) for each in columns}
     )
+
+
+def projected_whole(run: Run, rows: Rows, columns: Sequence[Column]) -> Rows:
+    """Give all rows of the named columns at once, for an operator that goes on with them.
+
+    What it makes of them, the columns once more and some numbers for each row, is counted too.
+    """
+    total = rows.total
+    run.check(total, len(columns))
+    size = total * 4 * (len(columns) + len(rows.codes) + _NUMBERS_BESIDE)
+    step = slice_rows(total)
+    if total <= step:
+        return projected(run, rows, columns)
+    made: dict[str, list[pa.Array]] = {each.name: [] for each in columns}
+    for some in rows.slices(lambda: step):
+        for name in (part := projected(run, some, columns)).columns:
+            made[name].append(part.column(name))
+            size += made[name][-1].nbytes
+        run.check(0)
+        run.check_bytes(size)
+    return Rows(total, columns={name: pa.concat_arrays(made.pop(name)) for name in list(made)})
+
+
+def slice_rows(total: int) -> int:
+    """Give how many of some rows are made at a time: each slice may read whole columns."""
+    return max(_SLICE_ROWS, total // _FEWEST_SLICES)
 
 
 def column_of(run: Run, rows: Rows, expr: Expr) -> pa.Array:
@@ -54,15 +84,19 @@ def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
     return pa.struct([(name, _shown_type(each)) for name, each in fields])
 
 
+def result_schema(columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Schema:
+    """Give the names and types of the columns of a result."""
+    return pa.schema([(each.name, result_type(each.type, catalog)) for each in columns])
+
+
 def result_table(rows: Rows, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
     """Give the columns of a result, typed also when there are no rows."""
-    kinds = [result_type(each.type, catalog) for each in columns]
+    schema = result_schema(columns, catalog)
     arrays = [rows.column(each.name) for each in columns]
     cast = [
         each if each.type == kind else each.cast(kind)
-        for each, kind in zip(arrays, kinds, strict=True)
+        for each, kind in zip(arrays, schema.types, strict=True)
     ]
-    schema = pa.schema(list(zip((each.name for each in columns), kinds, strict=True)))
     return pa.table(cast, schema=schema)
 
 

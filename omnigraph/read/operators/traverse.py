@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Adjacency
+from omnigraph.data.derived.adjacency import Adjacency, Check
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
@@ -27,8 +27,9 @@ def expanded(run: Run, rows: Rows, expand: Expand) -> Rows:
     target = run.bind(expand.target, EntityType(EntityKind.NODE, expand.types))
     if expand.edge_variable is not None:
         return _by_edge(run, rows, expand, source, target)
-    owners, nodes = reached(run, rows.codes[expand.source], expand, source, target)
-    run.check(len(owners), len(rows.codes) + 1)
+    width = len(rows.codes) + 1
+    owners, nodes = reached(run, rows.codes[expand.source], expand, source, target, width)
+    run.check(len(owners), width)
     found = rows.take(owners).bind(expand.target, nodes)
     return filtered(run, found, expand.filters)
 
@@ -68,23 +69,24 @@ def satisfying(
 
 
 def reached(
-    run: Run, codes: Numbers, expand: Expand, source: Domain, target: Domain
+    run: Run, codes: Numbers, expand: Expand, source: Domain, target: Domain, width: int = 2
 ) -> tuple[Numbers, Numbers]:
-    """Give every pair of a row and a target that it reaches."""
+    """Give every pair of a row and a target that it reaches, to make rows of so many columns."""
     if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-        owners, nodes, _ = run.reader.follow(expand.steps, source, target, codes)
+        room = run.room(width)
+        owners, nodes, _ = run.reader.follow(expand.steps, source, target, codes, check=room)
         return owners, nodes
     distinct, inverse = np.unique(codes, return_inverse=True)
     starts, ends = walked(run, distinct, expand, source, target)
-    return _joined(inverse, starts, ends, len(distinct))
+    return _joined(inverse, starts, ends, len(distinct), run.room(width))
 
 
 def _joined(
-    inverse: Numbers, starts: Numbers, ends: Numbers, count: int
+    inverse: Numbers, starts: Numbers, ends: Numbers, count: int, check: Check
 ) -> tuple[Numbers, Numbers]:
     """Give for each row the ends of the start it has; starts are in their order."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
-    owners, nodes, _ = Adjacency(offsets, ends).follow(inverse)
+    owners, nodes, _ = Adjacency(offsets, ends).follow(inverse, check)
     return owners, nodes
 
 
@@ -113,7 +115,10 @@ def _holds(known: Numbers, wanted: Numbers) -> "np.ndarray":
 def _by_edge(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
     edges = edge_domain(run, expand)
     codes = rows.codes[expand.source]
-    owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
+    room = run.room(len(rows.codes) + 2)
+    owners, nodes, own = run.reader.follow(
+        expand.steps, source, target, codes, edges=edges, check=room
+    )
     run.check(len(owners), len(rows.codes) + 2)
     assert own is not None
     assert expand.edge_variable is not None
@@ -124,7 +129,10 @@ def _by_edge(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domai
 def _closed_by_edge(run: Run, rows: Rows, expand: Expand, source: Domain, target: Domain) -> Rows:
     edges = edge_domain(run, expand)
     codes = rows.codes[expand.source]
-    owners, nodes, own = run.reader.follow(expand.steps, source, target, codes, edges=edges)
+    room = run.room(len(rows.codes) + 1)
+    owners, nodes, own = run.reader.follow(
+        expand.steps, source, target, codes, edges=edges, check=room
+    )
     run.check(len(owners), len(rows.codes) + 1)
     joined = nodes == rows.codes[expand.target][owners]
     assert own is not None

@@ -54,7 +54,8 @@ class _Walk:
         """Give the keys of all pairs within the hops, in their order."""
         hops, steps = self._expand.hops, self._expand.steps
         found = np.zeros(len(self._seen), bool)
-        first = self._run.reader.follow(steps, self._source, self._target, self._starts)
+        room = self._run.room(2)
+        first = self._run.reader.follow(steps, self._source, self._target, self._starts, check=room)
         level, own = self._led_to(np.arange(len(self._starts)), first), self._own()
         if hops.minimum == 0:
             found[own] = True
@@ -66,7 +67,7 @@ class _Walk:
             distance += 1
             self._run.check(len(frontier), 2)
             owners, nodes = np.divmod(frontier, self._width)
-            further = self._run.reader.follow(steps, self._target, self._target, nodes)
+            further = self._run.reader.follow(steps, self._target, self._target, nodes, check=room)
             frontier = self._unseen(self._led_to(owners, further))
             if distance >= hops.minimum:
                 found[frontier] = True

@@ -4,7 +4,7 @@ Everything means just what it means to the engine: numbers of different types ar
 exact values, null is unknown, and what is not a number is equal to nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
@@ -144,7 +144,11 @@ class Expressions:
         """Tell where a value is in a list; null is in none, and nobody knows whether in others."""
         value, kind = self.value(item), type_of(item)
         if isinstance(members, ListOf):
-            return self._any(value, kind, [(each, each.type) for each in members.items])
+            by_type: dict[ValueType, list[pa.Scalar]] = {}
+            for each in members.items:
+                by_type.setdefault(each.type, []).append(fixed_value(self.run, each))
+            tests = [_member(value, kind, found, own) for own, found in by_type.items()]
+            return reduce(or_, tests, fn.lit(col=False))
         listed = type_of(members)
         assert isinstance(listed, ListType)
         own = ScalarType(listed.item)
@@ -152,27 +156,30 @@ class Expressions:
             found = fixed_value(self.run, members)
             if not found.is_valid:
                 return fn.lit(None).cast("boolean")
-            if own == kind and own not in FLOATS and len(found.values):
-                return value.isin([literal(each, own) for each in found.values])
-            tests = [
-                compared(value, kind, Operator.EQUAL, literal(each, own), own)
-                for each in found.values
-            ]
-            return reduce(or_, tests, fn.lit(col=False))
-        return fn.exists(
-            self.value(members), lambda each: compared(each, own, Operator.EQUAL, value, kind)
-        )
+            return _member(value, kind, list(found.values), own)
+        return _any(value, kind, self.value(members), own)
 
-    def _any(
-        self,
-        value: "Column",
-        kind: "ValueType | EntityType | None",
-        items: "list[tuple[Constant | ParamRef, ValueType]]",
-    ) -> "Column":
-        tests = [
-            compared(value, kind, Operator.EQUAL, self.value(each), own) for each, own in items
-        ]
-        return reduce(or_, tests, fn.lit(col=False))
+
+def _member(
+    value: "Column",
+    kind: "ValueType | EntityType | None",
+    items: Sequence[pa.Scalar],
+    own: ValueType,
+) -> "Column":
+    """Tell where a value is one of many; a chain of comparisons would be too deep for Spark."""
+    if not items:
+        return fn.lit(col=False)
+    literals = [literal(each, own) for each in items]
+    if own == kind and own not in FLOATS:
+        return value.isin(literals)
+    return _any(value, kind, fn.array(*literals), own)
+
+
+def _any(
+    value: "Column", kind: "ValueType | EntityType | None", members: "Column", own: ValueType
+) -> "Column":
+    """Tell where a value is equal to an item of a list."""
+    return fn.exists(members, lambda each: compared(each, own, Operator.EQUAL, value, kind))
 
 
 def compared(

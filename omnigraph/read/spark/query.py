@@ -1,9 +1,7 @@
 """Query: the rows of a read plan from Spark, as Arrow batches that are made while they are read."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from omnigraph.data.result import ResultStream
-from omnigraph.errors import BudgetError, CancelledError, OmniGraphError
+from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.answer import Terms
 from omnigraph.read.execution import Run
@@ -40,7 +38,6 @@ Found = TypeVar("Found")
 # Rows are shuffled and sorted in slices of about so many; one slice of a result is here at a time.
 _SLICE_ROWS = 20_000
 _MOST_SLICES = 1_000
-_POLL_SECONDS = 0.1
 # Fewer samples than usual say where slices begin, because they are all held in memory.
 _DIVIDED = {
     "spark.sql.adaptive.enabled": "true",
@@ -169,16 +166,10 @@ class _Watch:
 
         self._check()
         try:
-            with self._ending():
-                return self.tag.over(work)
+            return self.tag.over(work, self._has_to_end)
         except (PySparkException, Py4JError) as failed:
             self._check()
             raise overflow_in(failed) or failed_job(failed) from None
-        except OmniGraphError:
-            raise
-        except BaseException:
-            self.tag.interrupt()
-            raise
 
     def _check(self) -> None:
         """Raise when the query was cancelled or takes too long."""
@@ -188,23 +179,8 @@ class _Watch:
             seconds = self.terms.budget.seconds
             raise BudgetError(f"the query ran longer than {seconds:g} s", limit="seconds")
 
+    def _has_to_end(self) -> bool:
+        return self.terms.cancelled.is_set() or self._is_late()
+
     def _is_late(self) -> bool:
         return time.monotonic() - self.started > self.terms.budget.seconds
-
-    @contextmanager
-    def _ending(self) -> Iterator[None]:
-        """Cancel the jobs when the query is cancelled, or takes too long, while the block runs."""
-        ended = threading.Event()
-
-        def poll() -> None:
-            while not ended.wait(_POLL_SECONDS):
-                if self.terms.cancelled.is_set() or self._is_late():
-                    self.tag.interrupt()  # again and again, because the next job may begin later
-
-        thread = threading.Thread(target=poll, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()

@@ -1,6 +1,6 @@
 """Checks: the rules between rows, on the whole image that a load would leave, by one shuffle."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import comparable, without_exempt
+from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Parcel, Runner
 from omnigraph.storage.staging import Share
@@ -72,7 +73,10 @@ Rule: TypeAlias = Unique | Exists | Within
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The values that break a rule in one bucket, and in how many rows each stands."""
+    """Values that break a rule in one bucket, and in how many rows each stands.
+
+    Of more values than violations are counted, only so many are here.
+    """
 
     rule: Rule
     values: pa.Table
@@ -188,5 +192,8 @@ def _one_column(values: pa.Array) -> pa.Table:
     return pa.table({"value": values})
 
 
-def _hit(rule: Rule, values: pa.Table, counts: Iterable[int]) -> Hit | None:
-    return Hit(rule, values, counts) if len(values) else None
+def _hit(rule: Rule, values: pa.Table, counts: pa.Array) -> Hit | None:
+    if not len(values):
+        return None
+    most = MOST_VIOLATIONS + 1
+    return Hit(rule, values.slice(0, most), counts.slice(0, most))

@@ -4,6 +4,7 @@ import glob
 import gzip
 import hashlib
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from omnigraph.errors import UnreadableError
+from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.storage.store import Store, store_at
+
+# A line is held and decoded as a whole, which takes many times its size of memory.
+LONGEST_LINE = 64 << 20
 
 _MAGIC = frozenset("*?[")
 _BLOCK = 1 << 20
+# How texts in other encodings begin: with a mark, or with a character of ASCII.
+_ENCODINGS = (
+    ("UTF-32", re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]")),
+    ("UTF-16", re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +140,54 @@ def _unreadable(name: str, bad: OSError) -> UnreadableError:
     return UnreadableError(f"cannot read '{name}': {reason}")
 
 
-def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[bytes]:
-    """Give the content in blocks of whole lines of about `size` bytes, at most `limit` in all."""
+def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[bytes | None]:
+    """Give the content in blocks of whole lines of about `size` bytes, at most `limit` in all.
+
+    None stands for one line that is longer than `LONGEST_LINE`; it is passed over and never held.
+    """
     rest: list[bytes] = []
+    held = 0
+    for piece in _pieces(file, size, limit):
+        data = piece
+        first, newline, more = piece.partition(b"\n")
+        if held + len(first) > LONGEST_LINE:
+            rest, held = [], LONGEST_LINE + 1
+            if not newline:
+                continue
+            yield None
+            data, held = more, 0
+        head, newline, tail = data.rpartition(b"\n")
+        if newline:
+            yield b"".join([*rest, head, newline])
+            rest, held = [], 0
+        if tail:
+            rest.append(tail)
+            held += len(tail)
+    if held > LONGEST_LINE:
+        yield None
+    elif rest:
+        yield b"".join(rest)
+
+
+def refuse_encoding(head: bytes, name: str) -> None:
+    """Raise InputError for a text that begins like one of UTF-16 or UTF-32."""
+    for encoding, begin in _ENCODINGS:
+        if begin.match(head):
+            hint = f"convert it: iconv -f {encoding} -t UTF-8"
+            raise InputError(f"{name} is {encoding}, and has to be UTF-8", hint=hint)
+
+
+def too_long() -> Violation:
+    """Return what is wrong with a line that is too long to be read."""
+    reason = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+    return Violation(code=Code.RECORD_SYNTAX, reason=reason, line=0)
+
+
+def _pieces(file: BinaryIO, size: int, limit: int | None) -> Iterator[bytes]:
     left = limit
     while left is None or left > 0:
         data = file.read(size if left is None else min(size, left))
         if not data:
-            break
+            return
         left = None if left is None else left - len(data)
-        head, newline, tail = data.rpartition(b"\n")
-        if newline:
-            yield b"".join([*rest, head, newline])
-            rest = [tail] if tail else []
-        else:
-            rest.append(data)
-    if rest:
-        yield b"".join(rest)
+        yield data

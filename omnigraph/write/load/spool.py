@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import InputError
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.job import watched
 from omnigraph.spark.progress import NO_PROGRESS
 from omnigraph.storage import layout
@@ -34,8 +34,9 @@ _WRITTEN = pa.schema([("path", pa.string()), ("digest", pa.string())])
 class Spool:
     """A folder of a graph's store for one load; gone when the load ends."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, deadline: Deadline) -> None:
         self._store = store
+        self._deadline = deadline
         self._folder = f"{layout.ASIDE}/{uuid4().hex}"
 
     def stream(self, stream: BinaryIO, name: str) -> File:
@@ -43,7 +44,9 @@ class Spool:
         path = f"{self._folder}/lines.jsonl"
         with self._store.objects.writer(path) as file:
             written = _Digested(file)
-            shutil.copyfileobj(stream, written, _BUFFER)
+            while data := stream.read(_BUFFER):
+                self._deadline.check()
+                written.write(data)
         return file_in(self._store, path, name, written.digest)
 
     def frame(self, frame: Frame, type_name: str) -> list[Source]:
@@ -59,8 +62,11 @@ class Spool:
 
     def _spark(self, frame: "DataFrame") -> list[tuple[str, str]]:
         write = partial(_write_batches, self._store, self._folder)
-        written = frame.mapInArrow(write, "path string, digest string")
-        rows = watched(frame.sparkSession, written, NO_PROGRESS)
+
+        def made() -> "DataFrame":
+            return frame.mapInArrow(write, "path string, digest string")
+
+        rows = watched(frame.sparkSession, made, NO_PROGRESS, self._deadline)
         return sorted((row[0], row[1]) for row in rows)
 
     def remove(self) -> None:
@@ -69,9 +75,9 @@ class Spool:
 
 
 @contextmanager
-def spool(store: Store) -> Iterator[Spool]:
+def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
     """Give a spool that is removed at the end, whatever happens."""
-    made = Spool(store)
+    made = Spool(store, deadline)
     try:
         yield made
     finally:
