@@ -52,7 +52,7 @@ def _programs(chance: random.Random) -> tuple[Program, ...]:
     while True:
         chosen: tuple[Program, ...]
         if chance.random() < 0.5:
-            chosen: tuple[Program, ...] = tuple(
+            chosen = tuple(
                 chance.choice(SINGLE) + chance.choice(SINGLE) for _ in range(2)
             )
         else:

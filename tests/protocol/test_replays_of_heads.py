@@ -260,7 +260,7 @@ def test_fence__a_flip_that_comes_late_finds_its_place_taken(standin: Lane, buck
     commits = [0]
 
     def is_flip(key: str) -> bool:
-        """Tell whether this is the flip, or that of the second try: rows, flip, fence, rows, flip."""
+        """Tell whether this is a flip: there come rows, flip, fence, rows and flip."""
         is_commit = layout.MANIFEST in key and key.endswith(".manifest")
         commits[0] += is_commit
         return is_commit and commits[0] in (2, 5)
