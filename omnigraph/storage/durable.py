@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def sync(root: Path, paths: Iterable[str]) -> None:
-    """Flush files and all files of folders, then every folder on the way to them."""
+    """Flush files, all files of folders, and every folder on the way to them."""
     wanted = [root / path for path in paths]
     files = [path for path in wanted if path.is_file()]
     files += [each for path in wanted if path.is_dir() for each in path.iterdir()]
@@ -27,5 +27,5 @@ def _flush(path: Path) -> None:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Flush in parallel, so that the commits of the file system's journal are shared."""
+    """Threads that flush in parallel, to share the commits of the file system's journal."""
     return ThreadPoolExecutor(8, thread_name_prefix="omnigraph-sync")
