@@ -1,4 +1,4 @@
-"""Align: the sides of a merge under one schema, which has what both sides did to theirs."""
+"""Align: brings the sides of a merge to one schema that has the changes of both."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

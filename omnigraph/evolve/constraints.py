@@ -1,4 +1,4 @@
-"""Constraints: whether the rows that are there pass rules that a schema did not have before."""
+"""Constraints: checks existing rows against rules that the schema did not have before."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Lens: the rows of a type as another schema of the same graph shows them, without writing any."""
+"""Lens: the rows of a type as another schema of the graph shows them, without writing any."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Migrate: the schema of a branch becomes another one by one commit, or nothing is changed."""
+"""Migrate: changes the schema of a branch by one commit, or changes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

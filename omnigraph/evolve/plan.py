@@ -1,4 +1,4 @@
-"""Plan: what a schema would change on a branch, for people and for programs."""
+"""Plan: what a schema would change on a branch, for people and programs."""
 
 import json
 from collections.abc import Mapping

@@ -22,9 +22,9 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.retention import History, Retention, in_microseconds, retained
 
-# Lance tells rivals by what it finds in the ledger, so this much of it always stays.
-LEDGER_AGE = freshness.LEDGER_AGE
-# Vectors that were paid for, by the digest of what they were made of.
+# Lance detects rivals from versions of the manifest, so those younger than this always stay.
+MANIFEST_AGE = freshness.MANIFEST_AGE
+# Vectors that were paid for, by the digest of their input.
 _ENTRY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -55,7 +55,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What is to be removed, as of one version of the ledger."""
+    """What is to be removed, as of one version of the manifest."""
 
     published: Mapping[str, Commit]
     retired: Mapping[str, int]
@@ -66,7 +66,7 @@ class _Plan:
     commits_kept: int
     commits_cleaned: int
 
-    def told(self, *, confirmed: bool, ledger_bytes: int = 0) -> Cleaned:
+    def told(self, *, confirmed: bool, manifest_bytes: int = 0) -> Cleaned:
         others = [
             CleanedTable(
                 table_key=name,
@@ -76,8 +76,8 @@ class _Plan:
             for name, files in self.others.items()
             if files
         ]
-        if ledger_bytes:
-            others.append(CleanedTable(table_key=layout.MANIFEST, bytes_removed=ledger_bytes))
+        if manifest_bytes:
+            others.append(CleanedTable(table_key=layout.MANIFEST, bytes_removed=manifest_bytes))
         return Cleaned(
             confirmed=confirmed,
             commits_kept=self.commits_kept,
@@ -98,16 +98,16 @@ class _Plan:
 
 
 def _plan(repository: Repository, rule: Retention) -> _Plan:
-    """Find out what can be removed; the files are listed before the ledger is read."""
+    """Find out what can be removed; the files are listed before the manifest is read."""
     listing = repository.store.objects.listing()
     manifest = repository.manifest
-    ledger = manifest.newest()
-    commits = manifest.every_commit(ledger)
-    heads = {head.name: head.commit for head in manifest.heads(ledger).values()}
+    at = manifest.newest()
+    commits = manifest.every_commit(at)
+    heads = {head.name: head.commit for head in manifest.heads(at).values()}
     now = repository.clock.time()
-    buried, retired = manifest.buried(ledger), manifest.retired(ledger)
+    buried, retired = manifest.buried(at), manifest.retired(at)
     wanted = retained(History(commits, heads, retired), rule, now)
-    # What an earlier cleanup took of a commit cannot come back.
+    # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
     found = unneeded(
@@ -142,26 +142,26 @@ def _revoke_interrupted(repository: Repository) -> None:
     Release 0.1 marks a cleanup and looks at the heads afterwards, so a crash can leave such a one.
     """
     manifest = repository.manifest
-    ledger = manifest.newest()
-    heads = [head.commit for head in manifest.heads(ledger).values()]
-    commits = manifest.commits(heads, ledger).values()
+    at = manifest.newest()
+    heads = [head.commit for head in manifest.heads(at).values()]
+    commits = manifest.commits(heads, at).values()
     versions = {each for commit in commits for each in _versions(commit)}
-    interrupted = manifest.cleanups_of(ledger, versions)
+    interrupted = manifest.cleanups_of(at, versions)
     if interrupted:
-        manifest.revoke(ledger, interrupted - _begun_to_remove(repository, ledger, interrupted))
+        manifest.revoke(at, interrupted - _begun_to_remove(repository, at, interrupted))
 
 
-def _begun_to_remove(repository: Repository, ledger: Table, cleanups: Set[str]) -> set[str]:
+def _begun_to_remove(repository: Repository, at: Table, cleanups: Set[str]) -> set[str]:
     """Return those of some cleanups of whose versions one is gone; manifests go first."""
     manifest = repository.manifest
     there = {each.path for each in repository.store.objects.listing()}
     gone = {
         (key, state.version)
-        for commit in manifest.every_commit(ledger).values()
+        for commit in manifest.every_commit(at).values()
         for key, state in commit.tables.items()
         if state.manifest not in there
     }
-    return manifest.cleanups_of(ledger, gone) & cleanups
+    return manifest.cleanups_of(at, gone) & cleanups
 
 
 def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:
@@ -171,7 +171,7 @@ def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, C
 
 
 def _claimed(repository: Repository, plan: _Plan) -> bool:
-    """Say in the ledger what is about to be removed; False when some of it is needed since.
+    """Say in the manifest what is about to be removed; False when some of it is needed since.
 
     All of it is buried under the id of this cleanup, so that others can be revoked. Whoever makes a
     head that needs old versions after the last look keeps the cleanup from being marked.
@@ -184,31 +184,31 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
         reached("cleanup begun")
         manifest.bury(begun, cleanup_id, sorted(plan.doomed))
         reached("versions buried")
-        ledger = manifest.newest()
-        if _is_needed(repository, plan, ledger):
+        at = manifest.newest()
+        if _is_needed(repository, plan, at):
             return False
         reached("heads checked")
-        marked = manifest.mark_cleaning(ledger, cleanup_id)
+        marked = manifest.mark_cleaning(at, cleanup_id)
         repository.tables.sync_table(marked)
         reached("cleanup marked")
     return True
 
 
-def _is_needed(repository: Repository, plan: _Plan, ledger: Table) -> bool:
+def _is_needed(repository: Repository, plan: _Plan, at: Table) -> bool:
     """Tell whether what a plan removes is needed by what came about since it was made.
 
     These are the heads, the commits that were published since, back to those of the plan, and
     where branches stood that were deleted since: the grace period of these begins now.
     """
     manifest = repository.manifest
-    retired = manifest.retired(ledger).items() - plan.retired.items()
-    waiting = {head.commit for head in manifest.heads(ledger).values()}
+    retired = manifest.retired(at).items() - plan.retired.items()
+    waiting = {head.commit for head in manifest.heads(at).values()}
     waiting |= {commit for commit, _ in retired}
     seen: set[str] = set()
     new: list[Commit] = []
     while waiting:
         seen |= waiting
-        found = manifest.commits(waiting, ledger).values()
+        found = manifest.commits(waiting, at).values()
         if any(_has(each, plan.doomed) for each in found):
             return True
         later = [each for each in found if each.id not in plan.published]
@@ -251,10 +251,10 @@ def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
     objects.delete_many(leftovers)
     objects.drop_empty({"/".join(each.split("/")[:2]) for each in leftovers})
     reached("leftovers removed")
-    age = max(LEDGER_AGE, timedelta(microseconds=rule.grace))
+    age = max(MANIFEST_AGE, timedelta(microseconds=rule.grace))
     freed = tables.forget_old(repository.manifest.newest(), age)
-    reached("ledger cleaned")
-    return plan.told(confirmed=True, ledger_bytes=freed)
+    reached("manifest cleaned")
+    return plan.told(confirmed=True, manifest_bytes=freed)
 
 
 def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:

@@ -1,4 +1,4 @@
-"""Coverage: which rows of a graph are in the indexes that its schema asks for, and why not all."""
+"""Coverage: how many rows each index covers, and why not all."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Fsck: looks at everything that a graph is made of and names all damage; it changes nothing."""
+"""Fsck: checks every part of a graph and reports all damage, without changing anything."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ _SIZE = {
 
 
 def fsck(store: Store) -> Checkup:
-    """Check every row of the ledger, every version with its files and indexes, and every run.
+    """Check every row of the manifest, every version with its files and indexes, and every run.
 
     The rows of the newest versions, those at which branches and tags stand, are all read.
     """
@@ -51,17 +51,17 @@ def fsck(store: Store) -> Checkup:
     manifest = Manifest(tables)
     listing = store.objects.listing()
     try:
-        ledger = manifest.newest()
-        check_format(ledger)
-        found = audit(manifest, ledger)
+        at = manifest.newest()
+        check_format(at)
+        found = audit(manifest, at)
     except GraphNotFoundError:
         if not any(each.path.startswith(f"{layout.MANIFEST}/") for each in listing):
             raise
-        return _no_ledger(listing, "none of its versions is there")
+        return _unreadable_manifest(listing, "none of its versions is there")
     except StorageError as failed:
-        return _no_ledger(listing, failed.message)
+        return _unreadable_manifest(listing, failed.message)
     checking = _Checking(store, tables, found, listing)
-    checking.check_ledger(ledger)
+    checking.check_manifest(at)
     checking.check_lost()
     checking.check_schemas()
     checking.check_versions()
@@ -76,7 +76,7 @@ def fsck(store: Store) -> Checkup:
     )
 
 
-def _no_ledger(listing: list[Stored], message: str) -> Checkup:
+def _unreadable_manifest(listing: list[Stored], message: str) -> Checkup:
     finding = Finding(Damage.LEDGER_UNREADABLE, layout.MANIFEST, message)
     return Checkup(rows=0, commits=0, versions=0, files=len(listing), findings=(finding,))
 
@@ -100,16 +100,16 @@ class _Checking:
     def published(self) -> list[Commit]:
         return [self.found.commits[each] for each in sorted(self.found.published)]
 
-    def check_ledger(self, ledger: Table) -> None:
-        """Check the files of the ledger, and that its indexes find what it holds."""
-        self._check_parts(layout.MANIFEST, ledger)
-        self._check_lookups(layout.MANIFEST, ledger)
+    def check_manifest(self, at: Table) -> None:
+        """Check the files of the manifest, and that its indexes find what it holds."""
+        self._check_parts(layout.MANIFEST, at)
+        self._check_lookups(layout.MANIFEST, at)
 
     def check_lost(self) -> None:
         """Find the commits at which a branch stood and of which no row says so.
 
         One that was written and never published looks the same, so that earlier versions of the
-        ledger have to tell, and runs.
+        manifest have to tell, and runs.
         """
         unnamed = self.found.commits.keys() - self.found.published
         files = [each for each in self.listing if each.path.startswith(f"{layout.MANIFEST}/")]
@@ -118,23 +118,23 @@ class _Checking:
             lost |= self._standing(version, unnamed - lost)
         lost |= unnamed & {each for run in self._runs() for each in _commits_of(run)}
         for each in sorted(lost):
-            message = "a branch stood at it, and no row of the ledger says so"
+            message = "a branch stood at it, and no row of the manifest says so"
             self.found.note(Damage.COMMIT_LOST, each, message)
 
     def _standing(self, version: int, commits: Set[str]) -> set[str]:
-        """Return those of some commits at which a branch stood at a version of the ledger."""
+        """Return those of some commits at which a branch stood at a version of the manifest."""
         try:
-            ledger = self.tables.open(layout.MANIFEST, version)
+            at = self.tables.open(layout.MANIFEST, version)
         except StorageError:
-            return set()  # nothing needs an old one, and a cleanup may just have removed it
-        heads = [value for key, value in ledger.metadata.items() if key.startswith(BRANCH_KEY)]
+            return set()  # old ones are not needed, and a cleanup may just have removed it
+        heads = [value for key, value in at.metadata.items() if key.startswith(BRANCH_KEY)]
         return {each for each in commits if any(each in head for head in heads)}
 
     def _runs(self) -> Iterator[dict[str, Json]]:
         """Give the records of runs that can be read."""
         for each in self.listing:
             if each.path.startswith(f"{layout.RUNS}/"):
-                with suppress(ValueError):  # told by `check_runs`
+                with suppress(ValueError):  # `check_runs` reports it
                     record = json.loads(self._object(each.path) or b"")
                     if isinstance(record, dict):
                         yield record

@@ -1,4 +1,4 @@
-"""Optimize: the tables of a branch in few large fragments, all indexed, as one physical commit."""
+"""Optimize: joins small fragments and completes the indexes of a branch, as one physical commit."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ from omnigraph.versioning.writes import Made, WriteSet
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
-# So often a table is tried again that a writer changed meanwhile; then it is left to the next time.
+# Attempts at a table that writers keep changing; then it is left to the next optimize.
 MOST_ATTEMPTS = 3
 
 
@@ -86,7 +86,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     """Write small fragments anew as large ones and complete all indexes, as one commit.
 
     It changes no content. A table that a writer changes meanwhile is tried again a few times,
-    and then left as it is. The ledger is compacted as well.
+    and then left as it is. The manifest is compacted as well.
     """
     repository.check_writable()
     if options.concurrency < 1:

@@ -140,7 +140,7 @@ class CleanedTable:
 class Cleaned:
     """What a cleanup removed; without `confirmed`, what it would remove.
 
-    `others` are files beside the tables, by their folder; the ledger is among them.
+    `others` are files beside the tables, by their folder; the manifest is among them.
     """
 
     confirmed: bool

@@ -1,8 +1,8 @@
-"""Bases: where the sides of a merge crossed before, all their common ancestors have to agree.
+"""Bases: with several merge bases, applies only what all of them agree on.
 
-A value that one side set back after the sides had merged each other looks untouched from one
-ancestor and changed from another. What a merge would do to a row is done only when it is the same
-from all of them; else it is a conflict.
+A value that one side reset after the sides had merged each other looks untouched from one ancestor
+and changed from another. So a row is merged only if the result is the same from all ancestors;
+otherwise it is a conflict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class _Gone:
     """The row is removed."""
 
 
-# What a merge does to one of our rows; None leaves it as it is.
+# What a merge does to one of our rows; None leaves it unchanged.
 _Fate: TypeAlias = "pa.Table | _Gone | None"
 
 

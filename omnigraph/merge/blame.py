@@ -1,4 +1,4 @@
-"""Blame: which commit gave each property of a node or edge the value that it has."""
+"""Blame: which commit set each property of a node or edge to its value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

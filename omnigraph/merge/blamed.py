@@ -1,4 +1,4 @@
-"""Blamed: a property, its value, and the commit that set it."""
+"""Blamed: one property, its value, and the commit that set it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Bulk: the rows of one type that two sides changed, merged by tasks, a bucket of ids each."""
+"""Bulk: merges the changed rows of one type in tasks, one bucket of ids each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ from omnigraph.write.load import keys
 from omnigraph.write.load.options import BulkHow
 from omnigraph.write.validate import broken_rows, compared_columns
 
-# More than this is not merged in memory at once: the changed rows of one type, on both sides.
+# The most changed rows of one type, on both sides, that are merged in memory at once.
 _MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
 _BUCKET = Extent(rows=50_000, bytes=32 << 20)
 _IDS_AT_A_TIME = 100_000

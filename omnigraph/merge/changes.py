@@ -1,4 +1,4 @@
-"""Changes: what is different between two snapshots, row by row, for people and for programs."""
+"""Changes: the net changes between two snapshots, row by row, for people and programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Conflict: a row that two sides changed in ways that exclude each other, and who wins."""
+"""Conflict: one row that two sides changed incompatibly, and the choices that resolve it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -76,7 +76,7 @@ class Conflict:
         )
 
 
-# What stands in a conflict as a preview writes it, and the choice that is added to it.
+# The keys of a conflict as a preview writes it, and the choice that is added to it.
 CHOICE_KEYS = frozenset(
     (
         *("kind", "table_key", "type_name", "row_id", "property", "message"),

@@ -1,4 +1,4 @@
-"""Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
+"""Diff: the rows in which two snapshots differ, at a cost that grows with those rows."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_AT_A_TIME = 8_192
-# As few differing rows are read whole at once, instead of their ids first.
+# Up to this many differing rows are read whole at once, instead of their ids first.
 _ROWS_HELD = 2_048
 
 

@@ -1,4 +1,4 @@
-"""Merge: what one branch did since two parted is done to the other as well, or nothing is."""
+"""Merge: three-way merge of two branches, as one commit or not at all."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -259,8 +259,8 @@ class _Planned:
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
         writes = self._writes(how)
-        # A fast forward is checked against nothing, and another schema against all rows: they are
-        # right only where we still stand.
+        # A fast-forward is checked against nothing, and a new schema against all rows: both are
+        # valid only while our branch stands where it was read.
         is_unchecked = self.outcome is Outcome.FAST_FORWARD
         is_whole = is_unchecked or self.sides.schema is not None
         standing = self.sides.standing
@@ -325,7 +325,7 @@ class _Planned:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
-        # The schema may make other tables of ours, also of those that no row changes in.
+        # The schema may rewrite our tables, also those in which no row changes.
         evolved = self.sides.tables
         writes: dict[str, tuple[TableWrite, ...]] = {
             key: (Adopt(state),) for key, state in evolved.items()

@@ -1,4 +1,4 @@
-"""Row change: a node or edge that came, went or changed, and which changes are of interest."""
+"""Row change: one node or edge that was inserted, deleted or updated, and filters for changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rowmerge: one type of a merge, row by row: what changes for us, and what clashes."""
+"""Rowmerge: merges one type row by row: what changes for us, and what conflicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Run record: where a run publishes to, where it writes meanwhile, and how it ended."""
+"""Run record: one run: where it publishes to, where it writes, and how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Runs: changes made aside on a hidden branch, and then published at once or given up."""
+"""Runs: changes on a hidden branch, published together or discarded."""
 
 import hashlib
 import json
@@ -36,10 +36,10 @@ _BEGUN = "begun"
 _CLAIMED = "claimed"
 _ENDED = "ended"
 _OPERATIONS = "operations"
-# The branch of a run is made before its record; so long, in microseconds, it is not taken for one
-# that a crash left.
+# The branch of a run is created before its record. For this many microseconds a branch without a
+# record is not taken for one that a crash left.
 _LONGEST_BEGINNING = 3_600_000_000
-# So long, in microseconds, a claim holds off those who would end its run in another way.
+# For this many microseconds a claim holds off whoever would end the run in another way.
 _LONGEST_ENDING = 3_600_000_000
 _END_AGAIN = "end it in the same way again to complete it"
 
@@ -69,7 +69,7 @@ def begin_run(
         path = f"{folder}/{_number(taken[-1]) + 1 if taken else 1:08}.json"
         if repository.store.objects.create(path, _encoded(record)):
             if taken and _record(repository, f"{folder}/{taken[-1]}") != last:
-                # A cleanup took the last one meanwhile, so others may have begun to count anew.
+                # A cleanup removed the last one meanwhile, so others may have restarted the numbering.
                 repository.store.objects.delete(path)
                 continue
             repository.tables.sync([path])
@@ -191,19 +191,19 @@ def expire_runs(repository: Repository, before: int) -> None:
     """
     clean_up(repository)
     live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
-    ledger = repository.manifest.newest()
+    at = repository.manifest.newest()
     for record in live:
         is_free = _claimed_as(repository, record.run_id) in (None, RunStatus.FAILED)
-        if is_free and _last_written(repository, record, ledger) < before:
+        if is_free and _last_written(repository, record, at) < before:
             with suppress(InputError):
                 end_run(repository, record.run_id, RunStatus.FAILED)
 
 
-def _last_written(repository: Repository, record: RunRecord, ledger: Table) -> int:
+def _last_written(repository: Repository, record: RunRecord, at: Table) -> int:
     """Return when a run was begun or, if that is later, when its branch last moved."""
-    if repository.manifest.twin(record.run_branch, ledger) is None:
+    if repository.manifest.twin(record.run_branch, at) is None:
         return record.updated_at
-    head = repository.manifest.head_commit(record.run_branch, ledger)
+    head = repository.manifest.head_commit(record.run_branch, at)
     return max(record.updated_at, head.created_at)
 
 
@@ -218,7 +218,7 @@ def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[s
         record = _record(repository, path)
         if record is None or record.run_id in runs:
             return record is not None and _ended_before(runs[record.run_id], before)
-        # The run itself went before, or never began.
+        # The run itself was removed before, or never began.
         return record.created_at < before
 
     return {each for each in paths if is_outdated(each)}
@@ -311,7 +311,7 @@ def _merged(repository: Repository, record: RunRecord) -> Commit | None:
             if merged is not None and repository.commit(merged).branch == record.run_branch:
                 return commit
     except BranchNotFoundError:
-        return None  # the target is gone, and with it what was published to it
+        return None  # the target is gone, with all that was published to it
     return None
 
 
@@ -361,7 +361,7 @@ def _write(repository: Repository, record: RunRecord, name: str) -> bool:
             created = objects.read(path) == data
         if not created and repository.store.is_local:
             raise
-        if not created:  # the request may still be on its way
+        if not created:  # the request may still be under way
             raise OutcomeUnknownError(unsure, hint=hint) from failed
     with aftermath(f"{path} is written but could not be flushed", hint):
         repository.tables.sync([path])

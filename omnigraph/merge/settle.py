@@ -1,6 +1,6 @@
-"""Settle: where two sides break a rule together, rows become as the chosen side has them.
+"""Settle: where the sides break a rule together, takes the rows of the chosen side.
 
-Only rows change by which the merged image differs from that side: an edge or the node that it
+Only rows in which the merged graph differs from that side change: an edge or the node that it
 lacks, the owners of one unique value, the edges of a node that has too few or too many.
 """
 

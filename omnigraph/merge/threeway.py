@@ -1,4 +1,4 @@
-"""Threeway: the rows of one type that both sides of a merge changed become one, or a conflict."""
+"""Threeway: combines rows of one type that both sides changed, or reports a conflict."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

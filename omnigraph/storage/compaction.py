@@ -1,4 +1,4 @@
-"""Compaction: which fragments of a table are written anew as few large ones, and how."""
+"""Compaction: rewrites many fragments of a table as few large ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

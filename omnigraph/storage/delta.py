@@ -1,4 +1,4 @@
-"""Delta: which rows differ between two versions of a table, told by their fragments."""
+"""Delta: the rows in which two versions of a table differ, found from their fragments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

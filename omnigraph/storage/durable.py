@@ -1,4 +1,4 @@
-"""Durable: makes files of a local disk survive a loss of power."""
+"""Durable: flushes files on a local disk, so that they survive a power loss."""
 
 import os
 from collections.abc import Iterable

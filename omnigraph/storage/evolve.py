@@ -1,4 +1,4 @@
-"""Evolve: versions of a table whose columns have other names, or which has more columns."""
+"""Evolve: versions of a table with columns renamed or added."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Fold: rewrites small and half-deleted fragments, so that a table stays quick as it grows."""
+"""Fold: picks small and half-deleted fragments to rewrite, so that a growing table stays quick."""
 
 from dataclasses import dataclass
 

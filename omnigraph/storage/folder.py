@@ -1,4 +1,4 @@
-"""Folder: an empty place, on a local disk or in a bucket, that many processes write files to."""
+"""Folder: an empty folder, on a local disk or in a bucket, that many processes write files to."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress

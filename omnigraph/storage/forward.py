@@ -1,4 +1,4 @@
-"""Forward: the newest version of a table that moves forward, and whether it is still that table."""
+"""Forward: the newest version of a moving table, and whether it is still the same table."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Indexes: which a table has, and how new fragments get into them."""
+"""Indexes: the indexes that a table has, and how they are extended to new fragments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Inspect: the files that a version of a table should be made of, against those that are there."""
+"""Inspect: compares the files that a version should have with those that exist."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

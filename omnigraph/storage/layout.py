@@ -1,4 +1,4 @@
-"""Layout: where everything of a graph lies below its root."""
+"""Layout: the paths of everything that a graph keeps below its root."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Nearest: finds rows by vectors in the index of a table, and tells how many it finds."""
+"""Nearest: finds rows by vector in the index of a table, and measures its recall."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Objects: small whole files below a root, created only where nothing is yet."""
+"""Objects: small files below a root, written whole and on request only if there is none yet."""
 
 import io
 from collections.abc import Iterable, Iterator

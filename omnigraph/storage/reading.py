@@ -1,4 +1,4 @@
-"""Reading: rows of one version of a table by address and by value."""
+"""Reading: rows of one version of a table, by address and by condition."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

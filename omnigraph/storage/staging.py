@@ -1,4 +1,4 @@
-"""Staging: a version of a table made of pieces that many processes write and index."""
+"""Staging: versions of a table assembled from pieces that many processes write and index."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

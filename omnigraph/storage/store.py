@@ -1,4 +1,4 @@
-"""Store: one place to keep a graph, by URI: how it is reached, and whether it can be trusted."""
+"""Store: where a graph is kept, by URI: its credentials and limits, and if commits are safe."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Sweep: which files of the tables no version needs, told from a listing and the versions."""
+"""Sweep: the files that no version of a table needs, from a listing and the versions."""
 
 from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor

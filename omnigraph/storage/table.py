@@ -1,4 +1,4 @@
-"""Table: immutable versions of Lance tables; a change makes a new version that nobody sees yet."""
+"""Table: immutable versions of Lance tables; every change makes a version that nobody sees yet."""
 
 import threading
 from collections import OrderedDict
@@ -412,14 +412,14 @@ class Tables:
         if operation is None:
             return table
         joined = self.advance(table, operation, _data_files(operation.new_fragments))
-        reached("ledger folded")
+        reached("manifest folded")
         with reported(f"cannot index {table.path}"):
             added, replaced = segments_for_new(self.private(joined), indexes)
         if not added:
             return joined
         segments = [f"_indices/{each.uuid}" for each in added]
         indexed = self.advance(joined, LanceOperation.CreateIndex(added, replaced), segments)
-        reached("ledger indexed")
+        reached("manifest indexed")
         return indexed
 
     def sync(self, paths: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Texts: finds rows by words, in the text index of a table or in one that is made in memory."""
+"""Texts: finds rows by words, in the text index of a table or in one made in memory."""
 
 from dataclasses import dataclass
 

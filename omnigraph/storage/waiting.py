@@ -1,4 +1,4 @@
-"""Waiting: runs what may wait for a store, and gives up when its time is over."""
+"""Waiting: runs work that waits for a store, and gives up after a time limit."""
 
 import threading
 from collections.abc import Callable

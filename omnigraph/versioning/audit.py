@@ -1,4 +1,4 @@
-"""Audit: what is wrong with the rows of a ledger and with the heads that it holds."""
+"""Audit: checks the rows of the manifest and the heads it holds."""
 
 import json
 from collections import Counter
@@ -24,10 +24,10 @@ from omnigraph.versioning.names import MAIN, fold
 
 @dataclass(slots=True)
 class Audit:
-    """What a ledger holds as far as it can be read, and what is wrong with it.
+    """The readable content of a manifest, and what is wrong with it.
 
-    `published` are the commits at which a branch stands or stood, and `buried` the versions of
-    tables that a cleanup removed, or was about to remove.
+    `published` are the commits at which a branch stands or stood, and `buried` the table versions
+    that a cleanup removed, or was about to remove.
     """
 
     commits: dict[str, Commit] = field(default_factory=dict)
@@ -38,18 +38,17 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
 
     def note(self, kind: Damage, where: str, message: str) -> None:
-        """Add a finding."""
         self.findings.append(Finding(kind, where, message))
 
 
-def audit(manifest: Manifest, ledger: Table) -> Audit:
-    """Check every row of the ledger, every head and every parent; reads all rows."""
-    rows: list[dict[str, Any]] = ledger.scan().to_pylist()
+def audit(manifest: Manifest, at: Table) -> Audit:
+    """Check every row of the manifest, every head and every parent; reads all rows."""
+    rows: list[dict[str, Any]] = at.scan().to_pylist()
     found = Audit(rows=len(rows))
     _check_rows(found, rows)
-    _check_heads(found, ledger)
+    _check_heads(found, at)
     _check_parents(found)
-    found.buried = manifest.buried(ledger)
+    found.buried = manifest.buried(at)
     found.published = {head.commit for head in found.heads.values()}
     found.published |= {parent for each in found.commits.values() for parent in each.parents}
     found.published |= {
@@ -68,7 +67,7 @@ def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
     once = Counter(row["object_id"] for row in rows if row["object_type"] in ("table", COMMIT_ROW))
     for object_id, count in once.items():
         if count > 1:
-            found.note(Damage.ROW_TWICE, object_id, f"the ledger has {count} rows of this id")
+            found.note(Damage.ROW_TWICE, object_id, f"the manifest has {count} rows of this id")
     for row in rows:
         if row["object_type"] not in kinds:
             found.note(Damage.ROW_UNKNOWN, row["object_id"], f"no row is a {row['object_type']!r}")
@@ -89,8 +88,8 @@ def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
     found.commits[commit.id] = commit
 
 
-def _check_heads(found: Audit, ledger: Table) -> None:
-    for key, value in ledger.metadata.items():
+def _check_heads(found: Audit, at: Table) -> None:
+    for key, value in at.metadata.items():
         if not key.startswith(BRANCH_KEY):
             continue
         name = key.removeprefix(BRANCH_KEY)
@@ -106,7 +105,7 @@ def _check_heads(found: Audit, ledger: Table) -> None:
             found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is not there")
         elif not is_named or head.version != commit.version:
             found.note(Damage.HEAD_DISAGREES, name, "it names another branch or version")
-    first = first_commit(ledger)
+    first = first_commit(at)
     if first not in found.commits:
         message = f"the graph began with {first or 'no commit'}, which is not there"
         found.note(Damage.FIRST_COMMIT_MISSING, MAIN, message)
@@ -127,7 +126,7 @@ def _check_parents(found: Audit) -> None:
 
 
 def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
-    """Every version that a commit brought has a row that says the same of it."""
+    """Check that every table version that a commit added has a row that says the same about it."""
     said: dict[str, set[tuple[str, int]]] = {}
     for row in rows:
         if row["object_type"] == "table_version":
@@ -143,7 +142,7 @@ def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
 
 
 def _brought(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
-    """Give the tables that a commit changed, as far as its parent is known."""
+    """Yield the tables that a commit changed, as far as its parent is known."""
     parent = None if commit.parent is None else found.commits.get(commit.parent)
     if commit.parent is not None and parent is None:
         return
@@ -154,7 +153,7 @@ def _brought(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
 
 
 def _check_dangling(found: Audit, rows: list[dict[str, Any]]) -> None:
-    """Rows of operations and of deleted branches name commits that are there."""
+    """Check that the rows of operations and deleted branches name commits that exist."""
     for row in rows:
         named = None
         if row["object_type"] == "operation":

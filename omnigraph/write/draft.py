@@ -1,4 +1,4 @@
-"""Draft: what was changed so far, on top of a snapshot that does not change."""
+"""Draft: the rows changed so far, on top of a snapshot that does not change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

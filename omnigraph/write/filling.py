@@ -1,4 +1,4 @@
-"""Filling: `@embed` properties get their vectors from the text beside them."""
+"""Filling: fills `@embed` properties with vectors of the text beside them."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Indexing: the indexes of tables that a job made, their segments built by tasks."""
+"""Indexing: builds the indexes of tables that a job wrote, segment by segment in tasks."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Mutation: a mutation becomes one commit, or nothing."""
+"""Mutation: publishes a mutation as one commit, or changes nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Receipt: what a change was meant to do, and what it did."""
+"""Receipt: what a change did."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

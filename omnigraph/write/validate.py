@@ -1,4 +1,4 @@
-"""Validate: whether a graph still holds to its schema after a change, at the cost of the change."""
+"""Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

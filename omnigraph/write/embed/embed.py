@@ -1,4 +1,4 @@
-"""Embed: a file of records becomes one whose rows have their vectors; no graph is needed."""
+"""Embed: writes a file of records again, with vectors added or removed."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Parts: the splits of a file, checked, and written anew as the parts of another file."""
+"""Parts: checks the splits of a file, and writes them as the parts of another."""
 
 import gzip
 import io

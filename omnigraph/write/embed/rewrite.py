@@ -1,4 +1,4 @@
-"""Rewrite: what an offline embed does to each line of a file, decided from the line alone."""
+"""Rewrite: decides from one line alone what an offline embed does to it."""
 
 import json
 from collections.abc import Iterator

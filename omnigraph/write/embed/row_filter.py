@@ -1,4 +1,4 @@
-"""RowFilter: the rows that an offline embed looks at, by type and by the value of a field."""
+"""RowFilter: selects the rows that an offline embed fills, by type and by the value of a field."""
 
 import json
 from collections.abc import Collection

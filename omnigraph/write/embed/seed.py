@@ -1,4 +1,4 @@
-"""Seed: which fields of which types an offline embed fills, and from which file to which."""
+"""Seed: the spec of an offline embed: which fields of which types, from which file to which."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Splice: a member of a JSON object is put in or taken out, and no other byte changes."""
+"""Splice: adds or removes a member of a JSON object without changing any other byte."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Checks: the rules between rows, on the whole image that a load would leave, by one shuffle."""
+"""Checks: the rules between rows, checked on the whole image by one shuffle."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

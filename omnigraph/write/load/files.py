@@ -1,4 +1,4 @@
-"""Files: what a load reads, by path, glob or URI, from local disks and object stores."""
+"""Files: the files of a load, by path, glob or URI, from local disks and object stores."""
 
 import glob
 import gzip

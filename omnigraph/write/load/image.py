@@ -1,4 +1,4 @@
-"""Image: the tables that a load would leave, new versions where it wrote and pinned ones else."""
+"""Image: the tables that a load would leave: new versions where it wrote, pinned ones elsewhere."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

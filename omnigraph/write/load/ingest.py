@@ -1,4 +1,4 @@
-"""Ingest: a load into a branch that is made with it when it is not there."""
+"""Ingest: a load into a branch that is created with it when it does not exist."""
 
 from collections.abc import Sequence
 

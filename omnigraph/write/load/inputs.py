@@ -1,4 +1,4 @@
-"""Inputs: whatever a user hands to a load, as sources that tasks can read."""
+"""Inputs: turns whatever a user passes to a load into sources that tasks can read."""
 
 import io
 import os

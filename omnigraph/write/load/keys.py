@@ -1,4 +1,4 @@
-"""Keys: values that rows share or refer to, sent to buckets so that equal ones meet."""
+"""Keys: values that rows share or refer to, hashed into buckets so that equal ones meet."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Load: any number of rows become one commit, or nothing."""
+"""Load: publishes any number of rows as one commit, or nothing."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Locate: finds the lines of the values that break a rule between rows, and says why."""
+"""Locate: finds the lines that hold values which break a rule between rows, and says why."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

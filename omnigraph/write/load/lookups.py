@@ -1,4 +1,4 @@
-"""Lookups: a small load finds by index the committed rows with which its own could clash."""
+"""Lookups: finds by index the committed rows that a small load could clash with."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias

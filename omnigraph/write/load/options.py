@@ -1,4 +1,4 @@
-"""Options: how a load is done."""
+"""Options: the options of a load."""
 
 import os
 from dataclasses import dataclass

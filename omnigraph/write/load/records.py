@@ -1,4 +1,4 @@
-"""Records: lines of JSON become typed columns, and every bad line its exact reason."""
+"""Records: turns lines of JSON into typed columns, and reports why a line is bad."""
 
 import json
 import math

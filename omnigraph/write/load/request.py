@@ -1,4 +1,4 @@
-"""Request: what stands for a load in its commit, so that a repetition is told from another one."""
+"""Request: the digest of a load in its commit, which tells a repetition from another load."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Splits: what a load reads, cut into parts that tasks read as typed rows."""
+"""Splits: cuts sources into parts that tasks read as typed rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Spool: rows that no task can reach, standard input and frames, laid down where all can."""
+"""Spool: stores what tasks cannot reach, standard input and frames, where they can."""
 
 import hashlib
 import io

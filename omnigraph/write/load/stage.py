@@ -1,4 +1,4 @@
-"""Stage: one split is read, checked row by row, and written as pieces of tables."""
+"""Stage: reads one split, checks it row by row, and writes it as pieces of tables."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence

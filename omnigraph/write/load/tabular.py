@@ -1,4 +1,4 @@
-"""Tabular: rows of CSV and Parquet files, one type to a file, as typed columns."""
+"""Tabular: rows of CSV and Parquet files, one type per file, as typed columns."""
 
 import csv
 import io
