@@ -1,4 +1,4 @@
-"""Evolve: gives a branch another schema, and its rows with it.
+"""Evolve: changes the schema of a branch, and its rows with it.
 
 plan         what a schema would change on a branch, for people and programs
 migrate      changes the schema of a branch by one commit, or changes nothing

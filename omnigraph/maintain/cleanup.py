@@ -29,10 +29,10 @@ _ENTRY = re.compile(r"[0-9a-f]{64}")
 
 
 def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleaned:
-    """Remove what no kept commit needs; without `confirm`, only tell what that is.
+    """Remove what no kept commit needs; without `confirm`, only report what that is.
 
-    All files are listed first, and only such are removed as are older than the grace period.
-    Whoever makes a branch meanwhile either keeps its commit from being cleaned up, or is told.
+    All files are listed first, and only those older than the grace period are removed. Whoever
+    creates a branch meanwhile either keeps its commit from being cleaned up, or gets an error.
     """
     if not confirm:
         return _plan(repository, rule).told(confirmed=False)
@@ -137,9 +137,9 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
 
 
 def _revoke_interrupted(repository: Repository) -> None:
-    """Take back the cleanups that buried what a head has, if they removed nothing.
+    """Revoke the cleanups that buried what a head needs, if they removed nothing.
 
-    Release 0.1 marks a cleanup and looks at the heads afterwards, so a crash can leave such a one.
+    Release 0.1 marks a cleanup and checks the heads afterwards, so a crash can leave such a one.
     """
     manifest = repository.manifest
     at = manifest.newest()
@@ -152,7 +152,7 @@ def _revoke_interrupted(repository: Repository) -> None:
 
 
 def _begun_to_remove(repository: Repository, at: Table, cleanups: Set[str]) -> set[str]:
-    """Return those of some cleanups of whose versions one is gone; manifests go first."""
+    """Return those of some cleanups that have removed a version; Lance manifests go first."""
     manifest = repository.manifest
     there = {each.path for each in repository.store.objects.listing()}
     gone = {
@@ -171,10 +171,10 @@ def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, C
 
 
 def _claimed(repository: Repository, plan: _Plan) -> bool:
-    """Say in the manifest what is about to be removed; False when some of it is needed since.
+    """Note in the manifest what is about to be removed; False when some of it is needed by now.
 
-    All of it is buried under the id of this cleanup, so that others can be revoked. Whoever makes a
-    head that needs old versions after the last look keeps the cleanup from being marked.
+    All of it is buried under the id of this cleanup, so that others can be revoked. Whoever creates
+    a head that needs old versions after the last check keeps the cleanup from being marked.
     """
     if not plan.doomed:
         return True
@@ -195,10 +195,10 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
 
 
 def _is_needed(repository: Repository, plan: _Plan, at: Table) -> bool:
-    """Tell whether what a plan removes is needed by what came about since it was made.
+    """Whether something that a plan removes has been needed since it was made.
 
-    These are the heads, the commits that were published since, back to those of the plan, and
-    where branches stood that were deleted since: the grace period of these begins now.
+    These are the heads, the commits published since, back to those of the plan, and where branches
+    stood that were deleted since: their grace period begins now.
     """
     manifest = repository.manifest
     retired = manifest.retired(at).items() - plan.retired.items()
@@ -218,9 +218,9 @@ def _is_needed(repository: Repository, plan: _Plan, at: Table) -> bool:
 
 
 def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> bool:
-    """Tell whether commits have files that a plan removes.
+    """Whether commits have files that a plan removes.
 
-    Versions may be staged on those of any commit, also of one that is no parent of theirs.
+    Versions may be staged on those of any commit, also of one that is not their parent.
     """
     known = _needed(plan.published.values())
     gone = {each.path: each.parts for each in plan.tables}
@@ -233,12 +233,12 @@ def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> 
 
 
 def _begun() -> AbstractContextManager[None]:
-    """Give what keeps a failure from saying that nothing was cleaned up."""
+    """Return a guard under which a failure does not claim that nothing was cleaned up."""
     return aftermath("the cleanup may have done a part", "clean up again to complete it")
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
-    """Remove what was planned, manifests first, so that none names a file that is gone."""
+    """Remove what was planned, Lance manifests first, so that none names a file that is gone."""
     objects, tables = repository.store.objects, repository.tables
     for each in plan.tables:
         tables.drop(each.path, each.versions)
@@ -258,7 +258,7 @@ def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
 
 
 def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:
-    """Give the versions of tables that commits have, by the folder of the table."""
+    """Return the versions of tables that commits have, by the folder of the table."""
     found: dict[str, set[int]] = {}
     for commit in commits:
         for state in commit.tables.values():
@@ -271,17 +271,17 @@ def _has(commit: Commit, versions: Iterable[tuple[str, int]]) -> bool:
 
 
 def _versions(commit: Commit) -> set[tuple[str, int]]:
-    """Give the versions of tables that a commit has, by table key."""
+    """Return the versions of tables that a commit has, by table key."""
     return {(key, state.version) for key, state in commit.tables.items()}
 
 
 def _others(
     repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
 ) -> dict[str, tuple[Stored, ...]]:
-    """Return the files beside the tables that nothing needs, by their folder.
+    """Return the files outside the tables that nothing needs, by their folder.
 
     Schemas are never among them. They are small, and one that no commit names may be about to be
-    named: who applies it again finds it there.
+    named: whoever applies it again finds it there.
     """
     folders = (
         layout.ASIDE,

@@ -15,7 +15,7 @@ _WORDS = {IndexKind.BTREE: "btree", IndexKind.TEXT: "text", IndexKind.VECTOR: "v
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:
-    """Give the coverage of every index that the schema asks for."""
+    """Return the coverage of every index that the schema asks for."""
     return [
         each
         for key, stored in snapshot.catalog.by_identity.items()
@@ -26,7 +26,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
 def table_coverage(
     table: Table, stored: StoredType, *, measures: bool = False
 ) -> Iterator[Coverage]:
-    """Give the coverage of the indexes of one table; with `measures`, the recall as well."""
+    """Yield the coverage of the indexes of one table; with `measures`, the recall as well."""
     rows = table.count()
     for spec in (*indexes_of(stored), *vector_indexes_of(stored)):
         covered = covered_by(table, spec)
@@ -43,7 +43,7 @@ def table_coverage(
 
 
 def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
-    """Say why rows are not in an index; every search finds them all the same."""
+    """Return why an index misses rows; every search finds them all the same."""
     if rows == indexed:
         return None
     if spec.kind is IndexKind.VECTOR:

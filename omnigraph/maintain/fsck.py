@@ -45,7 +45,7 @@ _SIZE = {
 def fsck(store: Store) -> Checkup:
     """Check every row of the manifest, every version with its files and indexes, and every run.
 
-    The rows of the newest versions, those at which branches and tags stand, are all read.
+    All rows of the newest versions, at which branches and tags stand, are read.
     """
     tables = Tables(store, durable=False)
     manifest = Manifest(tables)
@@ -83,7 +83,7 @@ def _unreadable_manifest(listing: list[Stored], message: str) -> Checkup:
 
 @dataclass(slots=True)
 class _Checking:
-    """A check on its way."""
+    """A check in progress."""
 
     store: Store
     tables: Tables
@@ -106,10 +106,10 @@ class _Checking:
         self._check_lookups(layout.MANIFEST, at)
 
     def check_lost(self) -> None:
-        """Find the commits at which a branch stood and of which no row says so.
+        """Find the commits at which a branch stood although no row says so any more.
 
-        One that was written and never published looks the same, so that earlier versions of the
-        manifest have to tell, and runs.
+        A commit that was written and never published looks the same, so earlier versions of the
+        manifest and the runs have to decide.
         """
         unnamed = self.found.commits.keys() - self.found.published
         files = [each for each in self.listing if each.path.startswith(f"{layout.MANIFEST}/")]
@@ -131,7 +131,7 @@ class _Checking:
         return {each for each in commits if any(each in head for head in heads)}
 
     def _runs(self) -> Iterator[dict[str, Json]]:
-        """Give the records of runs that can be read."""
+        """Yield the records of runs that can be read."""
         for each in self.listing:
             if each.path.startswith(f"{layout.RUNS}/"):
                 with suppress(ValueError):  # `check_runs` reports it
@@ -154,7 +154,7 @@ class _Checking:
                 self.found.note(Damage.SCHEMA_FILE_DIFFERS, path, message)
 
     def check_versions(self) -> None:
-        """Check every version that a published commit has and no cleanup removed."""
+        """Check every version of a published commit that no cleanup removed."""
         for commit in self.published:
             catalog = self.catalogs.get(commit.schema)
             types = {} if catalog is None else catalog.by_identity
@@ -183,7 +183,7 @@ class _Checking:
                 self._check_rows(commit, catalog, done)
 
     def check_runs(self) -> None:
-        """Check that every run can be read, and that the branch of one that is live is there."""
+        """Check that every run can be read, and that a live one has its branch."""
         names = (each.path for each in self.listing if each.path.startswith(f"{layout.RUNS}/"))
         for path in names:
             try:
@@ -212,7 +212,7 @@ class _Checking:
             self.found.note(Damage.SCHEMA_DAMAGED, path, str(failed))
 
     def _is_removed(self, commit: Commit, key: str, state: TableState) -> bool:
-        """Tell whether a cleanup removed a version; one that was cut off left what heads have."""
+        """Whether a cleanup removed a version; an interrupted one left what heads need."""
         if (key, state.version) not in self.found.buried:
             return False
         heads = self.found.heads.values()
@@ -314,19 +314,19 @@ class _Checking:
 
 
 def _commits_of(run: Mapping[str, Json]) -> Iterator[str]:
-    """Give the commits that the record of a run names."""
+    """Yield the commits that the record of a run names."""
     for name in ("base_snapshot_id", "published_snapshot_id"):
         if isinstance(found := run.get(name), str):
             yield found
 
 
 def _read(table: Table) -> pa.ChunkedArray:
-    """Read every column of a table, and give the ids."""
+    """Read every column of a table, and return the ids."""
     ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
     return pa.chunked_array(ids, pa.utf8())
 
 
 def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:
-    """Tell whether a table has the columns of a type, of the same types."""
+    """Whether a table has the columns of a type, with the same types."""
     columns = {field.name: field.type for field in found}
     return all(columns.get(field.name) == field.type for field in wanted)

@@ -33,7 +33,7 @@ _Fate: TypeAlias = "pa.Table | _Gone | None"
 
 @dataclass(slots=True)
 class Agreement:
-    """What is to happen to one type, as far as the merges from all bases agree."""
+    """What happens to one type, as far as the merges from all bases agree."""
 
     stored: StoredType
     ours: Table
@@ -42,7 +42,7 @@ class Agreement:
     differs: bool = False
 
     def of(self, changes: Sequence[Change | None]) -> Change:
-        """Give the change that all bases lead to; where they differ, what was chosen."""
+        """Return the change that all bases lead to; where they differ, the chosen one."""
         fates = [_fates(change) for change in changes]
         every = dict.fromkeys(row_id for each in fates for row_id in each)
         agreed: dict[str, _Fate] = {}
@@ -57,7 +57,7 @@ class Agreement:
         return Change(self.stored, joined, pa.array(gone, pa.utf8()))
 
     def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
-        """Give what was chosen for a row on which the bases do not agree, or note a conflict."""
+        """Return what was chosen for a row on which the bases disagree, or note a conflict."""
         self.differs = True
         found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
         theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
@@ -92,7 +92,7 @@ class Agreement:
 
 
 def _fates(change: Change | None) -> Mapping[str, _Fate]:
-    """Give what a change does to each row that it touches."""
+    """Return what a change does to each row that it touches."""
     if change is None:
         return {}
     found: dict[str, _Fate] = {row_id: _Gone() for row_id in change.gone.to_pylist()}
@@ -108,7 +108,7 @@ def _same(one: _Fate, other: _Fate) -> bool:
 
 
 def told_once(conflicts: Sequence[Conflict]) -> list[Conflict]:
-    """Give each conflict of a row or property once."""
+    """Return each conflict of a row or property once."""
     found: dict[object, Conflict] = {}
     for each in conflicts:
         found.setdefault((each.type, each.row_id, each.property), each)

@@ -51,7 +51,7 @@ def begin_run(
     operation_hash: str | None = None,
     actor: str | None = None,
 ) -> RunRecord:
-    """Begin a run on a branch; with an operation hash that a live run has, give that run."""
+    """Begin a run on a branch, or return the live run that has the same operation hash."""
     repository.check_writable()
     check_operation_hash(operation_hash)
     check_notes(actor=actor)
@@ -69,7 +69,7 @@ def begin_run(
         path = f"{folder}/{_number(taken[-1]) + 1 if taken else 1:08}.json"
         if repository.store.objects.create(path, _encoded(record)):
             if taken and _record(repository, f"{folder}/{taken[-1]}") != last:
-                # A cleanup removed the last one meanwhile, so others may have restarted the numbering.
+                # A cleanup removed the last one meanwhile, so others may count from 1 again.
                 repository.store.objects.delete(path)
                 continue
             repository.tables.sync([path])
@@ -99,7 +99,7 @@ def _new(
 
 
 def _completed(repository: Repository, record: RunRecord) -> RunRecord:
-    """Make the branch and the record of a run; whoever began it may have come half the way."""
+    """Create the branch and the record of a run, as far as they are missing."""
     if find_run(repository, record.run_id) is None:
         with suppress(BranchExistsError):
             create_system_branch(repository, record.run_branch, record.base_snapshot_id)
@@ -108,10 +108,10 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
 
 
 def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord:
-    """Merge what a run wrote into its target; its branch is removed.
+    """Merge what a run wrote into its target and remove its branch.
 
-    A run that was published is returned as it is. The branch of the run must still be there when
-    its changes appear on the target, so that they never do after the run was aborted.
+    A published run is returned as it is. The branch of the run must still exist when its changes
+    appear on the target, so that they never do after the run was aborted.
     """
     record = _not_ended_otherwise(repository, run_id, RunStatus.PUBLISHED)
     if record.status is RunStatus.PUBLISHED:
@@ -133,10 +133,10 @@ def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord
 
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
-    """Give a run up, as aborted or failed; what it wrote is never published.
+    """End a run as aborted or failed; what it wrote is never published.
 
-    A run that ended so is given as it is. Its branch is removed first, which no publisher survives;
-    whoever came before that is found on the target.
+    A run that ended so is returned as it is. Its branch is removed first, which makes any publisher
+    fail; one that came before that is found on the target.
     """
     record = _not_ended_otherwise(repository, run_id, status)
     if record.status is status:
@@ -152,12 +152,12 @@ def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord
 
 
 def list_runs(repository: Repository) -> list[RunRecord]:
-    """Give all runs, newest first."""
+    """Return all runs, newest first."""
     return list(runs_after(repository))
 
 
 def runs_after(repository: Repository, after: str | None = None) -> Iterator[RunRecord]:
-    """Give the runs, newest first, behind one of them; each is read when it is its turn."""
+    """Yield the runs after one of them, newest first; each is read when it is reached."""
     names = repository.store.objects.names(layout.RUNS)
     ids = sorted({name.partition("/")[0] for name in names}, reverse=True)
     wanted = (each for each in ids if after is None or each < after)
@@ -165,7 +165,7 @@ def runs_after(repository: Repository, after: str | None = None) -> Iterator[Run
 
 
 def get_run(repository: Repository, run_id: str) -> RunRecord:
-    """Give a run by its id."""
+    """Return a run by its id."""
     found = find_run(repository, run_id)
     if found is None:
         raise RunNotFoundError(f"no run '{run_id}'")
@@ -173,7 +173,7 @@ def get_run(repository: Repository, run_id: str) -> RunRecord:
 
 
 def find_run(repository: Repository, run_id: str) -> RunRecord | None:
-    """Give a run by its id, or None when there is none."""
+    """Return a run by its id, or None when there is none."""
     return _read(repository, run_id) if is_ulid(run_id) else None
 
 
@@ -185,9 +185,9 @@ def clean_up(repository: Repository) -> None:
 
 
 def expire_runs(repository: Repository, before: int) -> None:
-    """End the runs to which nobody wrote since a time, as failed, and remove what crashes left.
+    """End as failed the runs that nobody wrote to since a time, and remove what crashes left.
 
-    One that is about to be published stays: whoever began that can go on with it.
+    A run that is about to be published stays, so that its publisher can continue.
     """
     clean_up(repository)
     live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
@@ -200,7 +200,7 @@ def expire_runs(repository: Repository, before: int) -> None:
 
 
 def _last_written(repository: Repository, record: RunRecord, at: Table) -> int:
-    """Return when a run was begun or, if that is later, when its branch last moved."""
+    """Return when a run was begun or its branch last moved, whichever is later."""
     if repository.manifest.twin(record.run_branch, at) is None:
         return record.updated_at
     head = repository.manifest.head_commit(record.run_branch, at)
@@ -208,7 +208,7 @@ def _last_written(repository: Repository, record: RunRecord, at: Table) -> int:
 
 
 def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[str]:
-    """Return those of the files of runs that belong to runs which ended before a time."""
+    """Return those of the files of runs whose run ended before a time."""
     runs = {each.run_id: each for each in list_runs(repository)}
 
     def is_outdated(path: str) -> bool:
@@ -229,7 +229,7 @@ def _ended_before(record: RunRecord, time: int) -> bool:
 
 
 def _is_over(repository: Repository, run_id: str) -> bool:
-    """Tell whether a run ended, or did not begin in so long a time that it never will."""
+    """Whether a run ended, or has not begun for so long that it never will."""
     record = _read(repository, run_id)
     if record is None:
         return repository.clock.time() - time_of(run_id) > _LONGEST_BEGINNING
@@ -247,7 +247,7 @@ def refuse_live(repository: Repository, branch: str) -> None:
 
 
 def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
-    """Give the runs that are to be published to a branch."""
+    """Return the runs that are to be published to a branch."""
     found = list_runs(repository)
     return [
         each
@@ -257,7 +257,7 @@ def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
 
 
 def _not_ended_otherwise(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
-    """Give a run that goes on or has this status; raises InputError for any other end."""
+    """Return a run that is live or has this status; raises InputError if it ended otherwise."""
     repository.check_writable()
     record = get_run(repository, run_id)
     if record.status not in (RunStatus.RUNNING, status):
@@ -266,11 +266,12 @@ def _not_ended_otherwise(repository: Repository, run_id: str, status: RunStatus)
 
 
 def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool:
-    """Note how a run is about to end, and tell whether this is who noted it.
+    """Record how a run is about to end; returns whether this caller recorded it.
 
-    Who ends it in the same way goes on: the other one may have died, and to publish twice is to
-    publish once. Another end has to wait until the claim is so old that a crash left it. The claim
-    only spares vain work: that no run is given up and published is seen to by its branch.
+    Whoever ends it the same way continues: the other may have died, and publishing twice is the
+    same as publishing once. Another end has to wait until the claim is so old that a crash must
+    have left it. The claim only saves useless work: the branch of the run ensures that no run is
+    both given up and published.
     """
     path = _path(record.run_id, _CLAIMED)
     objects, claim = repository.store.objects, json.dumps(status).encode()
@@ -288,21 +289,21 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
 
 
 def _claimed_as(repository: Repository, run_id: str) -> str | None:
-    """Return how a run is about to end, or None when nobody ends it."""
+    """Return how a run is about to end, or None when nobody is ending it."""
     claim = repository.store.objects.read(_path(run_id, _CLAIMED))
     found: str | None = json.loads(claim or b"null")
     return found
 
 
 def _is_left(repository: Repository, path: str) -> bool:
-    """Tell whether a claim is older than any end of a run takes."""
+    """Whether a claim is older than any end of a run takes."""
     found = repository.store.objects.listing(path.rpartition("/")[0])
     oldest = repository.clock.time() - _LONGEST_ENDING
     return any(each.path == path and each.modified < oldest for each in found)
 
 
 def _merged(repository: Repository, record: RunRecord) -> Commit | None:
-    """Give the commit of the target by which a run was published, if it was."""
+    """Return the commit of the target that published a run, if there is one."""
     try:
         for commit in history.log(repository, record.target_branch):
             if commit.id == record.base_snapshot_id:
@@ -316,7 +317,7 @@ def _merged(repository: Repository, record: RunRecord) -> Commit | None:
 
 
 def _published(repository: Repository, record: RunRecord, commit_id: str) -> RunRecord:
-    """Note that a run was published; its branch is left to the next run if it cannot be removed."""
+    """Record that a run was published; the next run removes its branch if that fails here."""
     ended = _ended(repository, record, RunStatus.PUBLISHED, commit_id)
     with suppress(OmniGraphError):
         _remove(repository, record.run_branch)
@@ -326,7 +327,7 @@ def _published(repository: Repository, record: RunRecord, commit_id: str) -> Run
 def _ended(
     repository: Repository, record: RunRecord, status: RunStatus, published: str | None
 ) -> RunRecord:
-    """Note how a run ended, and give its record; another one may have noted the same."""
+    """Record how a run ended and return its record; another process may have recorded the same."""
     now = repository.clock.time()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
     with aftermath(f"how run '{record.run_id}' ended could not be noted", _END_AGAIN):
@@ -350,7 +351,7 @@ def _branches(repository: Repository) -> Iterator[str]:
 
 
 def _write(repository: Repository, record: RunRecord, name: str) -> bool:
-    """Write the record of a run's begin or end, which is never changed; False if there is one."""
+    """Write a record of a run's begin or end, which never changes; False if there is one."""
     path, data, objects = _path(record.run_id, name), _encoded(record), repository.store.objects
     hint = "look at the run before repeating it"
     try:
@@ -378,7 +379,7 @@ def _read(repository: Repository, run_id: str) -> RunRecord | None:
 
 
 def _operation(branch: str, operation_hash: str) -> str:
-    """Give the folder of the runs that were begun for an operation on a branch, by number."""
+    """Return the folder of the numbered runs of one operation on a branch."""
     digest = hashlib.sha256(json.dumps([branch, operation_hash]).encode()).hexdigest()
     return f"{layout.RUNS}/{_OPERATIONS}/{digest}"
 
@@ -393,7 +394,7 @@ def _encoded(record: RunRecord) -> bytes:
 
 
 def _record(repository: Repository, path: str) -> RunRecord | None:
-    """Give the record in a file, or None when there is no such file."""
+    """Return the record in a file, or None when there is no such file."""
     data = repository.store.objects.read(path)
     if data is None:
         return None

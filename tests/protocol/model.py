@@ -1,4 +1,4 @@
-"""Model: the state of a graph as the commit protocol sees it: a manifest, names of files, a clock."""
+"""Model: the state of a graph as the commit protocol sees it: a manifest, file names, a clock."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass

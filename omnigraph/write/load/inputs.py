@@ -22,7 +22,7 @@ _URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
 
 
 def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool) -> list[Source]:
-    """Give the sources of what was handed over; a `str` that is no URI is the text itself."""
+    """Return the sources of an input; a `str` that is not a URI is the text itself."""
     if isinstance(data, Mapping) or is_frame(data):
         return [
             source
@@ -46,7 +46,7 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
 
 
 def places_of(data: Data) -> list[str]:
-    """Give the paths and URIs that were handed over; anything else is refused."""
+    """Return the paths and URIs of an input; raises InputError for anything else."""
     places = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(places, Sequence) or not all(
         isinstance(place, str | os.PathLike) for place in places
@@ -57,12 +57,12 @@ def places_of(data: Data) -> list[str]:
 
 
 def is_uri(text: str) -> bool:
-    """Tell whether a text names a place, and is not data itself."""
+    """Whether a text is a URI, and not data itself."""
     return _URI.fullmatch(text) is not None
 
 
 def refuse_name(text: str) -> None:
-    """Raise InputError for a text that cannot be a record and is probably the name of a file."""
+    """Raise InputError for a text that is not a record and looks like a file name."""
     line = text.removeprefix("\ufeff").strip()
     if not line or "\n" in text or line.startswith(("{", "//")):
         return
