@@ -53,7 +53,7 @@ def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
             return f"fewer than {most} vectors: all are compared" if few else "not optimized yet"
         return "written since the last optimize: all of these are compared"
     if spec.kind is IndexKind.BTREE and rows - indexed < indexes.MOST_UNCOVERED_ROWS:
-        return "so few rows are read faster one by one"
+        return "scanning so few rows is faster"
     return "not optimized yet"
 
 

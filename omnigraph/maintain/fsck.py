@@ -57,7 +57,7 @@ def fsck(store: Store) -> Checkup:
     except GraphNotFoundError:
         if not any(each.path.startswith(f"{layout.MANIFEST}/") for each in listing):
             raise
-        return _unreadable_manifest(listing, "none of its versions is there")
+        return _unreadable_manifest(listing, "none of its versions exists")
     except StorageError as failed:
         return _unreadable_manifest(listing, failed.message)
     checking = _Checking(store, tables, found, listing)
@@ -236,7 +236,7 @@ class _Checking:
             self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
             return
         if rows != state.row_count:
-            message = f"commit {commit.id} says {state.row_count} rows, and there are {rows}"
+            message = f"commit {commit.id} records {state.row_count} rows; found {rows}"
             self.found.note(Damage.ROW_COUNT, where, message)
         if stored is not None and not _fits(table.schema, arrow_schema(stored)):
             message = f"its columns are not those of {stored.name} at commit {commit.id}"
@@ -255,7 +255,7 @@ class _Checking:
         try:
             for part, size in broken_parts(table, self.sizes):
                 kind = (_MISSING if size is None else _SIZE)[part.kind]
-                what = "is missing" if size is None else f"has {size} bytes and not {part.size}"
+                what = "is missing" if size is None else f"has {size} bytes instead of {part.size}"
                 self.found.note(kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it")
         except StorageError as failed:
             self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
@@ -295,7 +295,9 @@ class _Checking:
         twice = counts.filter(pc.greater(counts.field("counts"), 1))
         if len(twice):
             names = ", ".join(map(str, twice.field("values")[:3].to_pylist()))
-            self.found.note(Damage.ID_TWICE, where, f"{len(twice)} ids are there twice: {names}")
+            self.found.note(
+                Damage.ID_TWICE, where, f"{len(twice)} ids occur more than once: {names}"
+            )
 
     def _check_ends(
         self, where: str, table: Table, edge: EdgeType, ids: Mapping[str, pa.Array]
@@ -306,7 +308,7 @@ class _Checking:
             ends = table.scan([column])[column]
             lost = ends.filter(pc.invert(pc.is_in(ends, value_set=pc.unique(ids[target]))))
             if len(lost):
-                message = f"{len(lost)} edges end at no {target}, such as {lost[0]}"
+                message = f"{len(lost)} edges end at a missing {target}, such as {lost[0]}"
                 self.found.note(Damage.END_MISSING, where, message)
 
     def _object(self, path: str) -> bytes | None:

@@ -90,7 +90,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     """
     repository.check_writable()
     if options.concurrency < 1:
-        raise InputError("at least one table has to be worked on at a time")
+        raise InputError(f"concurrency is {options.concurrency}; expected at least 1")
     work = _Work(repository, branch, options)
     done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
@@ -235,5 +235,5 @@ def _concurrency(environment: Mapping[str, str]) -> int:
     if not given:
         return DEFAULT_CONCURRENCY
     if not given.isdigit() or int(given) < 1:
-        raise InputError(f"{CONCURRENCY} is '{given}'", hint="give a number from 1 on")
+        raise InputError(f"{CONCURRENCY} is '{given}'", hint="set it to a number from 1 on")
     return int(given)

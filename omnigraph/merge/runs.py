@@ -75,7 +75,7 @@ def begin_run(
             repository.tables.sync([path])
             reached("run claimed")
             return _completed(repository, record)
-    raise HeadMovedError(f"others begin '{operation_hash}' again and again", hint="begin again")
+    raise HeadMovedError(f"others kept beginning runs of '{operation_hash}'", hint="begin again")
 
 
 def _new(
@@ -127,7 +127,7 @@ def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord
         raise
     if done.commit is None:
         return _published(repository, record, done.ours.id)
-    merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not noted"
+    merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not recorded"
     with aftermath(merged, _END_AGAIN):
         return _published(repository, record, done.commit.id)
 
@@ -143,7 +143,9 @@ def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord
         return record
     _claim(repository, record, status)
     _remove(repository, record.run_branch)
-    with aftermath(f"the branch of run '{run_id}' is gone, but its end is not noted", _END_AGAIN):
+    with aftermath(
+        f"the branch of run '{run_id}' is gone, but its end is not recorded", _END_AGAIN
+    ):
         merged = _merged(repository, record)
     if merged is not None:
         _published(repository, record, merged.id)
@@ -330,7 +332,7 @@ def _ended(
     """Record how a run ended and return its record; another process may have recorded the same."""
     now = repository.clock.time()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
-    with aftermath(f"how run '{record.run_id}' ended could not be noted", _END_AGAIN):
+    with aftermath(f"how run '{record.run_id}' ended could not be recorded", _END_AGAIN):
         is_first = _write(repository, ended, _ENDED)
     if not is_first:
         return _not_ended_otherwise(repository, record.run_id, status)

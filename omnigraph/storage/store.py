@@ -97,7 +97,7 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
         hint = "a server is reached with its own client, not as a store"
         raise StoreError(f"{text}: HTTP is not a store", hint=hint)
     if scheme not in _REMOTE:
-        hint = "give a path or file://, s3://, gs:// or az://"
+        hint = "use a path or file://, s3://, gs:// or az://"
         raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=hint)
     if not rest.partition("/")[0]:
         raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")

@@ -498,7 +498,7 @@ class Tables:
             found = self.newest(table.path)
             assert found is not None
             table = found
-        raise StorageError(f"cannot index {table.path}: others change it again and again")
+        raise StorageError(f"cannot index {table.path}: other writers keep changing it")
 
     def _newest_version(self, path: str, seen: Sighting) -> int | None:
         """Return the newest version of a table; None when it is not the table that was seen."""

@@ -70,7 +70,7 @@ def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
             found.note(Damage.ROW_TWICE, object_id, f"the manifest has {count} rows of this id")
     for row in rows:
         if row["object_type"] not in kinds:
-            found.note(Damage.ROW_UNKNOWN, row["object_id"], f"no row is a {row['object_type']!r}")
+            found.note(Damage.ROW_UNKNOWN, row["object_id"], f"unknown type {row['object_type']!r}")
         elif row["object_type"] == COMMIT_ROW:
             _check_commit(found, row)
 
@@ -83,7 +83,7 @@ def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
         return
     said = (row["object_id"], row["table_version"], row["location"])
     if said != (commit_row_id(commit.id), commit.version, place_in_history(commit.version)):
-        message = "its row and its record name another id or version"
+        message = "its row and its record disagree on id or version"
         found.note(Damage.COMMIT_DISAGREES, row["object_id"], message)
     found.commits[commit.id] = commit
 
@@ -102,12 +102,12 @@ def _check_heads(found: Audit, at: Table) -> None:
         found.heads[name] = head
         commit = found.commits.get(head.commit)
         if commit is None:
-            found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is not there")
+            found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is missing")
         elif not is_named or head.version != commit.version:
             found.note(Damage.HEAD_DISAGREES, name, "it names another branch or version")
     first = first_commit(at)
     if first not in found.commits:
-        message = f"the graph began with {first or 'no commit'}, which is not there"
+        message = f"the graph began with {first or 'no commit'}, which is missing"
         found.note(Damage.FIRST_COMMIT_MISSING, MAIN, message)
     else:
         found.heads.setdefault(MAIN, Head(MAIN, first, 0, 0))
@@ -118,7 +118,7 @@ def _check_parents(found: Audit) -> None:
         known = [found.commits[each] for each in commit.parents if each in found.commits]
         for parent in commit.parents:
             if parent not in found.commits:
-                found.note(Damage.PARENT_MISSING, commit.id, f"it came from {parent}")
+                found.note(Damage.PARENT_MISSING, commit.id, f"its parent {parent} is missing")
         due = max((each.version + 1 for each in known), default=0)
         if len(known) == len(commit.parents) and commit.version != due:
             message = f"its version is {commit.version} and should be {due}"
@@ -135,9 +135,9 @@ def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
         for key, state in _brought(found, found.commits[commit_id]):
             row_id = f"version:{key}@{state.version}"
             if row_id not in said:
-                found.note(Damage.VERSION_ROW_MISSING, row_id, f"commit {commit_id} brought it")
+                found.note(Damage.VERSION_ROW_MISSING, row_id, f"commit {commit_id} added it")
             elif (state.path, state.row_count) not in said[row_id]:
-                message = f"it says something else than commit {commit_id}"
+                message = f"it disagrees with commit {commit_id}"
                 found.note(Damage.VERSION_ROW_DISAGREES, row_id, message)
 
 
@@ -161,4 +161,6 @@ def _check_dangling(found: Audit, rows: list[dict[str, Any]]) -> None:
         elif row["object_id"].startswith("retired:"):
             named = (row["table_key"] or "").removeprefix(commit_row_id(""))
         if named is not None and named not in found.commits:
-            found.note(Damage.ROW_DANGLING, row["object_id"], f"it names commit {named}")
+            found.note(
+                Damage.ROW_DANGLING, row["object_id"], f"it names commit {named}, which is missing"
+            )

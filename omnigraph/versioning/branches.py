@@ -121,7 +121,7 @@ def _create(repository: Repository, name: str, source: str) -> Head:
 
 def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
     """Whether a cleanup removed the tables of a new branch's commit; the branch is then deleted."""
-    done = f"'{name}' was made, but whether a cleanup took its commit meanwhile cannot be told"
+    done = f"'{name}' was created, but it is unknown whether a cleanup removed its commit"
     with aftermath(done, _LOOK):
         try:
             repository.refuse_cleaned(made.commit, repository.manifest.newest())

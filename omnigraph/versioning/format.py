@@ -16,13 +16,13 @@ _SHOWN = 40
 def stamp_of(at: Table) -> int:
     """Return the format of a manifest; one without a stamp has the first.
 
-    Raises FormatUnreadableError when the stamp is not a number of a format.
+    Raises FormatUnreadableError when the stamp is not the number of a format.
     """
     stored: bytes = (at.schema.metadata or {}).get(STAMP.encode(), b"1")
     if not stored.isdigit() or len(stored) > _MOST_DIGITS or not int(stored):
         shown = stored[:_SHOWN].decode(errors="replace")
         raise FormatUnreadableError(
-            f"the graph says '{shown}' where the number of its format should be",
+            f"expected the number of the graph's format, found '{shown}'",
             hint="its manifest is damaged, or something else wrote it; restore a backup",
         )
     return int(stored)

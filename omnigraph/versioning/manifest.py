@@ -78,7 +78,7 @@ class Manifest:
         since = self._freshness.now()
         found = self._tables.newest(layout.MANIFEST)
         if found is None:
-            hint = "init makes one of a schema"
+            hint = "init creates one from a schema"
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
         self._freshness.note(found.version, since)
         if found is not self._known:

@@ -15,7 +15,9 @@ def new_branch_name(name: str) -> str:
     """Return a new branch's name in normal form; raises when a user may not choose it."""
     text = normalized(name)
     if is_system(text):
-        raise BranchNameError(f"'{text}' cannot name a branch: names with __ are the system's")
+        raise BranchNameError(
+            f"'{text}' cannot name a branch: names with __ are reserved for the system"
+        )
     if is_ulid(text):
-        raise BranchNameError(f"'{text}' cannot name a branch: it has the form of a commit's id")
+        raise BranchNameError(f"'{text}' cannot name a branch: it looks like a commit id")
     return text

@@ -43,6 +43,6 @@ def _is_same(noted: str | None, request: str | None) -> bool:
 def operation_reused(commit: Commit) -> OperationReusedError:
     """Return the error for an operation id that was used for something else before."""
     return OperationReusedError(
-        f"the operation id '{commit.operation_id}' was given to another change",
-        hint=f"it led to commit {commit.id}; give each change an id of its own",
+        f"the operation id '{commit.operation_id}' was used for another change",
+        hint=f"it led to commit {commit.id}; use a new id for each change",
     )

@@ -134,7 +134,7 @@ class Repository:
         # A schema change may have been interrupted before the files were written.
         if source is not None and not self._had_schema(source.decode(errors="replace")):
             raise SchemaEditedError(
-                f"{self.store.uri(layout.SCHEMA_SOURCE)} is not what the graph's schema says",
+                f"{self.store.uri(layout.SCHEMA_SOURCE)} differs from the schema of the graph",
                 hint="move your text elsewhere and apply it with omnigraph schema apply",
             )
 
@@ -311,4 +311,4 @@ def _create_table(tables: Tables, stored: StoredType) -> TableState:
         table: Table | None = tables.create(path, schema, indexes)
         if table is not None:
             return TableState(path, table.version, 0, MAIN)
-    raise StorageError(f"no free place for the table of {stored.name}")
+    raise StorageError(f"no free folder for the table of {stored.name}")

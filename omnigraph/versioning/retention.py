@@ -32,10 +32,10 @@ class Retention:
     def __post_init__(self) -> None:
         if self.keep is None and self.older_than is None:
             raise InputError(
-                "a cleanup has to be told what to keep", hint="give keep, older_than, or both"
+                "nothing says what a cleanup keeps", hint="set keep, older_than, or both"
             )
         if self.keep is not None and self.keep < 1:
-            raise InputError("at least one commit of each branch is kept")
+            raise InputError(f"keep is {self.keep}; expected at least 1")
 
     @property
     def age(self) -> int:
@@ -116,12 +116,12 @@ def duration(given: timedelta | str) -> timedelta:
         return given
     found = _DURATION.fullmatch(given.strip())
     if found is None:
-        raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
+        raise InputError(f"'{given}' is not a duration", hint="write one as 90s, 12h or 7d")
     try:
         return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
     except (OverflowError, ValueError) as failed:
         longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shorten(given)}' is too long a time", hint=longest) from failed
+        raise InputError(f"'{shorten(given)}' is too long a duration", hint=longest) from failed
 
 
 def retention(
@@ -136,7 +136,7 @@ def in_microseconds(given: timedelta | str) -> int:
     """Return a duration in microseconds."""
     length = duration(given)
     if length < timedelta(0):
-        raise InputError("a length of time cannot be negative")
+        raise InputError("a duration cannot be negative")
     return length // timedelta(microseconds=1)
 
 

@@ -131,5 +131,5 @@ def written(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
             case Overwrite(rows):
                 table = table.overwritten(rows)
             case Made() | Adopt():
-                raise TypeError("a version that is there already stands alone")
+                raise TypeError("an existing version cannot be combined with other writes")
     return table.settled(() if stored is None else indexes_of(stored))

@@ -14,7 +14,7 @@ from omnigraph.schema.types import VectorType
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 
-# How many numbers of vectors are made at a time.
+# Numbers (vectors times dimension) that are made at a time.
 MOST_NUMBERS = 2 << 20
 
 _VARIABLES = ("OMNIGRAPH_", "NANOGRAPH_", "OPENAI_", "GEMINI_", "HF_")

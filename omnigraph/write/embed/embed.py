@@ -237,7 +237,7 @@ def _target(output: Place) -> Path:
     """Return where the output goes, links resolved; raises for a URI or anything but a file."""
     text = os.fspath(output)
     if "://" in text:
-        raise InputError(f"'{text}': the output is a file of this machine, not a URI")
+        raise InputError(f"'{text}': the output has to be a local file, not a URI")
     target = Path(text).resolve()
     if target.exists() and not target.is_file():
         raise InputError(f"'{text}' is not a file")
@@ -250,7 +250,7 @@ def _source(given: Input, target: Path, workshop: _Workshop) -> Source:
     name = os.fspath(given)
     files = files_at([name])
     if len(files) > 1:
-        raise InputError(f"'{name}' names {len(files)} files", hint="embed one after the other")
+        raise InputError(f"'{name}' names {len(files)} files", hint="embed one at a time")
     file = files[0]
     if file.folder.is_local and target.exists() and target.samefile(file.folder.uri(file.path)):
         raise InputError(f"'{name}' is the input and the output", hint="write to another file")

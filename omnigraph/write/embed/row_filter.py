@@ -50,7 +50,7 @@ class RowFilter:
                 raise InputError(f"the spec has no type '{name}'", hint=hint)
         for each in self.selects:
             if self.types and each.type not in self.types:
-                raise InputError(f"rows of '{each.type}' are selected, and the type is left out")
+                raise InputError(f"rows of '{each.type}' are selected, but not their type")
 
     def matches(self, type_name: str, data: Members) -> bool:
         """Whether a row is selected."""

@@ -59,7 +59,7 @@ def read_seed(path: str | os.PathLike[str]) -> Seed:
 
 def read_spec(path: str | os.PathLike[str]) -> Spec:
     """Read a spec from a JSON or YAML file."""
-    # In JSON a tab is white space, which YAML does not take it for.
+    # A tab is white space in JSON, but not in YAML.
     data = file_bytes(path).replace(b"\t", b" ")
     return _spec(parse_yaml(os.fspath(path), data, _SPEC), os.fspath(path))
 
@@ -69,7 +69,7 @@ def spec_of(given: Mapping[str, object]) -> Spec:
     try:
         data = json.dumps(dict(given)).encode()
     except (TypeError, ValueError) as bad:
-        raise ConfigError(f"the spec holds what JSON cannot: {bad}") from None
+        raise ConfigError(f"the spec has a value that JSON cannot hold: {bad}") from None
     return _spec(parse_yaml("the spec", data, _SPEC), "the spec")
 
 

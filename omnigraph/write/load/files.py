@@ -16,12 +16,12 @@ from typing import BinaryIO, cast
 from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.storage.store import Store, store_at
 
-# A line is held and decoded as a whole, which takes many times its size of memory.
+# A line is held and decoded as a whole, which takes many times its size in memory.
 LONGEST_LINE = 64 << 20
 
 _MAGIC = frozenset("*?[")
 _BLOCK = 1 << 20
-# How texts in other encodings begin: with a mark, or with a character of ASCII.
+# How texts in other encodings begin: with a byte order mark, or with an ASCII character.
 _ENCODINGS = (
     ("UTF-32", re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]")),
     ("UTF-16", re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]")),
@@ -70,7 +70,7 @@ class File:
             else:
                 yield self.folder.objects.reader(self.path, self.size)
         except (EOFError, gzip.BadGzipFile, zlib.error) as bad:
-            raise UnreadableError(f"'{self.name}' is not sound gzip: {bad}") from None
+            raise UnreadableError(f"'{self.name}' is not a valid gzip file: {bad}") from None
         except OSError as bad:
             raise _unreadable(self.name, bad) from None
 
@@ -118,7 +118,7 @@ def _local(path: Path, name: str) -> File:
         raise UnreadableError(f"'{name}' is a folder", hint=f"name its files: '{name}/*.jsonl'")
     full = path.absolute()
     if not path.is_file():
-        raise UnreadableError(f"'{name}' is not a file", hint="give - to read standard input")
+        raise UnreadableError(f"'{name}' is not a file", hint="use - to read standard input")
     return File(name, status.st_size, Store(str(full.parent), is_local=True), full.name)
 
 
@@ -174,7 +174,7 @@ def refuse_encoding(head: bytes, name: str) -> None:
     for encoding, begin in _ENCODINGS:
         if begin.match(head):
             hint = f"convert it: iconv -f {encoding} -t UTF-8"
-            raise InputError(f"{name} is {encoding}, and has to be UTF-8", hint=hint)
+            raise InputError(f"{name} is {encoding}; expected UTF-8", hint=hint)
 
 
 def too_long() -> Violation:

@@ -51,7 +51,7 @@ def places_of(data: Data) -> list[str]:
     if not isinstance(places, Sequence) or not all(
         isinstance(place, str | os.PathLike) for place in places
     ):
-        hint = "give paths, JSON lines as text, a stream of bytes, or a frame"
+        hint = "pass paths, JSON lines as text, a stream of bytes, or a frame"
         raise InputError(f"a value of type {type(data).__name__} cannot be loaded", hint=hint)
     return [os.fspath(place) for place in places]
 
@@ -69,6 +69,6 @@ def refuse_name(text: str) -> None:
     shown = line.encode(errors="backslashreplace").decode()
     shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
     raise InputError(
-        f"a str is JSON lines, and '{shown}' is none",
-        hint=f"if it is the name of a file, give Path('{shown}')",
+        f"a str has to hold JSON lines; found '{shown}'",
+        hint=f"if it is the name of a file, pass Path('{shown}')",
     )

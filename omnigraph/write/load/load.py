@@ -137,7 +137,7 @@ class _Load:
             self._refuse_staged(total)
 
     def _refuse_staged(self, total: int) -> None:
-        # What is wrong with a whole file is said by each of its splits, and counts once.
+        # Each split reports what is wrong with the whole file; it counts once.
         kept: dict[Violation, None] = {}
         general: set[Violation] = set()
         repeats = 0

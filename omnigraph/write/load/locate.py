@@ -28,7 +28,7 @@ from omnigraph.write.load.stage import StagedSplit
 _LONGEST_SHOWN = 80
 
 
-# The number of a rule, and values that break it.
+# The index of a rule, and values that break it.
 Broken: TypeAlias = tuple[int, tuple[object, ...]]
 
 
@@ -158,7 +158,7 @@ class _Places:
             self._counts.update(found.counts)
             for broken, lines in found.lines.items():
                 known = self._lines.setdefault(broken, [])
-                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not one of the violations
+                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not a violation
                 known += [(split.name, first + line + 1) for line in islice(lines, max(room, 0))]
 
     def of(self, rule: int, key: tuple[object, ...]) -> _Stands:

@@ -32,10 +32,10 @@ from omnigraph.schema.types import (
 from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import nearest_name
 
-# Groups that cannot be read at once are cut into parts until they are so small.
+# Groups that cannot be read at once are halved until they are this small.
 _FEW_LINES = 64
 _PARTS = 16
-# So many lines are made objects of Python at a time.
+# Lines that are Python objects at the same time.
 _SLICE_LINES = 16_384
 _SMALLEST_BLOCK = 1 << 16
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
@@ -187,7 +187,7 @@ def _type_name(text: bytes) -> object:
     try:
         header = msgspec.json.decode(text, type=_Header)
     except (msgspec.DecodeError, RecursionError):
-        # The other decoder takes half surrogate pairs, which are then reported by their field.
+        # The other decoder accepts lone surrogates, which are then reported with their field.
         record = decoded(text)
         if not isinstance(record, _Object):
             return None
@@ -229,7 +229,7 @@ class _Shape:
             )
         except pa.ArrowInvalid:
             return None
-        # Each line begins and ends an object, so as many rows as lines means one on each.
+        # Each line begins and ends an object, so as many rows as lines means one per line.
         return self._converted(table) if table.num_rows == len(lines) else None
 
     def _converted(self, table: pa.Table) -> pa.RecordBatch | None:
@@ -387,7 +387,7 @@ def _whole(text: str) -> int:
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _bad(number: int, code: Code, reason: str) -> Violation:

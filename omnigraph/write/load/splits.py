@@ -74,8 +74,8 @@ def source_of(file: File, type_name: str | None, catalog: Catalog) -> Source:
         refuse_type(file.name, type_name)
         return Source(file, kind)
     if type_name is None:
-        hint = "give it: --type, or type= in Python"
-        raise InputError(f"'{file.name}' does not say of which type its rows are", hint=hint)
+        hint = "name it: --type, or type= in Python"
+        raise InputError(f"'{file.name}' does not name the type of its rows", hint=hint)
     known_type(type_name, catalog)
     return Source(file, kind, type_name)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from typing_extensions import Buffer
 
-Frame: TypeAlias = Any  # whatever gives an Arrow stream, or a Spark DataFrame
+Frame: TypeAlias = Any  # anything with an Arrow stream, or a Spark DataFrame
 
 _PART_ROWS = 131_072
 _BUFFER = 8 << 20
@@ -123,10 +123,12 @@ def frames_by_type(data: object, type_name: str | None) -> Mapping[str, Frame]:
     """Return frames by the name of their type."""
     if isinstance(data, Mapping):
         if type_name is not None:
-            raise InputError("several frames name their types themselves")
+            raise InputError(
+                "frames in a mapping name their types themselves", hint="leave out type="
+            )
         return data
     if type_name is None:
-        raise InputError("a frame does not say of which type its rows are", hint="give the type")
+        raise InputError("a frame does not name the type of its rows", hint="set type=")
     return {type_name: data}
 
 
@@ -156,5 +158,5 @@ def _stream(frame: Frame) -> pa.RecordBatchReader:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as bad:
             raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
     if not hasattr(frame, "__arrow_c_stream__"):
-        raise InputError(f"a {type(frame).__name__} is no frame")
+        raise InputError(f"a {type(frame).__name__} is not a frame")
     return pa.RecordBatchReader.from_stream(frame)

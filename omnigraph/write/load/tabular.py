@@ -43,7 +43,7 @@ def parquet_blocks(file: File, groups: range, stored: StoredType) -> Iterator[Bl
         names = parquet.schema_arrow.names
         wrong = _column_faults(names, stored)
         if wrong:
-            # Each split of the file tells this, and it is reported once.
+            # Each split of the file finds this, and it is reported once.
             yield Block(0, violations=[replace(each, line=None) for each in wrong])
             return
         for batch in _batches(parquet, groups, file):
