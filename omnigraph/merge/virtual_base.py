@@ -27,7 +27,7 @@ class Ambiguous(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VirtualBase:
-    """The tables of one type: at the root, at the two bases that came from it, and on both sides."""
+    """The tables of one type at the root, at the two bases from it, and on both sides."""
 
     stored: StoredType
     root: Table
