@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from omnigraph.data.derived.disk import Shelf
+from omnigraph.data.derived.disk import DiskCache
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -58,9 +58,9 @@ class Access:
         topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
 
         def extend(before: Snapshot, after: Snapshot) -> None:
-            from omnigraph.read.dense import Dense
+            from omnigraph.read.dense_reader import DenseReader
 
-            Dense(after, topology).extend(before)
+            DenseReader(after, topology).extend(before)
 
         repository.extend = extend
         return cls(repository, topology)
@@ -315,8 +315,8 @@ class Access:
         return type(missing)(missing.message)
 
 
-def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
+def _shelf(repository: Repository, keeps: bool) -> DiskCache | None:
     """Return where derived state is kept for other processes: beside a graph on a local disk."""
     if not repository.store.is_local:
         return None
-    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)
+    return DiskCache(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)

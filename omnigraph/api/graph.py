@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result
-    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.export.export import ExportHow, ExportResult
     from omnigraph.maintain.optimize import OptimizeHow
     from omnigraph.policy.actions import Decider
     from omnigraph.read.execution import Budget
-    from omnigraph.report.page import Compared
+    from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
@@ -356,7 +356,7 @@ class Graph:
 
     def export_to(
         self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportHow]"
-    ) -> "Exported":
+    ) -> "ExportResult":
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return self._view(target).export_to(folder, **how)
 
@@ -454,7 +454,7 @@ class Graph:
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, Compared] | None" = None,
+        compared: "Mapping[str, ShownChanges] | None" = None,
         answered: "Mapping[str, Result] | None" = None,
         commits: int = 40,
     ) -> str:
@@ -463,9 +463,9 @@ class Graph:
         It shows the schema of a branch or commit, the newest commits of all branches, and, each
         under its title, changes that were compared and results of queries.
         """
-        from omnigraph.report.page import page_of
+        from omnigraph.report.page import build_page
 
-        return page_of(self, place_of(target), commits, compared, answered).html()
+        return build_page(self, place_of(target), commits, compared, answered).to_html()
 
     def merge_base(self, one: Place, other: Place) -> Commit:
         """Return the newest commit that two branches or commits came from."""

@@ -206,10 +206,10 @@ def _export(backend: HttpBackend, operation: ExportRows, options: CallOptions) -
 def _records(
     backend: HttpBackend, operation: ReadRecords, options: CallOptions
 ) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
-    from omnigraph.export.network import chosen_types
+    from omnigraph.export.network import pick_types
 
     catalog = backend.catalog(operation)
-    names = [each.name for each in chosen_types(catalog, operation.types, operation.edges)]
+    names = [each.name for each in pick_types(catalog, operation.types, operation.edges)]
     if not names:
         return iter(())
     rows = ExportRows(branch=operation.branch, snapshot=operation.snapshot, type_names=names)

@@ -12,8 +12,8 @@ from omnigraph.query.plan import ReadPlan
 
 if TYPE_CHECKING:
     from omnigraph.data.result import Result
-    from omnigraph.read.answer import Answer
-    from omnigraph.read.road import Choice, Road
+    from omnigraph.read.answer import PlanAnswer
+    from omnigraph.read.road import Road, RoadChoice
 
 _METADATA = b"omnigraph.api.profile"
 
@@ -23,7 +23,7 @@ class Explanation:
     """The plan of a read and the road that it would take now; printing it shows both."""
 
     plan: ReadPlan
-    choice: "Choice"
+    choice: "RoadChoice"
 
     def __str__(self) -> str:
         return f"{explain_text(self.plan)}  {'Road':10}  {self.choice}\n"
@@ -42,10 +42,10 @@ class Explanation:
     @classmethod
     def from_json(cls, document: Document, plan: ReadPlan) -> Self:
         """Return the explanation of a plan that `to_json` wrote."""
-        from omnigraph.read.road import Choice, Road
+        from omnigraph.read.road import Road, RoadChoice
 
         road = document["road"]
-        return cls(plan, Choice(Road(road["road"]), road["lookups"], road["rows_to_read"]))
+        return cls(plan, RoadChoice(Road(road["road"]), road["lookups"], road["rows_to_read"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Profile:
     __repr__ = __str__
 
     @classmethod
-    def of(cls, answer: "Answer") -> Self:
+    def of(cls, answer: "PlanAnswer") -> Self:
         """Return the profile of an answer."""
         costs = tuple(
             Cost(
@@ -88,7 +88,7 @@ class Profile:
                 each.seconds * 1000,
                 each.bytes,
             )
-            for each in answer.measured
+            for each in answer.measurements
         )
         return cls(answer.rows.to_result(), answer.road, costs)
 

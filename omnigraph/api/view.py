@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result, ResultStream
-    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.export.export import ExportHow, ExportResult
     from omnigraph.read.blob import Blob
     from omnigraph.spark.progress import Progress
 
@@ -149,7 +149,9 @@ class View:
         )
         return self._run(rows, progress=progress)
 
-    def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
+    def export_to(
+        self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]"
+    ) -> "ExportResult":
         """Write the rows as files of a new or empty folder.
 
         The format is `jsonl` (the default) or `parquet`. A server does not do this.
@@ -161,7 +163,7 @@ class View:
             tables=list(how.get("tables", ())),
             **place_fields(self.place),
         )
-        return cast("Exported", self._backend.run(files, self._options.with_how(how)))
+        return cast("ExportResult", self._backend.run(files, self._options.with_how(how)))
 
     def to_networkx(
         self, *, types: Sequence[str] | None = None, edges: Sequence[str] | None = None
@@ -171,12 +173,12 @@ class View:
         A node is `(type, id)`, and so is the key of an edge; properties are attributes, but for
         blobs. It is held in memory as a whole.
         """
-        from omnigraph.export.network import network_of
+        from omnigraph.export.network import build_network
 
         nodes = None if types is None else list(types)
         joins = None if edges is None else list(edges)
         records = self._run(ReadRecords(types=nodes, edges=joins, **place_fields(self.place)))
-        return network_of(records)
+        return build_network(records)
 
     def _run(self, operation: Operation[R], **options: Any) -> R:  # noqa: ANN401
         """Run an operation with the options of this handle, and some more."""

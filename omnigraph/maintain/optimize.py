@@ -9,9 +9,9 @@ from typing import TypedDict
 from omnigraph.errors import InputError
 from omnigraph.maintain.coverage import table_coverage
 from omnigraph.maintain.reports import Optimized, OptimizedTable
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Runner, ThreadRunner
+from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.compaction import Group, groups, rewritten, with_rewritten
 from omnigraph.storage.indexes import (
@@ -42,8 +42,6 @@ from omnigraph.versioning.writes import Made, WriteSet
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
-# Below it, the threads of this process are done before Spark has begun.
-SPARK_FROM_BYTES = 4 << 30
 # So often a table is tried again that a writer changed meanwhile; then it is left to the next time.
 MOST_ATTEMPTS = 3
 
@@ -140,11 +138,8 @@ class _Work:
         return self.lost.get(key, 0) >= MOST_ATTEMPTS
 
     def _runner(self, size: int) -> Runner:
-        engine = self.options.engine
-        is_small = engine is Engine.AUTO and size < SPARK_FROM_BYTES
-        if is_small or engine is Engine.INLINE:
-            return ThreadRunner(self.options.concurrency)
-        return runner_for(Engine.SPARK, self.options.spark, size)
+        options = self.options
+        return runner_for_optimize(options.engine, options.spark, size, options.concurrency)
 
     def _compacted(
         self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner

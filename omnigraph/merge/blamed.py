@@ -7,7 +7,7 @@ from typing import Any, Self
 from omnigraph.errors import Json
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.json_rows import property_from_json
-from omnigraph.schema.values import json_value
+from omnigraph.schema.values import to_json_value
 from omnigraph.versioning.commit import Commit, commit_named, with_commits
 
 
@@ -23,7 +23,7 @@ class Blamed:
         """Return it as JSON."""
         return {
             "property": self.property,
-            "value": json_value(self.value),
+            "value": to_json_value(self.value),
             "commit": self.commit.id,
             "actor_id": self.commit.actor,
             "created_at": self.commit.created_at,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from omnigraph.data.values.columns import with_moments
+from omnigraph.data.values.columns import with_timestamps
 from omnigraph.merge.change_set import ChangeSet
 from omnigraph.merge.diff import RowChanges, TableDiff, diff
 from omnigraph.merge.row_change import Change, ChangeFilter, Op, kind_of
@@ -69,7 +69,7 @@ def _entities(rows: RowChanges) -> Iterator[Change]:
     stored = rows.stored
     names = {column: field_name(stored, column) for column in shown_columns(stored)}
     before, after = (
-        with_moments(each.select(list(names))).to_pylist() or [None] * len(rows)
+        with_timestamps(each.select(list(names))).to_pylist() or [None] * len(rows)
         for each in (rows.before, rows.after)
     )
     changed = rows.changed if rows.op is Op.UPDATE else {}

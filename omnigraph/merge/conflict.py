@@ -8,7 +8,7 @@ from typing import Any, Self
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
-from omnigraph.syntax.problems import chosen, nearest_name, shortened
+from omnigraph.syntax.problems import chosen, nearest_name, shorten
 
 
 class Side(StrEnum):
@@ -168,7 +168,7 @@ def _check_keys(choice: Mapping[str, object]) -> None:
     """Raise InputError when a choice has a key that no conflict has: it may be a slip of `take`."""
     unknown = sorted(set(choice) - CHOICE_KEYS)
     if unknown:
-        name = shortened(unknown[0])
+        name = shorten(unknown[0])
         near = nearest_name(name, sorted(CHOICE_KEYS))
         hint = None if near is None else f"did you mean '{near}'?"
         raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)

@@ -9,7 +9,7 @@ from omnigraph.errors import Json
 from omnigraph.merge.conflict import Conflict
 from omnigraph.merge.row_change import Op, stats_from_json, stats_json
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.values import json_value
+from omnigraph.schema.values import to_json_value
 from omnigraph.versioning.commit import Commit, commit_if_named, commit_named, with_commits
 
 
@@ -95,9 +95,9 @@ class Merge:
             "row_id": conflict.row_id,
             "property": conflict.property,
             "message": conflict.message,
-            "base": json_value(conflict.base),
-            "ours": json_value(conflict.ours),
-            "theirs": json_value(conflict.theirs),
+            "base": to_json_value(conflict.base),
+            "ours": to_json_value(conflict.ours),
+            "theirs": to_json_value(conflict.theirs),
             "ours_commit": self.ours.id,
             "ours_actor": self.ours.actor,
             "theirs_commit": self.theirs.id,

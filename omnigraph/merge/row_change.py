@@ -11,8 +11,8 @@ from omnigraph.html import html_table
 from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.json_rows import row_from_json
-from omnigraph.schema.values import json_value
-from omnigraph.syntax.problems import chosen, nearest_name, shortened
+from omnigraph.schema.values import to_json_value
+from omnigraph.syntax.problems import chosen, nearest_name, shorten
 
 
 class Op(StrEnum):
@@ -80,7 +80,7 @@ class Change:
             "op": str(self.op),
         }
         for name, row in (("before", self.before), ("after", self.after)):
-            found |= {} if row is None else {name: json_value(row)}
+            found |= {} if row is None else {name: to_json_value(row)}
         if self.op is Op.UPDATE:
             found["changed"] = list(self.changed)
         if self.endpoints is not None:
@@ -178,4 +178,4 @@ def kind_of(stored: StoredType) -> EntityKind:
 
 def _short(value: object) -> str:
     shown = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-    return shortened("null" if value is None else shown, _LONGEST_SHOWN)
+    return shorten("null" if value is None else shown, _LONGEST_SHOWN)

@@ -60,7 +60,7 @@ def begin_run(
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.equality import Mask, alike_values
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.equality import Mask, equal_values
 from omnigraph.merge.changes import shown_columns
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
 from omnigraph.merge.diff import TableDiff
@@ -221,7 +221,7 @@ def _aligned(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _same(one: pa.Table, other: pa.Table, name: str) -> Mask:
-    return alike_values(one[name].combine_chunks(), other[name].combine_chunks())
+    return equal_values(one[name].combine_chunks(), other[name].combine_chunks())
 
 
 def _changed(side: pa.Table, base: pa.Table | None, name: str, count: int) -> Mask:
@@ -249,5 +249,5 @@ def _values(
 
 
 def _row(rows: pa.Table, place: int) -> Mapping[str, object]:
-    found: Iterator[Mapping[str, object]] = iter(with_moments(rows.slice(place, 1)).to_pylist())
+    found: Iterator[Mapping[str, object]] = iter(with_timestamps(rows.slice(place, 1)).to_pylist())
     return next(found)

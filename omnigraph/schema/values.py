@@ -285,7 +285,7 @@ def _shown(value: object) -> str:
             return f"a Python {type(value).__name__}"
 
 
-def json_value(value: object) -> Json:
+def to_json_value(value: object) -> Json:
     """Return a value as JSON that any client reads exactly."""
     match value:
         case bool() | None | str():
@@ -301,8 +301,8 @@ def json_value(value: object) -> Json:
         case bytes():
             return value.decode()
         case Mapping():
-            return {str(name): json_value(each) for name, each in value.items()}
+            return {str(name): to_json_value(each) for name, each in value.items()}
         case Sequence():
-            return [json_value(each) for each in value]
+            return [to_json_value(each) for each in value]
         case _:
             raise TypeError(f"a result holds no {type(value).__name__}")

@@ -19,8 +19,7 @@ from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.server.call import Answer, Handler, ServerCall, WholeAnswer, json_answer
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
-from omnigraph.spark import session
-from omnigraph.spark.choice import SPARK_FROM_BYTES
+from omnigraph.spark.choice import engine_for_request
 from omnigraph.storage.layout import FORMAT
 
 _CHANGES_AT_A_TIME = 500
@@ -187,10 +186,7 @@ def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN40
     """
     if not isinstance(operation, Load | Ingest | MergeBranch | OptimizeBranch):
         return call.options
-    size = call.rows_size
-    is_worth_it = size is None or size > SPARK_FROM_BYTES
-    engine = "auto" if is_worth_it and session.is_running() else "inline"
-    return replace(call.options, engine=engine)
+    return replace(call.options, engine=engine_for_request(call.rows_size))
 
 
 def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:

@@ -70,7 +70,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def shortened(text: str, longest: int = _LONGEST_SHOWN) -> str:
+def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
     """Return a text short enough to be part of a message."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 

@@ -152,7 +152,7 @@ def _flip(
     """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         try:
             ledger = manifest.newest()
             wanted = updates(ledger)
@@ -162,7 +162,7 @@ def _flip(
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted
-    seconds = repository.limits.patience
+    seconds = repository.patience.seconds
     raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 

@@ -35,12 +35,12 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalized(branch), staged, operation)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         commit = attempt.run()
         if commit is not None:
             return commit
     raise HeadMovedError(
-        f"'{branch}' kept moving; gave up after {repository.limits.patience:g} s",
+        f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
     )
 

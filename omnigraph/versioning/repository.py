@@ -29,7 +29,7 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.aftermath import aftermath
-from omnigraph.versioning.attempts import Limits
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
 from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_ledger
@@ -51,7 +51,7 @@ class Repository:
     manifest: Manifest
     clock: Clock
     read_only: bool
-    limits: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)
     # Called with the snapshots before and after a commit, to extend what is derived from tables.
     extend: Callable[[Snapshot, Snapshot], None] | None = field(default=None, repr=False)
     _catalogs: dict[str, Catalog] = field(default_factory=dict, repr=False)

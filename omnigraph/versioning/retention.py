@@ -7,7 +7,7 @@ from datetime import timedelta
 from math import ceil
 
 from omnigraph.errors import InputError
-from omnigraph.syntax.problems import shortened
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import TAG
 
@@ -122,7 +122,7 @@ def duration(given: timedelta | str) -> timedelta:
         return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
     except (OverflowError, ValueError) as failed:
         longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
+        raise InputError(f"'{shorten(given)}' is too long a time", hint=longest) from failed
 
 
 def retention(

@@ -75,16 +75,16 @@ def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
     `plan` raises passes through, and then nothing is visible.
     """
     repository.check_writable()
-    limits = repository.limits
-    for _ in attempts(limits.patience):
-        with turn(repository.store, intent.branch, limits.turn):
+    patience = repository.patience
+    for _ in attempts(patience.seconds):
+        with turn(repository.store, intent.branch, patience.turn):
             try:
                 return _attempt(repository, intent, plan)
             except (ExpectedVersionMismatchError, HeadMovedError) as lost:
                 if intent.expect is not None:
                     raise _not_as_expected(repository, intent, lost) from lost
     raise HeadMovedError(
-        f"'{intent.branch}' kept moving; gave up after {limits.patience:g} s",
+        f"'{intent.branch}' kept moving; gave up after {patience.seconds:g} s",
         hint="repeat the change",
     )
 

@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
     Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Run
+from omnigraph.read.dense_reader import DenseReader
+from omnigraph.read.execution import Execution, PlanRequest
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
@@ -35,7 +34,7 @@ _MOST_SHOWN = 100
 def change(
     repository: Repository,
     topology: Topology,
-    compile_on: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
@@ -64,12 +63,12 @@ class _Mutation:
     topology: Topology
     snapshot: Snapshot
     plan: MutationPlan
-    terms: Terms
+    terms: PlanRequest
 
     def propose(self) -> Proposal[MutationPlan]:
         """Run the mutation and check what it leaves."""
-        reader = Dense(self.snapshot, self.topology)
-        run = Run(
+        reader = DenseReader(self.snapshot, self.topology)
+        run = Execution(
             reader=reader,
             params=self.terms.params,
             now=self.terms.now,
@@ -113,7 +112,7 @@ class _Mutation:
 
 
 def _replaces(table: Table, change: Change) -> bool:
-    return bool(rows_with(table, "id", change.ids, ["id"]).num_rows)
+    return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
 def _told_once(violations: Iterable[Violation]) -> list[Violation]:
@@ -137,7 +136,7 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
+def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
     """Give what stands for a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
-from omnigraph.data.values.columns import moments
+from omnigraph.data.values.columns import to_timestamps
 from omnigraph.errors import Violation, ViolationsError
 from omnigraph.write.receipt import Receipt
 
@@ -117,7 +117,7 @@ def link(edge: str, source: str, target: str, **values: str) -> str:
 
 def _kept_whole(values: pa.Array) -> pa.Array:
     """Give times as Python keeps them: of a date64 it takes the day alone."""
-    return moments(values) if pa.types.is_date64(values.type) else values
+    return to_timestamps(values) if pa.types.is_date64(values.type) else values
 
 
 def _kind(value: object) -> str:

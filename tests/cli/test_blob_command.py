@@ -86,7 +86,9 @@ def test_null_is_no_content_and_a_reference_is_not_fetched(run: Callable[..., Re
 
     assert (null.exit_code, far.exit_code) == (5, 1)
     assert null.stderr == "error[not_found]: Photo.content of 'null' is null\n"
-    assert far.stderr.startswith("error[bad_input]: the blob refers to s3://b/k\n")
+    assert far.stderr.startswith(
+        "error[bad_input]: the blob has no content, it refers to s3://b/k\n"
+    )
     assert not Path("null").exists()
     assert not Path("far").exists()
 

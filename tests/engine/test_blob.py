@@ -111,7 +111,7 @@ def test_a_uri_is_a_reference_that_nobody_fetches(graph: Graph) -> None:
     for take in (blob.read, blob.chunks):
         with pytest.raises(InputError, match=r"refers to https://example\.org/é\.png") as raised:
             take()
-        assert raised.value.hint == "fetch it from there"
+        assert raised.value.hint == "fetch it there"
 
 
 def test_other_changes_leave_a_blob_bit_by_bit_as_it_is(graph: Graph) -> None:
@@ -169,7 +169,12 @@ def test_a_table_on_which_lance_takes_no_conditions_has_blobs_too(graph: Graph) 
         (("Photo", "", "content"), RowNotFoundError, "no Photo ''", None),
         (("Photo", "a", "contnt"), InputError, "Photo has no property 'contnt'", "did you mean 'c"),
         (("Photo", "a", "id"), InputError, "Photo has no property 'id'", None),
-        (("Photo", "a", "title"), InputError, "Photo.title is String, not Blob", "read it by a q"),
+        (
+            ("Photo", "a", "title"),
+            InputError,
+            "Photo.title is String, not Blob",
+            "read it with a q",
+        ),
     ],
 )
 def test_what_is_no_blob_is_told(

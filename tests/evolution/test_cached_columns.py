@@ -9,7 +9,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.data.derived import topology
 from omnigraph.read import answer
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.road import Road, RoadChoice
 from tests.evolution.town import PEOPLE, SCHEMA, edited
 
 SCORE = "score: F64?"
@@ -29,14 +29,14 @@ FILLED = edited(("age: I32?", "years: I32?"), (SCORE, f"{SCORE}\n  age: I32 @def
 @pytest.fixture(params=[Road.ADJACENCY, Road.INDEX])
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Road:
     """Let all queries take one road."""
-    monkeypatch.setattr(answer, "choose", lambda *_: Choice(request.param, 0, 0))
+    monkeypatch.setattr(answer, "choose_road", lambda *_: RoadChoice(request.param, 0, 0))
     return Road(request.param)
 
 
 @pytest.fixture
 def shelved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let also small things be kept beside the graph."""
-    monkeypatch.setattr(topology, "_LEAST_SHELVED", 1)
+    monkeypatch.setattr(topology, "_LEAST_STORED", 1)
 
 
 def values(graph: Graph, name: str, query: str = ALL) -> list[object]:

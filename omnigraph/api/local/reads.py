@@ -36,14 +36,12 @@ from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.data.result import ResultStream
-    from omnigraph.export.export import Exported, ExportHow
-    from omnigraph.read.answer import Answer, Terms
+    from omnigraph.export.export import ExportHow, ExportResult
+    from omnigraph.read.answer import PlanAnswer
     from omnigraph.read.blob import Blob
+    from omnigraph.read.execution import PlanRequest
 
 _Found = TypeVar("_Found")
-# Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
-# that is read takes about 100 bytes here, so these are about 5 GiB.
-_MOST_ROWS_HERE = 50_000_000
 
 
 def get_snapshot(access: Access, operation: GetSnapshot, options: CallOptions) -> Snapshot:
@@ -64,12 +62,12 @@ def get_entity(
     """Return one row as it was at a version, or None when it was not there."""
     import pyarrow.compute as pc
 
-    from omnigraph.data.values.columns import with_moments
+    from omnigraph.data.values.columns import with_timestamps
 
     asked = GetSnapshot(branch=operation.branch, version=operation.version)
     table = get_snapshot(access, asked, options).table(operation.table)
     rows = table.scan(where=pc.field("id") == operation.id)
-    return with_moments(rows).to_pylist()[0] if rows.num_rows else None
+    return with_timestamps(rows).to_pylist()[0] if rows.num_rows else None
 
 
 def get_schema(access: Access, operation: GetSchema, options: CallOptions) -> GraphSchema:
@@ -82,10 +80,10 @@ def get_schema(access: Access, operation: GetSchema, options: CallOptions) -> Gr
 
 def get_blob(access: Access, operation: GetBlob, options: CallOptions) -> "Blob | None":
     """Return a Blob property to read from; None when it is null."""
-    from omnigraph.read.blob import blob_of
+    from omnigraph.read.blob import read_blob
 
     snapshot = snapshot_of(access, operation.place, options)
-    return blob_of(snapshot, operation.type, operation.id, operation.property)
+    return read_blob(snapshot, operation.type, operation.id, operation.property)
 
 
 def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:
@@ -100,10 +98,10 @@ def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> 
     return export_lines(snapshot, selection, options.progress or NO_PROGRESS, deadline)
 
 
-def export_files(access: Access, operation: ExportFiles, options: CallOptions) -> "Exported":
+def export_files(access: Access, operation: ExportFiles, options: CallOptions) -> "ExportResult":
     """Write all rows as files of a folder."""
-    from omnigraph.export.export import export_folder, export_options, plan_export
-    from omnigraph.spark.choice import runner_for
+    from omnigraph.export.export import export_folder, parse_options, plan_export
+    from omnigraph.spark.choice import runner_for_files
     from omnigraph.spark.progress import NO_PROGRESS
     from omnigraph.write.load.load import Target
 
@@ -117,11 +115,11 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
         how["format"] = operation.format
     if options.engine is not None:
         how["engine"] = options.engine
-    chosen = export_options(how)
+    chosen = parse_options(how)
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
     target = Target(operation.place, snapshot)
     plan = plan_export(target, operation.folder, chosen.selection, chosen.format)
-    runner = runner_for(chosen.engine, chosen.spark, plan.size)
+    runner = runner_for_files(chosen.engine, chosen.spark, plan.size)
     return export_folder(plan, runner, chosen.progress)
 
 
@@ -129,10 +127,10 @@ def read_records(
     access: Access, operation: ReadRecords, options: CallOptions
 ) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
     """Return the rows of the chosen types, each with its type."""
-    from omnigraph.export.network import chosen_types, records_of
+    from omnigraph.export.network import pick_types, read_records
 
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
-    return records_of(snapshot, chosen_types(snapshot.catalog, operation.types, operation.edges))
+    return read_records(snapshot, pick_types(snapshot.catalog, operation.types, operation.edges))
 
 
 def read_rows(
@@ -170,9 +168,9 @@ class _QueryRun:
     started: float
 
     def explanation(self) -> Explanation:
-        from omnigraph.read.road import choose
+        from omnigraph.read.road import choose_road
 
-        return Explanation(self.plan, choose(self.plan, self.snapshot, self.access.topology))
+        return Explanation(self.plan, choose_road(self.plan, self.snapshot, self.access.topology))
 
     def profile(self) -> Profile:
         return Profile.of(self._answer(measures=True))
@@ -180,43 +178,45 @@ class _QueryRun:
     def rows(self) -> "ResultStream":
         """Return the rows, from Spark when they are too many for this process."""
         is_auto, is_bounded = self.options.engine == "auto", self.options.budget is not None
-        if self.options.engine != "spark" and not (is_auto and self._is_large()):
+        if not self._goes_to_spark():
             try:
                 return self._answer(streams=True).rows
             except BudgetError as exceeded:
                 if not is_auto or is_bounded or exceeded.limit == "seconds":
                     raise
-        from omnigraph.read.spark.query import on_spark
+        from omnigraph.read.spark.query import read_on_spark
 
-        terms = self._terms()
+        request = self._request()
         if not is_bounded:
-            terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
-        return on_spark(self.plan, self.snapshot, terms, self.options.spark)
+            request = replace(request, budget=replace(request.budget, seconds=math.inf))
+        return read_on_spark(self.plan, self.snapshot, request, self.options.spark)
 
-    def _is_large(self) -> bool:
-        """Return whether the plan reads more rows than this process should hold."""
-        from omnigraph.read.road import Road, choose, rows_read
-
-        states = self.snapshot.commit.tables.values()
-        if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
+    def _goes_to_spark(self) -> bool:
+        if self.options.engine in (None, "inline"):
             return False
-        if rows_read(self.plan, self.snapshot) <= _MOST_ROWS_HERE:
-            return False
-        return choose(self.plan, self.snapshot, self.access.topology).road is Road.ADJACENCY
+        from omnigraph.read.road import Road, choose_road, count_rows_read
+        from omnigraph.spark.choice import Engine, reads_on_spark
 
-    def _answer(self, *, measures: bool = False, streams: bool = False) -> "Answer":
+        plan, snapshot, topology = self.plan, self.snapshot, self.access.topology
+        return reads_on_spark(
+            Engine(self.options.engine),
+            sum(state.row_count for state in snapshot.commit.tables.values()),
+            lambda: count_rows_read(plan, snapshot),
+            lambda: choose_road(plan, snapshot, topology).road is Road.INDEX,
+        )
+
+    def _answer(self, *, measures: bool = False, streams: bool = False) -> "PlanAnswer":
         from omnigraph.read.answer import answer
 
-        terms = replace(self._terms(), measures=measures, streams=streams)
+        request = replace(self._request(), measures=measures, streams=streams)
         topology = self.access.topology
-        run = partial(answer, self.plan, self.snapshot, topology, terms)
+        run = partial(answer, self.plan, self.snapshot, topology, request)
         return in_time(self.access, self.options, self.started, run)
 
-    def _terms(self) -> "Terms":
-        from omnigraph.read.answer import Terms
-        from omnigraph.read.execution import Budget
+    def _request(self) -> "PlanRequest":
+        from omnigraph.read.execution import Budget, PlanRequest
 
-        return Terms(
+        return PlanRequest(
             params=bind_params(self.plan, self.params),
             now=datetime.now(UTC),
             budget=self.options.budget or Budget(),

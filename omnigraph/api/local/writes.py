@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
     """Run a mutation as one commit."""
-    from omnigraph.read.answer import Terms
-    from omnigraph.read.execution import Budget
+    from omnigraph.read.execution import Budget, PlanRequest
     from omnigraph.write.mutation import change
 
     if operation.snapshot is not None:
@@ -45,13 +44,13 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
     source = options.source or as_source(operation.query_source, "<query>")
     now = datetime.now(UTC)
 
-    def planned(snapshot: Snapshot) -> tuple[MutationPlan, Terms]:
+    def planned(snapshot: Snapshot) -> tuple[MutationPlan, PlanRequest]:
         schema = Schema(snapshot.commit.schema, snapshot.catalog)
         plan = compiled(source, schema, operation.query_name)
         if not isinstance(plan, MutationPlan):
             hint = "run it with Branch.query, or with omnigraph read"
             raise InputError(f"'{plan.name}' is a read", hint=hint)
-        terms = Terms(
+        terms = PlanRequest(
             params=bind_params(plan, operation.params or {}),
             now=now,
             budget=options.budget or Budget(),
@@ -130,7 +129,7 @@ def _job(
     how: "LoadOptions",
 ) -> "Iterator[tuple[list[SourceFile], Runner]]":
     """Yield the sources of a load and who runs it; what was spooled for it is removed."""
-    from omnigraph.spark.choice import runner_for
+    from omnigraph.spark.choice import runner_for_files
     from omnigraph.write.load.inputs import sources_of
     from omnigraph.write.load.spool import spool
 
@@ -139,7 +138,7 @@ def _job(
         catalog = target.snapshot.catalog
         sources = sources_of(operation.data, options.type_name, catalog, spooled)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for(how.engine, how.spark, size, deadline=how.deadline)
+        yield sources, runner_for_files(how.engine, how.spark, size, deadline=how.deadline)
 
 
 FUNCTIONS: Functions = {

@@ -25,7 +25,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import content_hash, decode_catalog, encode_catalog
 from omnigraph.schema.json_rows import stored_row_from_json
-from omnigraph.schema.values import json_value
+from omnigraph.schema.values import to_json_value
 from omnigraph.span import Source
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.snapshot import Snapshot
@@ -146,7 +146,7 @@ class GetEntity(Operation[Mapping[str, object] | None], frozen=True, kw_only=Tru
     version: Version
 
     def answer(self, result: Mapping[str, object] | None, backend: Backend) -> dict[str, Json]:
-        return {"entity": json_value(result)}
+        return {"entity": to_json_value(result)}
 
     def result(self, answer: Document, backend: Backend) -> Mapping[str, object] | None:
         found = answer["entity"]
@@ -256,10 +256,10 @@ class GetBlob(PlaceOperation["Blob | None"], frozen=True, kw_only=True):
     def result(self, answer: Document, backend: Backend) -> "Blob | None":
         import pyarrow as pa
 
-        from omnigraph.read.blob import blob_in
+        from omnigraph.read.blob import parse_blob
 
         found = answer["blob"]
-        return None if found is None else blob_in(pa.py_buffer(found.encode()))
+        return None if found is None else parse_blob(pa.py_buffer(found.encode()))
 
 
 def catalog_at(backend: Backend, commit_id: str) -> Catalog:

@@ -12,7 +12,7 @@ from omnigraph.cli.spark import spark_options, spark_settings
 
 if TYPE_CHECKING:
     from omnigraph.cli.session import ReadTarget
-    from omnigraph.export.export import Exported
+    from omnigraph.export.export import ExportResult
 
 _FORMATS = ("jsonl", "parquet")
 _ENGINES = ("auto", "spark", "inline")
@@ -84,7 +84,7 @@ def _refuse_for_lines(how: dict[str, Any]) -> None:
         )
 
 
-def _exported_line(exported: "Exported") -> str:
+def _exported_line(exported: "ExportResult") -> str:
     nodes = counted(sum(exported.nodes.values()), "node")
     edges = counted(sum(exported.edges.values()), "edge")
     files = counted(len(exported.files), "file")

@@ -9,7 +9,7 @@ import pytest
 from lance.query import MatchQuery
 from rapidfuzz.distance import Levenshtein
 
-from omnigraph.data.derived.vocabulary import vocabulary_of
+from omnigraph.data.derived.word_index import index_words
 from omnigraph.storage.indexes import TOKENIZER
 from omnigraph.storage.texts import words_of
 
@@ -33,7 +33,7 @@ ALPHABET = [chr(code) for code in range(1, 0x250)] + list("ΣςЖя字語かカ�
 
 def words_in(texts: list[str | None]) -> list[set[str]]:
     """Give the words of each text, as its vocabulary has them."""
-    vocabulary = vocabulary_of(pa.array(texts, pa.utf8()))
+    vocabulary = index_words(pa.array(texts, pa.utf8()))
     found: list[set[str]] = [set() for _ in texts]
     for word, piece in zip(vocabulary.words, vocabulary.pieces.tolist(), strict=True):
         start, end = vocabulary.offsets[piece : piece + 2]
@@ -73,24 +73,24 @@ def test_an_index_without_stems_finds_a_text_by_each_of_its_words(odd: str) -> N
 
 def test_a_slice_of_a_column_has_the_words_of_its_own_texts() -> None:
     column = pa.array(["zero", "one two", None, "Two", "four"]).slice(1, 3)
-    vocabulary = vocabulary_of(column)
+    vocabulary = index_words(column)
 
     assert sorted(vocabulary.words) == ["one", "two"]
-    assert vocabulary.like("two", 0).tolist() == [0, 2]
+    assert vocabulary.find_similar("two", 0).tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("texts", [[], [None], [""], ["", None]])
 def test_texts_without_words_have_an_empty_vocabulary(texts: list[str | None]) -> None:
-    vocabulary = vocabulary_of(pa.array(texts, pa.utf8()))
+    vocabulary = index_words(pa.array(texts, pa.utf8()))
 
     assert vocabulary.words == []
-    assert vocabulary.like("word", 10).tolist() == []
+    assert vocabulary.find_similar("word", 10).tolist() == []
 
 
 def test_words_are_alike_by_the_letters_that_have_to_be_changed() -> None:
     random = Random(6)
     texts = ["".join(random.choices("abé", k=random.randint(1, 6))) for _ in range(300)]
-    vocabulary = vocabulary_of(pa.array(texts))
+    vocabulary = index_words(pa.array(texts))
 
     for word in texts[:20]:
         for edits in (0, 1, 2, 3):
@@ -99,4 +99,4 @@ def test_words_are_alike_by_the_letters_that_have_to_be_changed() -> None:
                 for place, other in enumerate(texts)
                 if Levenshtein.distance(word.replace("é", "e"), other.replace("é", "e")) <= edits
             ]
-            assert sorted(vocabulary.like(word.replace("é", "e"), edits).tolist()) == near
+            assert sorted(vocabulary.find_similar(word.replace("é", "e"), edits).tolist()) == near

@@ -1,4 +1,4 @@
-"""Vocabulary: the words of a text column, which of them are like another, and where they stand."""
+"""Word index: the words of a text column, for finding the texts with a word like another."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,10 +11,10 @@ from rapidfuzz.process import cdist
 
 from omnigraph.storage.texts import words_of
 
-_Places: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
+_Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 
-# For each byte, that of the small letter, and 0 where no word goes on. What is beyond ASCII may
-# be a letter or not; the tokenizer tells.
+# For each byte its lower-case form, and 0 for one that is in no word. Bytes beyond ASCII may be
+# part of a letter; only the tokenizer knows.
 _SMALL = np.array(
     [ord(chr(byte).lower()) if chr(byte).isalnum() else 0 for byte in range(128)]
     + list(range(128, 256)),
@@ -24,25 +24,26 @@ _BYTES_OF_A_WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The words of some texts as an index has them, before stemming.
+class WordIndex:
+    """The words of some texts as a text index has them, before stemming.
 
-    Texts are cut into pieces at what is surely no letter. `pieces` has for every word the piece
-    that it is part of; the texts with a piece are those from its offset to that of the next.
+    Texts are cut into pieces at every character that cannot be part of a word. `pieces` holds for
+    every word the piece it is part of. `texts` holds the texts of all pieces, one piece after the
+    other; `offsets` says where each piece begins.
     """
 
     words: list[str]
-    pieces: _Places
-    offsets: _Places
-    texts: _Places
+    pieces: _Positions
+    offsets: _Positions
+    texts: _Positions
 
     @property
     def nbytes(self) -> int:
         numbers = self.pieces.nbytes + self.offsets.nbytes + self.texts.nbytes
         return numbers + len(self.words) * _BYTES_OF_A_WORD
 
-    def like(self, word: str, edits: int) -> _Places:
-        """Give the places of the texts with a word that so many edits make of this one."""
+    def find_similar(self, word: str, edits: int) -> _Positions:
+        """Return the places of the texts with a word that is at most `edits` edits away."""
         if not self.words:
             return np.empty(0, np.int32)
         distances = cdist(
@@ -54,23 +55,23 @@ class Vocabulary:
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
 
-def vocabulary_of(texts: pa.Array) -> Vocabulary:
-    """Give the words of texts; null has none."""
-    pieces, owners = _cut(texts)
+def index_words(texts: pa.Array) -> WordIndex:
+    """Return the words of a column of texts; null has none."""
+    pieces, owners = _cut_pieces(texts)
     codes = pieces.indices.to_numpy()
     counts = np.bincount(codes, minlength=len(pieces.dictionary))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     order = np.argsort(codes, kind="stable")
-    words, of = _words(pieces.dictionary)
-    return Vocabulary(words, of, offsets.astype(np.int32), owners[order])
+    words, of = _list_words(pieces.dictionary)
+    return WordIndex(words, of, offsets.astype(np.int32), owners[order])
 
 
-def _cut(texts: pa.Array) -> tuple[pa.DictionaryArray, _Places]:
-    """Give the pieces of texts, small where they are ASCII, and for each the place of its text."""
-    offsets, data = _bytes(texts)
+def _cut_pieces(texts: pa.Array) -> tuple[pa.DictionaryArray, _Positions]:
+    """Return the pieces of texts, ASCII letters in lower case, and the place of each one's text."""
+    offsets, data = _text_bytes(texts)
     small = _SMALL[data]
     inside = small > 0
-    # The first byte of a text begins a piece, whatever the last one of the text before.
+    # A text begins a new piece, even if the text before ended within a word.
     apart = np.zeros(len(data) + 1, bool)
     apart[offsets] = True
     apart[1:] |= ~inside
@@ -84,8 +85,8 @@ def _cut(texts: pa.Array) -> tuple[pa.DictionaryArray, _Places]:
     return pieces.dictionary_encode(), np.repeat(np.arange(len(texts), dtype=np.int32), counts)
 
 
-def _bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
-    """Give the bytes of texts, one after the other, and where each begins and the last ends."""
+def _text_bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
+    """Return where each text begins and the last one ends, and the bytes of all texts."""
     known = pa.concat_arrays([texts.fill_null("")])
     if not len(known):
         return np.zeros(1, np.int32), np.empty(0, np.uint8)
@@ -96,8 +97,8 @@ def _bytes(texts: pa.Array) -> "tuple[np.ndarray, np.ndarray]":
     return offsets - offsets[0], np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
 
 
-def _words(pieces: pa.Array) -> tuple[list[str], _Places]:
-    """Give all words of pieces, and the place of the piece of each."""
+def _list_words(pieces: pa.Array) -> tuple[list[str], _Positions]:
+    """Return all words of pieces, and the place of the piece of each."""
     plain = np.asarray(pc.string_is_ascii(pieces), bool)
     words = pieces.filter(pa.array(plain)).to_pylist()
     of = np.flatnonzero(plain).tolist()

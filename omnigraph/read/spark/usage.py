@@ -1,4 +1,4 @@
-"""Needed: which properties of its variables a plan reads, and which variables a block shares."""
+"""Usage: which properties of its variables a plan reads, and which variables a block shares."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,18 @@ from omnigraph.query.plan import (
     flat,
 )
 from omnigraph.read.operators.project import object_fields
-from omnigraph.read.spark.matches import Field
+from omnigraph.read.road import pattern_expressions
+from omnigraph.read.spark.matches import TypedProperty
 from omnigraph.schema.catalog import Catalog
 
 
-def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str, list[Field]]:
-    """Give for each variable the properties that operators read; searches read their own."""
-    found: defaultdict[str, dict[Field, None]] = defaultdict(dict)
+def find_properties(
+    operators: Sequence[Operator], catalog: Catalog
+) -> Mapping[str, list[TypedProperty]]:
+    """Return for each variable the properties that operators read; searches read their own."""
+    found: defaultdict[str, dict[TypedProperty, None]] = defaultdict(dict)
     for operator in flat(operators):
-        for expr in _exprs(operator):
+        for expr in _expressions(operator):
             for part in parts(expr):
                 if isinstance(part, PropertyRef) and part.variable is not None:
                     found[part.variable][part.property, part.type] = None
@@ -32,25 +35,21 @@ def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str,
     return {name: list(fields) for name, fields in found.items()}
 
 
-def variables_used(operators: Sequence[Operator]) -> set[str]:
-    """Give the variables that the operators of a block name."""
+def find_variables(operators: Sequence[Operator]) -> set[str]:
+    """Return the variables that the operators of a block name."""
     found: set[str] = set()
     for operator in flat(operators):
         if isinstance(operator, Expand):
             found |= {operator.source, operator.target}
-        for expr in _exprs(operator):
+        for expr in _expressions(operator):
             found |= variables(expr)
     return found
 
 
-def _exprs(operator: Operator) -> Sequence[Expr | Predicate]:
+def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:
     match operator:
-        case NodeScan(filters=own):
-            return own
-        case Expand(filters=own, edge_filters=edge):
-            return (*own, *edge)
-        case Filter(predicate):
-            return (predicate,)
+        case NodeScan() | Expand() | Filter():
+            return pattern_expressions(operator)
         case Aggregate(keys, aggregates):
             return [column.expr for column in (*keys, *aggregates)]
         case Project(columns):
@@ -62,7 +61,7 @@ def _exprs(operator: Operator) -> Sequence[Expr | Predicate]:
 
 
 def _objects(operator: Operator) -> list[VariableRef]:
-    """Give the variables that become whole objects."""
+    """Return the variables that become whole objects."""
     match operator:
         case Project(columns) | Aggregate(keys=columns):
             exprs = [column.expr for column in columns]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.data.derived import numbering as module
-from omnigraph.data.derived.numbering import NONE, Base, Entities, Numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, SortedRows
 
 IDS = ("a", "b", "c", "aa", "B", "é", "9", "10", "", "a b", "Z", "zz", "𝛼", "ab", "m")
 
@@ -36,7 +36,7 @@ some_ids = st.lists(st.sampled_from(IDS), unique=True, max_size=6)
 changes = st.lists(st.tuples(some_ids, some_ids), max_size=5)
 
 
-def numbered(first: list[str]) -> tuple[Entities, Model]:
+def numbered(first: list[str]) -> tuple[Numbering, Model]:
     """Give the rows of a first version and the model of them."""
     model = Model()
     for each in first:
@@ -44,18 +44,18 @@ def numbered(first: list[str]) -> tuple[Entities, Model]:
     ids = sorted(first)
     model.numbers = {each: number for number, each in enumerate(ids)}
     places = np.array([model.where[each] for each in ids], np.int64)
-    base = Base(pa.array(ids, pa.utf8()), places.astype(np.uint64), places)
-    return Entities(base, (1,)), model
+    base = SortedRows(pa.array(ids, pa.utf8()), places.astype(np.uint64), places)
+    return Numbering(base, (1,)), model
 
 
 def extended(
-    found: Entities, model: Model, version: int, put: list[str], cut: list[str]
-) -> Entities:
+    found: Numbering, model: Model, version: int, put: list[str], cut: list[str]
+) -> Numbering:
     """Give the rows after a change, in the model and as they are extended."""
     touched = dict.fromkeys([*put, *cut])
     removed = [model.where.pop(each) for each in touched if each in model.where]
     added = [model.put(each) for each in put]
-    return found.extended(
+    return found.extend(
         version,
         np.array(removed, np.uint64),
         pa.array(put, pa.utf8()),
@@ -63,18 +63,20 @@ def extended(
     )
 
 
-def check(found: Entities, model: Model) -> None:
+def check(found: Numbering, model: Model) -> None:
     """Fail unless the rows are those of the model."""
     here = sorted(model.where, key=lambda each: model.numbers[each])
     ordinals = np.array([model.numbers[each] for each in here], np.int64)
     addresses = np.array([model.where[each] for each in here], np.uint64)
     assert len(found) == len(model.numbers)
     assert found.all().tolist() == ordinals.tolist()
-    wanted = [model.numbers[each] if each in model.where else NONE for each in IDS]
+    wanted = [model.numbers[each] if each in model.where else NO_ROW for each in IDS]
     assert found.find(pa.array(IDS)).tolist() == wanted
     assert [found.find(pa.array([each]))[0] for each in IDS] == wanted
-    assert found.known(pa.array(IDS)).tolist() == [model.numbers.get(each, NONE) for each in IDS]
-    with_none = np.append(ordinals, NONE)
+    assert found.find_with_removed(pa.array(IDS)).tolist() == [
+        model.numbers.get(each, NO_ROW) for each in IDS
+    ]
+    with_none = np.append(ordinals, NO_ROW)
     assert found.ids_of(with_none).to_pylist() == [*here, None]
     assert found.addresses_of(ordinals).tolist() == addresses.tolist()
     assert found.at(addresses[::-1]).tolist() == ordinals[::-1].tolist()
@@ -120,8 +122,8 @@ def test_the_numbering_tells_through_which_versions_the_ordinals_came() -> None:
     found, model = numbered(["a"])
     later = extended(found, model, 7, ["b"], [])
 
-    assert (found.numbering, found.is_base) == ((1,), True)
-    assert (later.numbering, later.is_base, later.version) == ((1, 7), False, 7)
+    assert (found.lineage, found.is_base) == ((1,), True)
+    assert (later.lineage, later.is_base, later.version) == ((1, 7), False, 7)
 
 
 def test_a_row_that_comes_back_has_its_old_number() -> None:
@@ -129,7 +131,7 @@ def test_a_row_that_comes_back_has_its_old_number() -> None:
     without = extended(found, model, 2, [], ["a"])
     again = extended(without, model, 3, ["a"], [])
 
-    assert without.find(pa.array(["a"])).tolist() == [NONE]
+    assert without.find(pa.array(["a"])).tolist() == [NO_ROW]
     assert again.find(pa.array(["a"])).tolist() == [0]
     assert again.addresses_of(np.array([0])).tolist() == [2]
 
@@ -138,8 +140,8 @@ def test_what_differs_from_the_base_is_counted() -> None:
     found, model = numbered(["a", "b", "c"])
     later = extended(found, model, 2, ["a", "m"], ["b"])
 
-    assert found.patched == 0
-    assert later.patched == 3
+    assert found.patch_size == 0
+    assert later.patch_size == 3
 
 
 def test_all_ordinals_are_the_same_array_each_time() -> None:
@@ -156,7 +158,7 @@ def test_few_ids_are_found_by_halving_and_many_by_hashing(count: int) -> None:
 
     places: Numbers = found.find(pa.array(wanted))
 
-    assert places.tolist() == [model.numbers.get(each, NONE) for each in wanted]
+    assert places.tolist() == [model.numbers.get(each, NO_ROW) for each in wanted]
 
 
 def test_rows_without_any_base_are_numbered_as_they_come() -> None:
@@ -170,4 +172,4 @@ def test_rows_without_any_base_are_numbered_as_they_come() -> None:
 
 
 def test_texts_have_ranks_from_one() -> None:
-    assert module.text_ranks(pa.array(["b", "a", "b", "é"])).tolist() == [2, 1, 2, 3]
+    assert module.rank_texts(pa.array(["b", "a", "b", "é"])).tolist() == [2, 1, 2, 3]

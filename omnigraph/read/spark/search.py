@@ -1,4 +1,4 @@
-"""Searching: texts and vectors searched by tasks of Spark, and what they find joined to rows."""
+"""Search: texts and vectors searched by tasks of Spark, their hits joined to rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import functions as fn
 from pyspark.sql.window import Window
 
-from omnigraph.data.derived.vectors import vectors_of
-from omnigraph.data.derived.vocabulary import vocabulary_of
+from omnigraph.data.derived.vectors import build_matrix
+from omnigraph.data.derived.word_index import index_words
 from omnigraph.query.expr import (
     Bm25,
     Nearest,
@@ -22,10 +22,10 @@ from omnigraph.query.expr import (
     TextMatch,
 )
 from omnigraph.query.plan import Rank
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.search import DEFAULT_EDITS
-from omnigraph.read.spark.matches import Computed, Entity, Matches, joined
-from omnigraph.read.spark.scans import Scans
+from omnigraph.read.spark.frames import SnapshotFrames
+from omnigraph.read.spark.matches import ComputedColumn, EntityColumns, FrameMatches, join
 from omnigraph.schema.types import F64
 from omnigraph.schema.values import Value
 from omnigraph.storage.reading import ADDRESS, read_columns, rows_at
@@ -40,20 +40,20 @@ _FOUND_SQL = "id string, type int, score double"
 _SHARE_ROWS = 100_000
 
 
-class Task(Protocol):
-    """Searches some rows of one type."""
+class SearchTask(Protocol):
+    """A search over some rows of one type."""
 
     @property
     def number(self) -> int:
         """The place of the type in the catalog."""
 
-    def found(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
-        """Give ids and scores; NaN is no score."""
+    def search(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
+        """Yield ids and scores; NaN is no score."""
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The rows with any word of a query, or with all as a phrase, by the text index of a column."""
+class WordSearch:
+    """The rows with any word of a query, or all as a phrase, by the text index of a column."""
 
     number: int
     place: Place
@@ -61,7 +61,7 @@ class Words:
     query: str
     is_phrase: bool
 
-    def found(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
+    def search(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
         table = self.place.open()
         index = text_index(table, self.column)
         if index is None:
@@ -78,8 +78,8 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
-    """The rows of a share with a word that is like one of these."""
+class FuzzySearch:
+    """The rows of a share with a word that is like one of `words`."""
 
     number: int
     share: Share
@@ -87,17 +87,17 @@ class Like:
     words: tuple[str, ...]
     edits: int
 
-    def found(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
+    def search(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
         for batch in self.share.batches(["id", self.column]):
-            vocabulary = vocabulary_of(batch[self.column])
+            vocabulary = index_words(batch[self.column])
             places = [np.empty(0, np.int32)]
-            places += [vocabulary.like(word, self.edits) for word in self.words]
+            places += [vocabulary.find_similar(word, self.edits) for word in self.words]
             once = np.unique(np.concatenate(places))
             yield batch["id"].take(pa.array(once)), np.zeros(len(once))
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class VectorSearch:
     """The rows of a share with the cosine distance of their vectors to another."""
 
     number: int
@@ -105,141 +105,141 @@ class Near:
     column: str
     vector: tuple[float, ...]
 
-    def found(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
+    def search(self) -> Iterator[tuple[pa.Array, "np.ndarray"]]:
         wanted = np.asarray(self.vector, np.float32)
         for batch in self.share.batches(["id", self.column]):
-            yield batch["id"], vectors_of(batch[self.column]).distances(wanted)
+            yield batch["id"], build_matrix(batch[self.column]).distances(wanted)
 
 
 @dataclass(frozen=True, slots=True)
-class Searching:
+class FrameSearch:
     """The searches of one query."""
 
-    run: Run
-    scans: Scans
+    execution: Execution
+    frames: SnapshotFrames
 
-    def matched(self, matches: Matches, match: TextMatch) -> Matches:
-        """Give the rows with a column that is not null where a text matches."""
-        query = self.run.constant(match.query)
+    def match_text(self, matches: FrameMatches, match: TextMatch) -> FrameMatches:
+        """Return the rows with a column that is not null where a text matches."""
+        query = self.execution.constant(match.query)
         if not isinstance(query, str) or match in matches.found:
             return matches
-        found, column = self._joined(matches, match.field, self._text_tasks(match, query))
+        found, column = self._join_hits(matches, match.field, self._text_tasks(match, query))
         return replace(found, found={**matches.found, match: column})
 
-    def ranked(self, matches: Matches, rank: Rank) -> Matches:
-        """Give the rows with a column of scores; those without one go when the rank restricts."""
+    def rank(self, matches: FrameMatches, rank: Rank) -> FrameMatches:
+        """Return the rows with a column of scores; rows without one go if the rank restricts."""
         if isinstance(rank.ranking, Rrf):
-            matches, score = self._fused(matches, rank.ranking)
+            matches, score = self._fuse(matches, rank.ranking)
         else:
-            matches, column = self._scored(matches, rank.ranking)
+            matches, column = self._score(matches, rank.ranking)
             score = fn.col(column)
-        name = self.scans.names.new()
-        columns = {**matches.columns, rank.column: Computed(F64, name)}
+        name = self.frames.names.new()
+        columns = {**matches.columns, rank.column: ComputedColumn(F64, name)}
         frame = matches.frame.withColumn(name, score)
         kept = frame.filter(fn.col(name).isNotNull()) if rank.restricts else frame
         return replace(matches, frame=kept, columns=columns)
 
-    def _text_tasks(self, match: TextMatch, query: str) -> list[Task]:
+    def _text_tasks(self, match: TextMatch, query: str) -> list[SearchTask]:
         names, column = self._types(match.field), match.field.property
         if match.function is not TextFunction.FUZZY:
             is_phrase = match.function is TextFunction.MATCH_TEXT
-            return [self._words(name, column, query, is_phrase=is_phrase) for name in names]
-        given = None if match.edits is None else self.run.constant(match.edits)
+            return [self._word_task(name, column, query, is_phrase=is_phrase) for name in names]
+        given = None if match.edits is None else self.execution.constant(match.edits)
         edits = given if isinstance(given, int) else DEFAULT_EDITS
         words = tuple(dict.fromkeys(words_of(query)))
         return [
-            Like(self._number(name), share, column, words, edits)
+            FuzzySearch(self._number(name), share, column, words, edits)
             for name in names
             for share in self._shares(name)
         ]
 
-    def _scored(self, matches: Matches, ranking: Bm25 | Nearest) -> tuple[Matches, str]:
-        query, field = self.run.constant(ranking.query), ranking.field
+    def _score(self, matches: FrameMatches, ranking: Bm25 | Nearest) -> tuple[FrameMatches, str]:
+        query, field = self.execution.constant(ranking.query), ranking.field
         if isinstance(ranking, Bm25):
             names = self._types(field) if isinstance(query, str) else []
-            tasks: list[Task] = [
-                self._words(name, field.property, str(query), is_phrase=False) for name in names
+            tasks: list[SearchTask] = [
+                self._word_task(name, field.property, str(query), is_phrase=False) for name in names
             ]
         else:
-            tasks = [] if query is None else self._near(field, query)
-        return self._joined(matches, field, tasks)
+            tasks = [] if query is None else self._vector_tasks(field, query)
+        return self._join_hits(matches, field, tasks)
 
-    def _near(self, field: PropertyRef, query: Value) -> list[Task]:
-        vector = tuple(self.run.vector(field, query).tolist())
+    def _vector_tasks(self, field: PropertyRef, query: Value) -> list[SearchTask]:
+        vector = tuple(self.execution.vector(field, query).tolist())
         return [
-            Near(self._number(name), share, field.property, vector)
+            VectorSearch(self._number(name), share, field.property, vector)
             for name in self._types(field)
             for share in self._shares(name)
         ]
 
-    def _fused(self, matches: Matches, ranking: Rrf) -> "tuple[Matches, Column]":
-        """Give the rows with the ranks of their nodes, and the sum of 1 / (k + rank)."""
-        k = self.run.constant(ranking.k)
+    def _fuse(self, matches: FrameMatches, ranking: Rrf) -> "tuple[FrameMatches, Column]":
+        """Return the rows with the ranks of their nodes, and the sum of 1 / (k + rank)."""
+        k = self.execution.constant(ranking.k)
         assert isinstance(k, int)
         parts: list[Column] = []
         for each in ranking.rankings:
-            matches, rank = self._with_rank(matches, each)
+            matches, rank = self._add_rank(matches, each)
             parts.append(fn.lit(1.0) / (fn.lit(k) + fn.col(rank)).cast("double"))
         total = reduce(add, (fn.coalesce(part, fn.lit(0.0)) for part in parts))
         return matches, fn.when(fn.coalesce(*parts).isNotNull(), total)
 
-    def _with_rank(self, matches: Matches, ranking: Bm25 | Nearest) -> tuple[Matches, str]:
-        """Give the rows with the rank of their node among all of them that have a score."""
-        scored, column = self._scored(matches, ranking)
+    def _add_rank(self, matches: FrameMatches, ranking: Bm25 | Nearest) -> tuple[FrameMatches, str]:
+        """Return the rows with the rank of their node among all nodes that have a score."""
+        scored, column = self._score(matches, ranking)
         entity = scored.entities[_variable(ranking.field)]
         score = fn.col(column)
         best = score.asc() if isinstance(ranking, Nearest) else score.desc()
-        names = self.scans.names.several(3)
+        names = self.frames.names.new_list(3)
         once = scored.frame.filter(score.isNotNull()).select(*entity.identity, column).distinct()
         place = fn.row_number().over(Window.orderBy(best, *entity.identity))
         ranks = once.select(*entity.identity, place).toDF(*names)
         on = list(zip(entity.identity, names, strict=False))
-        return replace(scored, frame=joined(scored.frame, ranks, on, "left")), names[2]
+        return replace(scored, frame=join(scored.frame, ranks, on, "left")), names[2]
 
-    def _joined(
-        self, matches: Matches, field: PropertyRef, tasks: Sequence[Task]
-    ) -> tuple[Matches, str]:
-        """Give the rows with the score of what tasks find, or null."""
-        names = self.scans.names.several(3)
-        entity: Entity = matches.entities[_variable(field)]
-        found = self._searched(tasks).toDF(*names)
+    def _join_hits(
+        self, matches: FrameMatches, field: PropertyRef, tasks: Sequence[SearchTask]
+    ) -> tuple[FrameMatches, str]:
+        """Return the rows with the score of what tasks find, or null."""
+        names = self.frames.names.new_list(3)
+        entity: EntityColumns = matches.entities[_variable(field)]
+        found = self._run_tasks(tasks).toDF(*names)
         on = list(zip(entity.identity, names, strict=False))
-        return replace(matches, frame=joined(matches.frame, found, on, "left")), names[2]
+        return replace(matches, frame=join(matches.frame, found, on, "left")), names[2]
 
-    def _searched(self, tasks: Sequence[Task]) -> "DataFrame":
+    def _run_tasks(self, tasks: Sequence[SearchTask]) -> "DataFrame":
         count = len(tasks)
-        numbers = self.scans.spark.range(0, count, 1, max(count, 1))
+        numbers = self.frames.spark.range(0, count, 1, max(count, 1))
         return numbers.mapInArrow(_Search(tuple(tasks)), _FOUND_SQL)
 
-    def _words(self, name: str, column: str, query: str, *, is_phrase: bool) -> Words:
-        place = place_of(self.run.reader.table(name))
-        return Words(self._number(name), place, column, query, is_phrase)
+    def _word_task(self, name: str, column: str, query: str, *, is_phrase: bool) -> WordSearch:
+        place = place_of(self.execution.reader.table(name))
+        return WordSearch(self._number(name), place, column, query, is_phrase)
 
     def _shares(self, name: str) -> list[Share]:
-        return shares(self.run.reader.table(name), _SHARE_ROWS)
+        return shares(self.execution.reader.table(name), _SHARE_ROWS)
 
     def _types(self, field: PropertyRef) -> list[str]:
-        """Give the types of a variable that have the property."""
-        reader, types = self.run.reader, self.run.domains[_variable(field)].types
+        """Return the types of a variable that have the property."""
+        reader, types = self.execution.reader, self.execution.domains[_variable(field)].types
         return [name for name in types if reader.type_of(name, field.property) == field.type]
 
     def _number(self, name: str) -> int:
-        return self.run.reader.number(name)
+        return self.execution.reader.number(name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     """Runs the tasks whose numbers come in."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[SearchTask, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self._found(self.tasks[number])
+                yield from self._search(self.tasks[number])
 
-    def _found(self, task: Task) -> Iterator[pa.RecordBatch]:
-        for ids, scores in task.found():
+    def _search(self, task: SearchTask) -> Iterator[pa.RecordBatch]:
+        for ids, scores in task.search():
             known = np.flatnonzero(~np.isnan(scores))
             numbers = pa.array(np.full(len(known), task.number), pa.int32())
             arrays = [ids.take(pa.array(known)), numbers, pa.array(scores[known], pa.float64())]
