@@ -58,7 +58,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from omnigraph.span import Source, Span, quoted
+from omnigraph.span import Source, Span, show_span
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -156,7 +156,7 @@ class Problem:
         """Give the problem as text, with the source line and a caret when there is a span."""
         lines = [f"error[{self.code}]: {self.message}"]
         if source is not None and self.span is not None:
-            lines += quoted(source, self.span)
+            lines += show_span(source, self.span)
         if self.hint is not None:
             lines.append(f"   = hint: {self.hint}")
         return "\n".join(lines)

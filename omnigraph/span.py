@@ -45,7 +45,7 @@ class Source:
         return self.text[start : None if end < 0 else end].rstrip("\r")
 
 
-def quoted(source: Source, span: Span) -> list[str]:
+def show_span(source: Source, span: Span) -> list[str]:
     """Give the line in which a span starts, with its place above it and carets below the span."""
     place = source.locate(span.start)
     text = source.line_at(span.start)

@@ -29,7 +29,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
@@ -124,7 +124,7 @@ class Access:
             return self.repository.snapshot_of(place)
         if is_ulid(place):
             return self.repository.pinned(self.commit(place, action))
-        tagged = self._tagged(normalized(place))
+        tagged = self._tagged(normalize_name(place))
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pinned(self.commit(tagged, action))
         return self.standing(place, action)
@@ -158,7 +158,7 @@ class Access:
 
     def check_tag(self, name: str) -> None:
         """Raise unless the actor can see a tag."""
-        if self.policy is not None and normalized(name) not in self.tags():
+        if self.policy is not None and normalize_name(name) not in self.tags():
             raise TagNotFoundError(f"no tag '{name}'")
 
     def check_ingest(self, branch: str, base: str) -> None:
@@ -223,7 +223,7 @@ class Access:
 
     def _judged(self, branch: str, action: Action) -> str:
         """Give the branch as which one is judged: that of a run as the target of the run."""
-        name = normalized(branch)
+        name = normalize_name(branch)
         if not is_system(name):
             return name
         is_run = name.startswith(runs.PREFIX)

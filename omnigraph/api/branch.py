@@ -28,7 +28,7 @@ from omnigraph.merge.merge import merge as run_merge
 from omnigraph.merge.merge import revert as run_revert
 from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.policy.actions import Action
-from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.answer import Terms
@@ -300,7 +300,9 @@ def merge_how(
 def _mutation_plan(
     source: str | Path | Source, name: str | None, snapshot: Snapshot
 ) -> MutationPlan:
-    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
+    plan = compile_cached(
+        query_source(source), AcceptedSchema(snapshot.commit.schema, snapshot.catalog), name
+    )
     if not isinstance(plan, MutationPlan):
         hint = "run it with Branch.query, or with omnigraph read"
         raise InputError(f"'{plan.name}' is a read", hint=hint)

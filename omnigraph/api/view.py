@@ -18,7 +18,7 @@ from omnigraph.html import html_facts
 from omnigraph.merge.blame import Blamed, blame
 from omnigraph.merge.changes import ChangeSet
 from omnigraph.policy.actions import Action
-from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.answer import Answer, Terms, answer
@@ -295,7 +295,9 @@ def place_of(place: Place) -> str:
 
 
 def _read_plan(source: str | Path | Source, name: str | None, snapshot: Snapshot) -> ReadPlan:
-    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
+    plan = compile_cached(
+        query_source(source), AcceptedSchema(snapshot.commit.schema, snapshot.catalog), name
+    )
     if not isinstance(plan, ReadPlan):
         hint = "run it with Branch.mutate, or with omnigraph change"
         raise InputError(f"'{plan.name}' is a mutation", hint=hint)

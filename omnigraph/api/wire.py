@@ -16,7 +16,7 @@ from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, StoredType, column_name
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import Step, step_json
+from omnigraph.schema.steps import MigrationStep, step_json
 from omnigraph.schema.types import BLOB
 from omnigraph.schema.values import coerce
 from omnigraph.span import Source
@@ -244,7 +244,7 @@ class SentChanges:
     from_version: int
     to_version: int
     stats: Mapping[str, Mapping[Op, int]]
-    schema_steps: tuple[Step, ...]
+    schema_steps: tuple[MigrationStep, ...]
     changes: tuple[Change, ...] = field(repr=False)
 
     def __iter__(self) -> Iterator[Change]:

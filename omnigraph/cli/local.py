@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.data.result import ResultStream
     from omnigraph.maintain.optimize import OptimizeHow
     from omnigraph.merge.threeway import Resolutions
-    from omnigraph.query.compile import Schema
+    from omnigraph.query.compile import AcceptedSchema
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
     from omnigraph.write.load.options import LoadHow
@@ -42,12 +42,12 @@ class Local:
     def __init__(self, opened: "Callable[..., Graph]") -> None:
         self._opened = opened
 
-    def schema(self, target: Target) -> "Schema":
+    def schema(self, target: Target) -> "AcceptedSchema":
         """Give the schema of what is read."""
-        from omnigraph.query.compile import Schema
+        from omnigraph.query.compile import AcceptedSchema
 
         snapshot = self._opened().snapshot(target.name)
-        return Schema(snapshot.commit.schema, snapshot.catalog)
+        return AcceptedSchema(snapshot.commit.schema, snapshot.catalog)
 
     def show_schema(self, target: Target) -> Document:
         """Give the text of the schema of what is read."""

@@ -75,10 +75,10 @@ class Asked:
         """Give the query with its parameters, those by name before those by position."""
         if not self.arguments:
             return Question(self.source, self.name, self.given)
-        from omnigraph.query.compile import compiled
+        from omnigraph.query.compile import compile_cached
         from omnigraph.query.params import params_of_texts
 
-        plan = compiled(self.source, self.session.backend().schema(target), self.name)
+        plan = compile_cached(self.source, self.session.backend().schema(target), self.name)
         given = {**params_of_texts(plan, self.arguments), **self.given}
         return Question(self.source, self.name, given)
 

@@ -24,7 +24,7 @@ from omnigraph.span import Source
 
 if TYPE_CHECKING:
     from omnigraph.maintain.optimize import OptimizeHow
-    from omnigraph.query.compile import Schema
+    from omnigraph.query.compile import AcceptedSchema
     from omnigraph.spark.progress import Progress
     from omnigraph.write.load.options import LoadHow
 
@@ -48,13 +48,13 @@ class Remote:
     def __init__(self, url: str, token: str | None) -> None:
         self._client = Client(url, token)
 
-    def schema(self, target: Target) -> "Schema":
+    def schema(self, target: Target) -> "AcceptedSchema":
         """Give the schema of what is read."""
-        from omnigraph.query.compile import Schema
+        from omnigraph.query.compile import AcceptedSchema
         from omnigraph.schema.compile import compile_schema
 
         found = self._get("/schema", branch=target.branch, snapshot=target.snapshot)
-        return Schema(found["schema_hash"], compile_schema(found["schema_source"]))
+        return AcceptedSchema(found["schema_hash"], compile_schema(found["schema_source"]))
 
     def show_schema(self, target: Target) -> Document:
         """Give the text of the schema of what is read."""

@@ -10,8 +10,8 @@ gemini     the embeddings interface of the Gemini API
 cache      keeps the vectors that were paid for, by the content they were made of
 """
 
-from omnigraph.embedding.cache import Cache, cached
-from omnigraph.embedding.embedder import Embedder, Task
+from omnigraph.embedding.cache import VectorCache, with_cache
+from omnigraph.embedding.embedder import Embedder, EmbeddingTask
 from omnigraph.embedding.selection import embedder_for
 
-__all__ = ["Cache", "Embedder", "Task", "cached", "embedder_for"]
+__all__ = ["Embedder", "EmbeddingTask", "VectorCache", "embedder_for", "with_cache"]

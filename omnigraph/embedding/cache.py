@@ -8,12 +8,19 @@ from typing import Protocol
 
 import numpy as np
 
-from omnigraph.embedding.embedder import Embedder, Task, Vectors, batches, checked, stacked
+from omnigraph.embedding.embedder import (
+    Embedder,
+    EmbeddingTask,
+    Vectors,
+    batches,
+    check_texts,
+    stack_vectors,
+)
 
 _STORED = np.dtype("<f4")
 
 
-class Cache(Protocol):
+class VectorCache(Protocol):
     """A place for small values by name."""
 
     def read(self, key: str) -> bytes | None:
@@ -23,7 +30,7 @@ class Cache(Protocol):
         """Keep a value under a key, in place of a damaged one too."""
 
 
-def cached(embedder: Embedder, cache: Cache) -> Embedder:
+def with_cache(embedder: Embedder, cache: VectorCache) -> Embedder:
     """Give an embedder that asks the cache first, and keeps each batch as soon as it is paid."""
     return _CachedEmbedder(embedder, cache)
 
@@ -31,18 +38,18 @@ def cached(embedder: Embedder, cache: Cache) -> Embedder:
 @dataclass(frozen=True, slots=True)
 class _CachedEmbedder:
     embedder: Embedder
-    cache: Cache
+    cache: VectorCache
 
     @property
     def model(self) -> str:
         return self.embedder.model
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
-        rows = {text: row for row, text in enumerate(dict.fromkeys(checked(texts)))}
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
+        rows = {text: row for row, text in enumerate(dict.fromkeys(check_texts(texts)))}
         parts = [self._batch(each, dimension, task) for each in batches(rows, _is_boundary)]
-        return stacked(parts, dimension)[[rows[text] for text in texts]]
+        return stack_vectors(parts, dimension)[[rows[text] for text in texts]]
 
-    def _batch(self, texts: list[str], dimension: int, task: Task) -> Vectors:
+    def _batch(self, texts: list[str], dimension: int, task: EmbeddingTask) -> Vectors:
         key = _key(self.model, dimension, task, texts)
         data = self.cache.read(key)
         kept = None if data is None else _vectors(data, (len(texts), dimension))
@@ -61,7 +68,7 @@ def _is_boundary(text: bytes) -> bool:
     return sha256(text).digest()[-1] % 32 == 0
 
 
-def _key(model: str, dimension: int, task: Task, texts: list[str]) -> str:
+def _key(model: str, dimension: int, task: EmbeddingTask, texts: list[str]) -> str:
     return sha256(json.dumps([model, dimension, task, texts]).encode()).hexdigest()
 
 

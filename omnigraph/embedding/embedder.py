@@ -17,7 +17,7 @@ MOST_TEXTS = 96
 MOST_BYTES = 250_000
 
 
-class Task(StrEnum):
+class EmbeddingTask(StrEnum):
     """What a vector is for: to be found, or to find."""
 
     DOCUMENT = "RETRIEVAL_DOCUMENT"
@@ -31,11 +31,11 @@ class Embedder(Protocol):
     def model(self) -> str:
         """The name that selects this model again."""
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
         """Give one vector of length 1 for each text, as rows; or an EmbeddingError."""
 
 
-def checked(texts: Sequence[str]) -> Sequence[str]:
+def check_texts(texts: Sequence[str]) -> Sequence[str]:
     """Give the texts back; one that no model can embed is an EmbeddingError."""
     for number, text in enumerate(texts, start=1):
         if not text.strip():
@@ -90,7 +90,7 @@ def unit_vectors(
     return vectors
 
 
-def stacked(parts: Iterable[Vectors], dimension: int) -> Vectors:
+def stack_vectors(parts: Iterable[Vectors], dimension: int) -> Vectors:
     """Give the rows of all parts below one another; none at all is a table without rows."""
     return np.concatenate([np.empty((0, dimension), np.float32), *parts])
 

@@ -13,7 +13,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from omnigraph.embedding.embedder import Task, Vectors, batches, checked, stacked, unit_vectors
+from omnigraph.embedding.embedder import (
+    EmbeddingTask,
+    Vectors,
+    batches,
+    check_texts,
+    stack_vectors,
+    unit_vectors,
+)
 from omnigraph.errors import EmbeddingError, Json
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ class Wire(Protocol):
     def path(self) -> str:
         """What follows the base URL."""
 
-    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:
+    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:
         """Give the request for one batch."""
 
     def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
@@ -134,12 +141,12 @@ class HttpEmbedder:
     def model(self) -> str:
         return self.wire.model
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
         """Give the vectors of the texts; a batch that failed for good is an EmbeddingError."""
-        parts = [self._batch(each, dimension, task) for each in batches(checked(texts))]
-        return stacked(parts, dimension)
+        parts = [self._batch(each, dimension, task) for each in batches(check_texts(texts))]
+        return stack_vectors(parts, dimension)
 
-    def _batch(self, texts: list[str], dimension: int, task: Task) -> Vectors:
+    def _batch(self, texts: list[str], dimension: int, task: EmbeddingTask) -> Vectors:
         answer = self.service.post(self.wire.path, self.wire.body(texts, dimension, task))
         try:
             return unit_vectors(self.wire.rows(answer), (len(texts), dimension), self.model)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
-from omnigraph.embedding.embedder import Task, Vectors, checked, unit_vectors
+from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
 from omnigraph.errors import EmbeddingError
 
 
@@ -37,7 +37,7 @@ class LocalEmbedder:
     def model(self) -> str:
         return f"local:{self.name}"
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:  # noqa: ARG002 - the models know none
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:  # noqa: ARG002 - the models know none
         """Give the vectors of the texts; of a long text only the beginning counts."""
         package = PACKAGES[self.name]
         if dimension != package.dimension:
@@ -45,7 +45,7 @@ class LocalEmbedder:
                 f"{self.model} makes vectors of {package.dimension} numbers, not of {dimension}",
                 hint=f"declare the property as Vector({package.dimension})",
             )
-        wanted = list(checked(texts))
+        wanted = list(check_texts(texts))
         with _one_at_a_time:
             rows = _loaded(package.module).encode(wanted, show_progress_bar=False)
         return unit_vectors(rows, (len(wanted), dimension), self.model)

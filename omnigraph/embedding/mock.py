@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.embedding.embedder import Task, Vectors, checked, unit_vectors
+from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
 from omnigraph.schema.identity import fnv1a64
 
 
@@ -17,9 +17,9 @@ class MockEmbedder:
     def model(self) -> str:
         return "mock"
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:  # noqa: ARG002 - a hash has no task
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:  # noqa: ARG002 - a hash has no task
         """Give the vectors that xorshift64 draws from the FNV-1a hash of each text."""
-        state = np.array([fnv1a64(text) for text in checked(texts)], dtype=np.uint64)
+        state = np.array([fnv1a64(text) for text in check_texts(texts)], dtype=np.uint64)
         rows = np.empty((len(texts), dimension))
         for column in range(dimension):
             state ^= state << np.uint64(13)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.embedding.embedder import Task
+from omnigraph.embedding.embedder import EmbeddingTask
 from omnigraph.errors import Json
 
 
@@ -22,7 +22,7 @@ class OpenAI:
     def path(self) -> str:
         return "/embeddings"
 
-    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:  # noqa: ARG002 - there is no task
+    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:  # noqa: ARG002 - there is no task
         return {"model": self.name, "input": list(texts), "dimensions": dimension}
 
     def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent

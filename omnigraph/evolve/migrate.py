@@ -24,21 +24,21 @@ from omnigraph.evolve.tables import evolved, is_touched
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import in_stored_order, plan_schema_migration
+from omnigraph.schema.migration import keep_stored_order, plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
-    Indexed,
+    IndexConstraint,
+    MigrationStep,
     RenameProperty,
     RenameType,
-    Step,
     UnsupportedChange,
 )
 from omnigraph.schema.types import VectorType
 from omnigraph.span import Source
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.names import MAIN, normalized
+from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
@@ -111,7 +111,7 @@ def _earlier(repository: Repository, source: Source, intent: Intent) -> SchemaAp
     commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
     if commit is None:
         return None
-    is_same = commit.kind is CommitKind.SCHEMA and commit.branch == normalized(intent.branch)
+    is_same = commit.kind is CommitKind.SCHEMA and commit.branch == normalize_name(intent.branch)
     if not is_same or repository.schema_source(commit.schema) != source.text:
         raise another_change(intent.operation_id, commit)
     before = repository.snapshot_of(commit.parents[0])
@@ -136,10 +136,10 @@ class _Migration:
     def catalog(self) -> Catalog:
         """The schema that is wanted; what the snapshot has of it keeps its identity and place."""
         accepted = self.snapshot.catalog
-        return in_stored_order(accepted, compile_schema(self.source, accepted=accepted))
+        return keep_stored_order(accepted, compile_schema(self.source, accepted=accepted))
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[MigrationStep, ...]:
         return plan_schema_migration(self.snapshot.catalog, self.catalog).steps
 
     def plan(self, branch: str) -> SchemaPlan:
@@ -192,7 +192,7 @@ class _Migration:
         for stored, step in self._rules():
             yield from broken_rules(lens(self.snapshot, stored), step.constraint)
 
-    def _planned(self, step: Step) -> PlannedStep:
+    def _planned(self, step: MigrationStep) -> PlannedStep:
         match step:
             case AddProperty():
                 is_filled = not step.property_type.endswith("?")
@@ -209,7 +209,7 @@ class _Migration:
     def _is_seen(self, step: AddConstraint) -> bool:
         """Tell whether rows are read; an index of vectors is left to optimize."""
         stored, rule = self.catalog.stored(step.type_name), step.constraint
-        if stored is None or not isinstance(rule, Indexed):
+        if stored is None or not isinstance(rule, IndexConstraint):
             return True
         return not all(isinstance(stored.column(name), VectorType) for name in rule.properties)
 
@@ -219,7 +219,7 @@ class _Migration:
         return 0 if stored is None else self.snapshot.state(stored.identity).row_count
 
 
-def _message(steps: tuple[Step, ...]) -> str:
+def _message(steps: tuple[MigrationStep, ...]) -> str:
     """Give the message of a commit that has none of its own."""
     first = "; ".join(str(step) for step in steps[:3]) or "update the text of the schema"
     return first if len(steps) <= 3 else f"{first}; and {len(steps) - 3} more"

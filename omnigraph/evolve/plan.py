@@ -4,7 +4,13 @@ import json
 from dataclasses import dataclass, field
 
 from omnigraph.errors import InputError, Json, Violation
-from omnigraph.schema.steps import AddConstraint, Indexed, Step, UnsupportedChange, step_json
+from omnigraph.schema.steps import (
+    AddConstraint,
+    IndexConstraint,
+    MigrationStep,
+    UnsupportedChange,
+    step_json,
+)
 from omnigraph.versioning.commit import Commit
 
 
@@ -15,7 +21,7 @@ class PlannedStep:
     A breaking step may stop queries or loads that worked before.
     """
 
-    step: Step
+    step: MigrationStep
     rows_written: int = 0
     rows_checked: int = 0
     breaking: bool = False
@@ -138,6 +144,6 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def is_index(step: Step) -> bool:
+def is_index(step: MigrationStep) -> bool:
     """Tell whether a step makes rows easier to find, and asks nothing of them."""
-    return isinstance(step, AddConstraint) and isinstance(step.constraint, Indexed)
+    return isinstance(step, AddConstraint) and isinstance(step.constraint, IndexConstraint)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.errors import ConfigError
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -252,4 +252,4 @@ def _meant(name: str, known: Iterable[str]) -> str:
     if found is not None:
         return f"; did you mean '{found}'?"
     names = list(known)
-    return f"; known are {listed(names)}" if names else "; there are none"
+    return f"; known are {list_names(names)}" if names else "; there are none"

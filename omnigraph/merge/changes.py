@@ -14,7 +14,7 @@ from omnigraph.merge.diff import Op, RowChanges, TableDiff, diff, stats_json
 from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, field_name
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import Step, step_json
+from omnigraph.schema.steps import MigrationStep, step_json
 from omnigraph.schema.types import BLOB, VectorType
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit
@@ -123,7 +123,7 @@ class ChangeSet:
         return changes_html(self, self.stats)
 
     @cached_property
-    def schema_steps(self) -> tuple[Step, ...]:
+    def schema_steps(self) -> tuple[MigrationStep, ...]:
         """What the schema of the new snapshot has that the old one had not, as steps."""
         if self.old.commit.schema == self.new.commit.schema:
             return ()

@@ -23,7 +23,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
 
@@ -78,7 +78,7 @@ def begin_run(
     """Begin a run on a branch; with an operation hash that a live run has, give that run."""
     repository.check_writable()
     clean_up(repository)
-    branch = normalized(target)
+    branch = normalize_name(target)
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
@@ -199,7 +199,7 @@ def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
     return [
         each
         for each in found
-        if each.status is RunStatus.RUNNING and each.target_branch == normalized(branch)
+        if each.status is RunStatus.RUNNING and each.target_branch == normalize_name(branch)
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
-from omnigraph.policy.rules import check_unique, check_version, named
+from omnigraph.policy.rules import check_unique, check_version, read_name
 
 _CASE = ("id", "actor", "action", "branch", "target_branch", "expect")
 
@@ -22,7 +22,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseResult:
     """What was decided in a case."""
 
     case: Case
@@ -46,9 +46,9 @@ def load_cases(path: Path) -> tuple[Case, ...]:
     return cases
 
 
-def run_cases(policy: Decider, cases: Iterable[Case]) -> list[Outcome]:
+def run_cases(policy: Decider, cases: Iterable[Case]) -> list[CaseResult]:
     """Decide every case, in the order of the file."""
-    return [Outcome(case, policy.decide(case.request)) for case in cases]
+    return [CaseResult(case, policy.decide(case.request)) for case in cases]
 
 
 def cases_beside(policy: Path) -> Path:
@@ -67,7 +67,7 @@ def _case(section: Section) -> Case:
         own, other = _kinds(Action(action))
         if other in section and own not in section:
             section.report(other, f"does not go with '{action}' alone, which takes '{own}'")
-    return Case(named(section, "id"), request, section.required("expect") == "allow")
+    return Case(read_name(section, "id"), request, section.required("expect") == "allow")
 
 
 def _kinds(action: Action) -> tuple[str, str]:

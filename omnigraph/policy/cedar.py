@@ -43,7 +43,7 @@ class Cedar:
         """Tell whether some group has an actor."""
         return actor in self._groups
 
-    def permitting(self, actor: str, action: Action, branch: str | None) -> str | None:
+    def find_rule(self, actor: str, action: Action, branch: str | None) -> str | None:
         """Give the id of the first rule that permits it; None when none does, or in any doubt.
 
         The answer is the same for all branches of a scope, so it is kept by scope.
@@ -97,7 +97,7 @@ def cedar_text(rules: Rules) -> str:
     return "\n".join(_permit(rule) for rule in rules.rules)
 
 
-def quoted(text: str) -> str:
+def cedar_string(text: str) -> str:
     """Give a text as Cedar writes a string; it cannot end before its closing quote."""
     return '"' + "".join(_escaped(char) for char in text) + '"'
 
@@ -108,11 +108,11 @@ def _escaped(char: str) -> str:
 
 
 def _permit(rule: Rule) -> str:
-    actions = ", ".join(f"Action::{quoted(action)}" for action in rule.actions)
+    actions = ", ".join(f"Action::{cedar_string(action)}" for action in rule.actions)
     return (
-        f"@id({quoted(rule.id)})\n"
-        f"permit (principal in Group::{quoted(rule.group)}, action in [{actions}], "
-        f"resource in Scope::{quoted(rule.scope)});"
+        f"@id({cedar_string(rule.id)})\n"
+        f"permit (principal in Group::{cedar_string(rule.group)}, action in [{actions}], "
+        f"resource in Scope::{cedar_string(rule.scope)});"
     )
 
 

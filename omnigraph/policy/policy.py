@@ -8,8 +8,8 @@ from omnigraph.files.bytes import file_bytes
 from omnigraph.policy.actions import ACTIONS, Action, Decision, Request
 from omnigraph.policy.cedar import SCHEMA, Cedar, cedar_text
 from omnigraph.policy.rules import Rules, parse_rules
-from omnigraph.policy.sandbox import check_apart
-from omnigraph.syntax.names import is_system, normalized
+from omnigraph.policy.sandbox import check_in_child
+from omnigraph.syntax.names import is_system, normalize_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Policy:
             actor, action, branch = self._understood(request)
         except _DoubtError as doubt:
             return Decision(allowed=False, rule_id=None, reason=str(doubt))
-        rule_id = self._cedar.permitting(actor, action, branch)
+        rule_id = self._cedar.find_rule(actor, action, branch)
         if rule_id is None:
             about = "the whole graph" if branch is None else f"'{branch}'"
             reason = f"no rule allows '{actor}' {action} on {about}"
@@ -57,7 +57,7 @@ def parse_policy(name: str, data: bytes) -> Policy:
     """Give the policy of a text; raises ConfigError with everything that is wrong in it."""
     rules = parse_rules(name, data)
     try:
-        check_apart(cedar_text(rules), SCHEMA)
+        check_in_child(cedar_text(rules), SCHEMA)
     except ValueError as wrong:
         raise ConfigError(f"{name}: Cedar refuses the policy: {wrong}") from None
     return Policy(rules, Cedar(rules))
@@ -71,7 +71,7 @@ def _branch(action: Action, request: Request) -> str | None:
         kind = "target branch" if action.takes_target else "branch"
         raise _DoubtError(f"'{action}' is about a {kind}, and none is given")
     try:
-        name = None if own is None else normalized(own)
+        name = None if own is None else normalize_name(own)
     except BranchNameError as wrong:
         raise _DoubtError(wrong.message) from None
     if name is not None and is_system(name):

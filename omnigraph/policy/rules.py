@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from omnigraph.errors import BranchNameError
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Scope
-from omnigraph.syntax.names import fold, is_system, is_visible, normalized
+from omnigraph.syntax.names import fold, is_system, is_visible, normalize_name
 from omnigraph.syntax.problems import nearest_name
 
 VERSION = 1
@@ -80,7 +80,7 @@ def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
         seen.add(each)
 
 
-def named(section: Section, key: str) -> str:
+def read_name(section: Section, key: str) -> str:
     """Give a field that has to be there and holds a name of our own, such as that of a rule."""
     text = section.required(key)
     if text and (reason := name_problem(text)) is not None:
@@ -116,7 +116,7 @@ def _protected(top: Section) -> frozenset[str]:
     found = set()
     for each in top.texts("protected_branches"):
         try:
-            name = normalized(each)
+            name = normalize_name(each)
         except BranchNameError as wrong:
             top.report("protected_branches", f"holds a name that protects nothing: {wrong.message}")
             continue
@@ -129,7 +129,7 @@ def _protected(top: Section) -> frozenset[str]:
 
 
 def _rule(section: Section, groups: Mapping[str, object]) -> Rule:
-    rule_id = named(section, "id")
+    rule_id = read_name(section, "id")
     if "allow" not in section:
         section.note("needs 'allow'; what no rule allows is denied")
         return Rule(rule_id, "", (), Scope.UNPROTECTED)

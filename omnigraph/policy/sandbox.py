@@ -13,7 +13,7 @@ _LONGEST = 30.0
 
 
 @lru_cache(maxsize=16)
-def check_apart(text: str, schema: str) -> None:
+def check_in_child(text: str, schema: str) -> None:
     """Raise ValueError with what is wrong unless this process can parse policies safely.
 
     Only that they can is remembered: a process may fail to start today and start tomorrow.

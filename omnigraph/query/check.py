@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import (
-    Bound,
+    BoundVariable,
     CheckedMutation,
     CheckedQuery,
     CheckedRead,
@@ -34,10 +34,10 @@ from omnigraph.query.expr import (
     parts,
 )
 from omnigraph.query.parser import RANKINGS
-from omnigraph.query.patterns import Patterns
+from omnigraph.query.patterns import PatternChecker
 from omnigraph.query.printer import expr_text
-from omnigraph.query.resolve import Expressions, constant
-from omnigraph.query.statements import Statements
+from omnigraph.query.resolve import ExpressionResolver, constant
+from omnigraph.query.statements import StatementChecker
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer, is_single
@@ -54,7 +54,7 @@ def check_query(query: ast.Query, catalog: Catalog, problems: Problems) -> Check
     if isinstance(query.body, ast.Read):
         body = _ReadChecker(query.body, catalog, params, problems).check()
     else:
-        statements = Statements(catalog, params, problems)
+        statements = StatementChecker(catalog, params, problems)
         checked = [statements.check(each) for each in query.body.statements]
         body = CheckedMutation(tuple(each for each in checked if each is not None))
     if body is None or problems.total > before:
@@ -90,7 +90,7 @@ class _ReadChecker:
     problems: Problems
 
     def check(self) -> CheckedRead | None:
-        patterns = Patterns(self.catalog, self.params, self.problems)
+        patterns = PatternChecker(self.catalog, self.params, self.problems)
         pattern, scope = patterns.check(self.read.match, ChainMap())
         aliases: dict[str, Expr] = {}
         columns = self._columns(scope, aliases)
@@ -116,8 +116,10 @@ class _ReadChecker:
             self._check_groups(checked)
         return checked
 
-    def _expressions(self, scope: Mapping[str, Bound], aliases: Mapping[str, Expr]) -> Expressions:
-        return Expressions(
+    def _expressions(
+        self, scope: Mapping[str, BoundVariable], aliases: Mapping[str, Expr]
+    ) -> ExpressionResolver:
+        return ExpressionResolver(
             catalog=self.catalog,
             params=self.params,
             problems=self.problems,
@@ -126,7 +128,9 @@ class _ReadChecker:
             in_result=True,
         )
 
-    def _columns(self, scope: Mapping[str, Bound], aliases: dict[str, Expr]) -> list[Column]:
+    def _columns(
+        self, scope: Mapping[str, BoundVariable], aliases: dict[str, Expr]
+    ) -> list[Column]:
         """Give the columns; each alias can be used by the projections after it."""
         columns: list[Column] = []
         names: set[str] = set()
@@ -154,7 +158,9 @@ class _ReadChecker:
             self.problems.report(Code.DUPLICATE_NAME, alias.span, message)
         aliases[alias.text] = expr
 
-    def _order_key(self, ordering: ast.Ordering, expressions: Expressions) -> OrderKey | None:
+    def _order_key(
+        self, ordering: ast.Ordering, expressions: ExpressionResolver
+    ) -> OrderKey | None:
         expr = expressions.value(ordering.expr)
         if expr is None:
             return None
@@ -163,12 +169,12 @@ class _ReadChecker:
             message = f"rows cannot be ordered by {kind or 'an empty list'} values"
             self.problems.report(Code.UNSUITABLE_OPERATOR, ordering.expr.span, message)
             return None
-        if isinstance(ordering.expr, ast.Call) and ordering.expr.function in RANKINGS:
+        if isinstance(ordering.expr, ast.FunctionCall) and ordering.expr.function in RANKINGS:
             best_first = ordering.descending is not False
             return OrderKey(expr, descending=best_first != isinstance(expr, Nearest))
         return OrderKey(expr, bool(ordering.descending))
 
-    def _bound(self, bound: ast.Bound | None, word: str) -> RowCount | None:
+    def _bound(self, bound: ast.RowBound | None, word: str) -> RowCount | None:
         if bound is None:
             return None
         if isinstance(bound, Literal):
@@ -254,7 +260,11 @@ class _ReadChecker:
     def _ranking_span(self) -> Span:
         nodes = [each.expr for each in self.read.order]
         nodes += [each.expr for each in self.read.projections]
-        calls = [each for each in nodes if isinstance(each, ast.Call) and each.function in RANKINGS]
+        calls = [
+            each
+            for each in nodes
+            if isinstance(each, ast.FunctionCall) and each.function in RANKINGS
+        ]
         return (calls or nodes)[0].span
 
 

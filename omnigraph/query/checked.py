@@ -26,7 +26,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class BoundVariable:
     """A variable that a pattern binds; `interface` is the one it was declared with, if any.
 
     One of no types at all stands for a variable whose own problem is reported already.
@@ -65,7 +65,7 @@ class Link:
 class Pattern:
     """A match block, or the inside of `not` or `optional`."""
 
-    bound: tuple[Bound, ...] = ()
+    bound: tuple[BoundVariable, ...] = ()
     outer: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     filters: tuple[Predicate, ...] = ()

@@ -85,7 +85,7 @@ def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
     return None
 
 
-def as_wide(one: Expr, other: Expr) -> Expr:
+def match_width(one: Expr, other: Expr) -> Expr:
     """Give a number written in the query as wide as the F32 it is compared with.
 
     `0.1` would equal no F32 otherwise, because none of them is 0.1 to 64 bits. A whole number
@@ -94,7 +94,7 @@ def as_wide(one: Expr, other: Expr) -> Expr:
     if type_of(other) not in (F32, ListType(Scalar.F32)):
         return one
     if isinstance(one, ListOf):
-        items = tuple(as_wide(item, other) for item in one.items)
+        items = tuple(match_width(item, other) for item in one.items)
         return ListOf(
             tuple(each for each in items if isinstance(each, Constant | ParamRef)), one.item
         )

@@ -14,19 +14,19 @@ from omnigraph.query.rewrite import rewrite
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems, nearest_name
-from omnigraph.syntax.source import as_source, size_problem
+from omnigraph.syntax.source import make_source, size_problem
 
 
 def compile_query(text: str | Source, catalog: Catalog, name: str | None = None) -> Plan:
     """Give the plan of one query of a text; the name may be left out when there is only one."""
-    source = as_source(text, "<query>")
+    source = make_source(text, "<query>")
     problems = Problems()
     query = _named(read_queries(source, problems), source, name, problems)
     return plan_query(_checked(query, catalog, source, problems), catalog)
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class AcceptedSchema:
     """An accepted schema; equal digests stand for equal catalogs."""
 
     digest: str
@@ -34,14 +34,14 @@ class Schema:
 
 
 @lru_cache(maxsize=256)
-def compiled(text: str | Source, schema: Schema, name: str | None) -> Plan:
+def compile_cached(text: str | Source, schema: AcceptedSchema, name: str | None) -> Plan:
     """Give the plan of one query as `compile_query` does; those asked for last are kept."""
     return compile_query(text, schema.catalog, name)
 
 
 def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:
     """Give the plans of all queries of a text by name, or raise QueryError with all problems."""
-    source = as_source(text, "<query>")
+    source = make_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
     _report_twins(file, problems)

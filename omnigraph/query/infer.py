@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import Bound, Direction, Link, Step
+from omnigraph.query.checked import BoundVariable, Direction, Link, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import Problems
@@ -200,17 +200,17 @@ def _pairs(edge: EdgeType) -> list[_Pair]:
     return [outwards] if edge.chains else [outwards, (edge.target, edge.source)]
 
 
-def node_variable(name: str, types: tuple[str, ...], interface: str | None) -> Bound:
+def node_variable(name: str, types: tuple[str, ...], interface: str | None) -> BoundVariable:
     """Give the variable that stands for nodes of these types."""
-    return Bound(name=name, type=EntityType(EntityKind.NODE, types), interface=interface)
+    return BoundVariable(name=name, type=EntityType(EntityKind.NODE, types), interface=interface)
 
 
-def edge_variable(link: Link) -> Bound | None:
+def edge_variable(link: Link) -> BoundVariable | None:
     """Give the variable that stands for the edges of a link, when it names them."""
     if link.edge_variable is None:
         return None
     types = tuple(step.edge for step in link.steps)
-    return Bound(name=link.edge_variable, type=EntityType(EntityKind.EDGE, types))
+    return BoundVariable(name=link.edge_variable, type=EntityType(EntityKind.EDGE, types))
 
 
 def _times(hops: int) -> str:

@@ -11,13 +11,13 @@ from omnigraph.query.compile import read_queries, report_twin
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
-from omnigraph.syntax.source import as_source
+from omnigraph.syntax.source import make_source
 
 _HARDCODED = "mutation declares no params; hardcoded mutations are easy to miss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LintFinding:
     """One thing the linter has to say; an error holds the problem it comes from."""
 
     severity: str
@@ -49,7 +49,7 @@ class LintReport:
 
     source: Source
     results: tuple[QueryResult, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     errors: int = 0
 
     @property
@@ -74,7 +74,7 @@ class LintReport:
             "findings": [self._finding_json(finding) for finding in self.findings],
         }
 
-    def _finding_json(self, finding: Finding) -> Json:
+    def _finding_json(self, finding: LintFinding) -> Json:
         found: dict[str, Json] = {
             "severity": finding.severity,
             "code": str(finding.code),
@@ -87,13 +87,13 @@ class LintReport:
             found["property"] = finding.property
         return found
 
-    def _message(self, finding: Finding) -> str:
+    def _message(self, finding: LintFinding) -> str:
         return finding.message if finding.problem is None else _placed(finding.problem, self.source)
 
 
 def lint_queries(text: str | Source, catalog: Catalog) -> LintReport:
     """Give everything that is wrong or doubtful about the queries of a text."""
-    source = as_source(text, "<query>")
+    source = make_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
     return _Linter(source, catalog, problems).lint(file)
@@ -104,9 +104,9 @@ class _Linter:
     source: Source
     catalog: Catalog
     problems: Problems
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    warnings: list[Finding] = field(default_factory=list)
+    warnings: list[LintFinding] = field(default_factory=list)
 
     def lint(self, file: ast.QueryFile) -> LintReport:
         self.findings += [_error(problem, ()) for problem in self.problems.in_order()]
@@ -140,12 +140,14 @@ class _Linter:
             warnings = (_HARDCODED,)
             code = Code.MUTATION_WITHOUT_PARAMS
             message = f"{name}: {_HARDCODED}"
-            warning = Finding(severity="warning", code=code, message=message, query_names=(name,))
+            warning = LintFinding(
+                severity="warning", code=code, message=message, query_names=(name,)
+            )
             self.warnings.append(warning)
         kind = "mutation" if is_mutation else "read"
         return QueryResult(name=name, kind=kind, error=error, warnings=warnings), checked
 
-    def _never_updated(self, mutations: list[CheckedQuery]) -> list[Finding]:
+    def _never_updated(self, mutations: list[CheckedQuery]) -> list[LintFinding]:
         """Give the nullable properties of updated types that no update sets."""
         updated: defaultdict[str, set[str]] = defaultdict(set)
         queries: defaultdict[str, set[str]] = defaultdict(set)
@@ -175,8 +177,8 @@ def _settable(stored: StoredType) -> set[str]:
     }
 
 
-def _never_set(stored: StoredType, name: str, queries: list[str]) -> Finding:
-    return Finding(
+def _never_set(stored: StoredType, name: str, queries: list[str]) -> LintFinding:
+    return LintFinding(
         severity="warning",
         code=Code.PROPERTY_NEVER_UPDATED,
         message=f"{stored.name}.{name} exists in schema but no update query sets it",
@@ -186,8 +188,8 @@ def _never_set(stored: StoredType, name: str, queries: list[str]) -> Finding:
     )
 
 
-def _error(problem: Problem, names: tuple[str, ...]) -> Finding:
-    return Finding(
+def _error(problem: Problem, names: tuple[str, ...]) -> LintFinding:
+    return LintFinding(
         severity="error",
         code=problem.code,
         message=problem.message,

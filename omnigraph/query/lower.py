@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from omnigraph.query import plan
-from omnigraph.query.checked import Bound, CheckedQuery, CheckedRead, Direction, Link, Pattern, Step
+from omnigraph.query.checked import (
+    BoundVariable,
+    CheckedQuery,
+    CheckedRead,
+    Direction,
+    Link,
+    Pattern,
+    Step,
+)
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
     Aggregate,
@@ -52,7 +60,7 @@ def _pattern(
     Afterwards `bound` holds the variables that the pattern binds as well. `read` are those that
     the rest of the query reads; the others can be counted when they are reached last.
     """
-    operators = _Steps(pattern, bound, catalog, read).operators()
+    operators = _PatternOrder(pattern, bound, catalog, read).operators()
     bound |= {each.name for each in pattern.bound}
     early: list[Pattern] = []
     late: list[Pattern] = []
@@ -73,7 +81,7 @@ def _negation(pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.AntiJ
 
 
 @dataclass(slots=True)
-class _Steps:
+class _PatternOrder:
     """Orders the scans and expands of one pattern, one connected part after the other."""
 
     pattern: Pattern
@@ -102,7 +110,7 @@ class _Steps:
         frontier: list[str],
         links: dict[str, list[int]],
         used: set[int],
-        nodes: dict[str, Bound],
+        nodes: dict[str, BoundVariable],
     ) -> None:
         """Follow every link that leads out of the frontier, nearest first."""
         at = 0
@@ -122,7 +130,7 @@ class _Steps:
     def _from(self, link: Link, source: str) -> Link:
         return link if link.source == source else _reversed(link)
 
-    def _expand(self, link: Link, nodes: dict[str, Bound], *, closes: bool) -> plan.Expand:
+    def _expand(self, link: Link, nodes: dict[str, BoundVariable], *, closes: bool) -> plan.Expand:
         target = nodes.get(link.target)
         return plan.Expand(
             source=link.source,
@@ -168,7 +176,7 @@ def _only_counts(node: Expr | Predicate) -> TypeGuard[Aggregate]:
             return False
 
 
-def _selectivity(steps: _Steps) -> Callable[[Bound], tuple[int, int]]:
+def _selectivity(steps: _PatternOrder) -> Callable[[BoundVariable], tuple[int, int]]:
     """Give the order in which variables are tried as roots: by key, by filter, read, as written."""
     pattern, catalog = steps.pattern, steps.catalog
     equal: defaultdict[str, set[str]] = defaultdict(set)
@@ -182,7 +190,7 @@ def _selectivity(steps: _Steps) -> Callable[[Bound], tuple[int, int]]:
                 equal[found[0].variable].add(found[0].property)
     places = {each.name: at for at, each in enumerate(pattern.bound)}
 
-    def rank(bound: Bound) -> tuple[int, int]:
+    def rank(bound: BoundVariable) -> tuple[int, int]:
         given = equal[bound.name]
         key = catalog.nodes[bound.type.types[0]].key if len(bound.type.types) == 1 else ()
         by_key = "id" in given or (key and set(key) <= given)

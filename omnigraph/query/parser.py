@@ -8,18 +8,16 @@ from collections.abc import Sequence
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import (
-    Access,
     And,
     Assignments,
     Binding,
-    Bound,
-    Call,
     Clause,
     Comparison,
     Delete,
     EdgeName,
     Expr,
     Filter,
+    FunctionCall,
     Hops,
     Insert,
     ListExpr,
@@ -34,9 +32,11 @@ from omnigraph.query.ast import (
     Param,
     Predicate,
     Projection,
+    PropertyAccess,
     Query,
     QueryFile,
     Read,
+    RowBound,
     Statement,
     Traversal,
     Update,
@@ -63,13 +63,13 @@ _STATEMENTS = ("insert", "update", "delete")
 
 def parse_queries(source: Source, problems: Problems) -> QueryFile:
     """Give the syntax tree of every query that can be read; report the rest."""
-    parser = _Parser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
+    parser = _QueryParser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
     if problems.total:
         return QueryFile(())
     return QueryFile(tuple(parser.declarations(parser.query, parser.starts_query)))
 
 
-class _Expressions(Cursor):
+class _ExpressionParser(Cursor):
     """The rules for values and predicates."""
 
     def predicate(self) -> Predicate:
@@ -111,9 +111,9 @@ class _Expressions(Cursor):
             self.expect(")")
             return inner
         left = self.expr()
-        is_text = isinstance(left, Call) and left.function in TEXT_FUNCTIONS
+        is_text = isinstance(left, FunctionCall) and left.function in TEXT_FUNCTIONS
         if is_text and not self._at_operator() and not self.at_word("is"):
-            assert isinstance(left, Call)
+            assert isinstance(left, FunctionCall)
             return left
         return self._comparison(left)
 
@@ -124,7 +124,7 @@ class _Expressions(Cursor):
             end = self.expect_word("null", "null stands only in 'is null' and 'is not null'")
             return NullTest(left, negated, left.span.to(end.span))
         if not self._at_operator():
-            hint = "write = true to test a Bool" if isinstance(left, Access) else None
+            hint = "write = true to test a Bool" if isinstance(left, PropertyAccess) else None
             if self.at_word("not"):
                 hint = "write not in front of the whole comparison"
             self.fail_expecting("a comparison such as '='", hint)
@@ -171,10 +171,10 @@ class _Expressions(Cursor):
             self.fail(token.span, f"variable '${name}' has to start in lower case")
         return Variable(name, token.span)
 
-    def _variable_or_access(self) -> Variable | Access:
+    def _variable_or_access(self) -> Variable | PropertyAccess:
         variable = self.variable()
         if self.accept("."):
-            return Access(variable, self.ident("the name of a property"))
+            return PropertyAccess(variable, self.ident("the name of a property"))
         return variable
 
     def _list(self) -> ListExpr:
@@ -190,7 +190,7 @@ class _Expressions(Cursor):
         end = self.expect("]")
         return ListExpr(tuple(items), start.span.to(end.span))
 
-    def _call(self) -> Call | Literal:
+    def _call(self) -> FunctionCall | Literal:
         name = self.advance()
         if name.text not in _FUNCTIONS:
             near = nearest_name(name.text, _FUNCTIONS)
@@ -205,7 +205,7 @@ class _Expressions(Cursor):
         with self.nested():
             arguments: Sequence[Expr] = () if self.at(")") else self._arguments()
         end = self.expect(")")
-        return Call(name.text, tuple(arguments), name.span.to(end.span), distinct)
+        return FunctionCall(name.text, tuple(arguments), name.span.to(end.span), distinct)
 
     def _arguments(self) -> list[Expr]:
         arguments = [self.expr()]
@@ -224,7 +224,7 @@ class _Expressions(Cursor):
         return Literal(value, start.to(end.span))
 
 
-class _Patterns(_Expressions):
+class _PatternParser(_ExpressionParser):
     """The rules for what stands in `match`, `not` and `optional`."""
 
     def clauses(self) -> tuple[Clause, ...]:
@@ -331,7 +331,7 @@ class _Patterns(_Expressions):
         return literal.value
 
 
-class _Parser(_Patterns):
+class _QueryParser(_PatternParser):
     """The rules for whole queries."""
 
     def starts_query(self) -> bool:
@@ -342,7 +342,7 @@ class _Parser(_Patterns):
         self.expect_word("query", "write query NAME() { … } around it" if is_body else None)
         name = self.ident("the name of the query")
         self.expect("(", hint=f"a query without parameters is written query {name.text}()")
-        params: Sequence[Param] = () if self.accept(")") else self.listed(self._param, ")")
+        params: Sequence[Param] = () if self.accept(")") else self.comma_list(self._param, ")")
         if len(params) > MOST_PARAMS:
             self.fail_cap(params[MOST_PARAMS].name.span, f"more than {MOST_PARAMS:,} parameters")
         notes = self._annotations()
@@ -431,7 +431,7 @@ class _Parser(_Patterns):
 
     def _order(self) -> tuple[Ordering, ...]:
         self.expect("{")
-        return tuple(self.listed(self._ordering, "}"))
+        return tuple(self.comma_list(self._ordering, "}"))
 
     def _ordering(self) -> Ordering:
         expr = self.expr()
@@ -439,7 +439,7 @@ class _Parser(_Patterns):
             return Ordering(expr, self.advance().text == "desc")
         return Ordering(expr)
 
-    def _bound(self, word: str) -> Bound:
+    def _bound(self, word: str) -> RowBound:
         if self.at("var"):
             return self.variable()
         return self.whole(f"a whole number or a parameter after {word}")

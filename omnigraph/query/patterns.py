@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import Bound, Link, Pattern
+from omnigraph.query.checked import BoundVariable, Link, Pattern
 from omnigraph.query.expr import NullTest, Predicate, VariableRef, variables
 from omnigraph.query.infer import Inference, edge_variable, node_variable
-from omnigraph.query.resolve import Expressions
+from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.syntax.literal import Literal, Name
@@ -20,11 +20,11 @@ from omnigraph.syntax.problems import Problems
 _WORDS = (ast.Operator.CONTAINS, ast.Operator.STARTS_WITH, ast.Operator.IN)
 
 
-Scope: TypeAlias = ChainMap[str, Bound]
+VariableScope: TypeAlias = ChainMap[str, BoundVariable]
 
 
 @dataclass(slots=True)
-class Patterns:
+class PatternChecker:
     """Checks the patterns of one query."""
 
     catalog: Catalog
@@ -32,7 +32,9 @@ class Patterns:
     problems: Problems
     anonymous: int = field(default=0)
 
-    def check(self, clauses: tuple[ast.Clause, ...], outer: Scope) -> tuple[Pattern, Scope]:
+    def check(
+        self, clauses: tuple[ast.Clause, ...], outer: VariableScope
+    ) -> tuple[Pattern, VariableScope]:
         """Give the checked pattern and the variables in scope after it.
 
         What the pattern adds to the scope lies in a map of its own, before those around it.
@@ -67,8 +69,8 @@ class Patterns:
         self,
         bindings: list[ast.Binding],
         traversals: list[ast.Traversal],
-        outer: Scope,
-    ) -> tuple[Scope, list[Link]]:
+        outer: VariableScope,
+    ) -> tuple[VariableScope, list[Link]]:
         declared: dict[str, tuple[tuple[str, ...], str | None]] = {}
         for binding in bindings:
             self._declare(binding, declared, outer)
@@ -77,7 +79,7 @@ class Patterns:
         typed = _Typed({name: types for name, (types, _) in declared.items()}, outer)
         inference = Inference(self.catalog, self.problems, typed)
         links = inference.resolve(usable)
-        scope: Scope = outer.new_child()
+        scope: VariableScope = outer.new_child()
         for variable in _bound_in(bindings, traversals):
             self._add(variable.name, inference, declared, scope)
         for link in links:
@@ -91,7 +93,7 @@ class Patterns:
         name: str,
         inference: Inference,
         declared: Mapping[str, tuple[tuple[str, ...], str | None]],
-        scope: Scope,
+        scope: VariableScope,
     ) -> None:
         """Put a variable into scope; one whose types are not known has a problem already."""
         before = scope.get(name)
@@ -107,7 +109,7 @@ class Patterns:
         self,
         binding: ast.Binding,
         declared: dict[str, tuple[tuple[str, ...], str | None]],
-        outer: Scope,
+        outer: VariableScope,
     ) -> None:
         name = binding.variable.name
         types = self.catalog.node_types(binding.type.text)
@@ -138,7 +140,7 @@ class Patterns:
         self,
         traversals: list[ast.Traversal],
         known: Mapping[str, object],
-        outer: Mapping[str, Bound],
+        outer: Mapping[str, BoundVariable],
     ) -> dict[str, ast.Traversal]:
         """Give the traversal that names each edge; report names that are taken."""
         named: dict[str, ast.Traversal] = {}
@@ -157,7 +159,7 @@ class Patterns:
         self,
         traversal: ast.Traversal,
         named: Mapping[str, ast.Traversal],
-        outer: Mapping[str, Bound],
+        outer: Mapping[str, BoundVariable],
     ) -> bool:
         edge = traversal.edge_variable
         fine = edge is None or named.get(edge.name) is traversal
@@ -179,9 +181,9 @@ class Patterns:
         return True
 
     def _filters(
-        self, clauses: tuple[ast.Clause, ...], scope: Mapping[str, Bound]
+        self, clauses: tuple[ast.Clause, ...], scope: Mapping[str, BoundVariable]
     ) -> list[Predicate]:
-        expressions = Expressions(
+        expressions = ExpressionResolver(
             catalog=self.catalog, params=self.params, problems=self.problems, scope=scope
         )
         predicates: list[ast.Predicate] = []
@@ -203,7 +205,7 @@ class Patterns:
                 continue
             seen.add(name.text)
             if self._is_value(value):
-                access = ast.Access(replace(binding.variable, span=name.span), name)
+                access = ast.PropertyAccess(replace(binding.variable, span=name.span), name)
                 span = name.span.to(value.span)
                 yield ast.Comparison(access, ast.Operator.EQUAL, value, span)
 
@@ -212,14 +214,14 @@ class Patterns:
             return True
         if isinstance(value, ast.Variable) and value.name in self.params:
             return True
-        if isinstance(value, ast.Call) and value.function == "now":
+        if isinstance(value, ast.FunctionCall) and value.function == "now":
             return True
         message = "a value in a binding is a literal, a parameter or now()"
         hint = "compare with another variable in a clause of its own: $a.x = $b.y"
         self.problems.report(Code.NOT_A_VALUE, value.span, message, hint)
         return False
 
-    def _negation(self, clause: ast.Negation, scope: Scope) -> Pattern:
+    def _negation(self, clause: ast.Negation, scope: VariableScope) -> Pattern:
         pattern, _ = self.check(clause.clauses, scope)
         if not pattern.outer:
             message = "this negation mentions no variable from outside"
@@ -227,7 +229,7 @@ class Patterns:
             self.problems.report(Code.UNCORRELATED_NEGATION, clause.span, message, hint)
         return pattern
 
-    def _optional(self, clause: ast.OptionalMatch, scope: Scope) -> Pattern:
+    def _optional(self, clause: ast.OptionalMatch, scope: VariableScope) -> Pattern:
         """Check an optional block, and put what it binds into scope."""
         before = self.problems.total
         pattern, inner = self.check(clause.clauses, scope)
@@ -290,7 +292,7 @@ class Patterns:
 class _Typed(Mapping[str, tuple[str, ...]]):
     """The types that bindings of a block, or the scope around it, give to variables."""
 
-    def __init__(self, declared: Mapping[str, tuple[str, ...]], outer: Scope) -> None:
+    def __init__(self, declared: Mapping[str, tuple[str, ...]], outer: VariableScope) -> None:
         self._declared = declared
         self._outer = outer
 
@@ -313,7 +315,7 @@ def _clashes(
     types: tuple[str, ...],
     interface: str | None,
     declared: tuple[tuple[str, ...], str | None] | None,
-    outer: Bound | None,
+    outer: BoundVariable | None,
 ) -> bool:
     """Tell whether a variable is bound already, and not to the same."""
     if declared is not None and declared != (types, interface):
@@ -323,7 +325,7 @@ def _clashes(
     return not outer.is_node or (outer.interface, outer.type.types) != (interface, types)
 
 
-def _present(bindings: list[ast.Binding], outer: Scope) -> Iterator[Predicate]:
+def _present(bindings: list[ast.Binding], outer: VariableScope) -> Iterator[Predicate]:
     """Give the tests that nodes are there which an optional block around may have left null."""
     for name in dict.fromkeys(binding.variable.name for binding in bindings):
         bound = outer.get(name)

@@ -148,12 +148,12 @@ Operator: TypeAlias = (
 )
 
 
-def flat(operators: Iterable[Operator]) -> Iterator[Operator]:
+def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
     """Give operators with those nested in them."""
     for operator in operators:
         yield operator
         if isinstance(operator, AntiJoin | Optional):
-            yield from flat(operator.inner)
+            yield from flatten(operator.inner)
 
 
 @dataclass(frozen=True, slots=True)

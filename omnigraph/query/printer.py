@@ -1,6 +1,6 @@
 """Printer: expressions and hops of a parsed query, as the language writes them."""
 
-from omnigraph.query.ast import Access, Call, Expr, Hops, ListExpr, Variable
+from omnigraph.query.ast import Expr, FunctionCall, Hops, ListExpr, PropertyAccess, Variable
 from omnigraph.syntax.literal import Literal, Name, literal_text
 
 
@@ -11,13 +11,13 @@ def expr_text(expr: Expr) -> str:
             return literal_text(value)
         case Variable(name, _):
             return f"${name}"
-        case Access(variable, name):
+        case PropertyAccess(variable, name):
             return f"${variable.name}.{name.text}"
         case Name(text, _):
             return text
         case ListExpr(items, _):
             return f"[{', '.join(map(expr_text, items))}]"
-        case Call(function, arguments, _, distinct):
+        case FunctionCall(function, arguments, _, distinct):
             inside = ", ".join(map(expr_text, arguments))
             return f"{function}({'distinct ' if distinct else ''}{inside})"
 

@@ -8,13 +8,13 @@ from typing import NoReturn
 
 from omnigraph.errors import Code
 from omnigraph.query import ast, expr
-from omnigraph.query.checked import Bound
+from omnigraph.query.checked import BoundVariable
 from omnigraph.query.comparing import (
-    as_wide,
     common_type,
     compatible,
     enum_outsider,
     integer_type,
+    match_width,
     operator_problem,
     type_name,
     type_of,
@@ -40,8 +40,8 @@ from omnigraph.schema.types import (
 )
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.span import Span
-from omnigraph.syntax.literal import Literal, Name, Scalar, literal_text
-from omnigraph.syntax.problems import Problems, listed
+from omnigraph.syntax.literal import Literal, LiteralValue, Name, literal_text
+from omnigraph.syntax.problems import Problems, list_names
 
 RRF_K = 60
 MOST_EDITS = 10
@@ -52,7 +52,7 @@ class Unresolved(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expressions:
+class ExpressionResolver:
     """Types expressions in one place of a query.
 
     `scope` holds the bound variables, `aliases` the projections that a bare name may mean, `row`
@@ -63,7 +63,7 @@ class Expressions:
     catalog: Catalog
     params: Mapping[str, TypeRef]
     problems: Problems
-    scope: Mapping[str, Bound]
+    scope: Mapping[str, BoundVariable]
     aliases: Mapping[str, expr.Expr] | None = None
     row: StoredType | None = None
     in_result: bool = False
@@ -85,7 +85,7 @@ class Expressions:
             case ast.NullTest(operand, negated, _):
                 typed = self.value(self._tested(operand))
                 return None if typed is None else expr.NullTest(typed, negated)
-            case ast.Call():
+            case ast.FunctionCall():
                 typed = self.value(node)
                 assert typed is None or isinstance(typed, expr.TextMatch)
                 return typed
@@ -117,11 +117,11 @@ class Expressions:
                 value, kind = outsider
                 self.report_enum(value, kind.values, node.span)
                 return None
-        return expr.Comparison(as_wide(left, right), node.operator, as_wide(right, left))
+        return expr.Comparison(match_width(left, right), node.operator, match_width(right, left))
 
     def report_enum(self, value: str, values: tuple[str, ...], span: Span) -> None:
         """Report a string that is not one of an enum's values."""
-        message = f"'{value}' is not one of {listed(values)}"
+        message = f"'{value}' is not one of {list_names(values)}"
         self.problems.report(Code.ENUM_VALUE, span, message, self.problems.nearest(value, values))
 
     def _value(self, node: ast.Expr) -> expr.Expr:
@@ -130,13 +130,13 @@ class Expressions:
                 return constant(value)
             case ast.Variable():
                 return self._variable(node)
-            case ast.Access():
+            case ast.PropertyAccess():
                 return self.access(node)
             case Name():
                 return self._name(node)
             case ast.ListExpr():
                 return self._list(node)
-            case ast.Call():
+            case ast.FunctionCall():
                 return self._call(node)
 
     def _tested(self, node: ast.Expr) -> ast.Expr:
@@ -152,7 +152,7 @@ class Expressions:
             return expr.ParamRef(node.name, param.type)
         return expr.VariableRef(node.name, self._bound(node).type)
 
-    def _bound(self, node: ast.Variable) -> Bound:
+    def _bound(self, node: ast.Variable) -> BoundVariable:
         found = self.scope.get(node.name)
         if found is not None and not found.type.types:
             raise Unresolved
@@ -170,7 +170,7 @@ class Expressions:
         )
         self._fail(Code.UNKNOWN_VARIABLE, node.span, message, near)
 
-    def access(self, node: ast.Access) -> expr.PropertyRef:
+    def access(self, node: ast.PropertyAccess) -> expr.PropertyRef:
         """Give the typed property of a variable; raises Unresolved."""
         name = node.variable.name
         clashing = name in self.scope and not self.scope[name].type.types
@@ -228,7 +228,7 @@ class Expressions:
             items.append(typed)
         return list_of(items)
 
-    def _call(self, node: ast.Call) -> expr.Expr:
+    def _call(self, node: ast.FunctionCall) -> expr.Expr:
         if node.distinct and node.function not in AGGREGATES:
             message = f"'distinct' goes with aggregates, not with {node.function}"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
@@ -249,7 +249,7 @@ class Expressions:
             return self._aggregate(node)
         return self._rrf(node) if node.function == "rrf" else self._ranking(node)
 
-    def _text_match(self, node: ast.Call) -> expr.TextMatch:
+    def _text_match(self, node: ast.FunctionCall) -> expr.TextMatch:
         most = 3 if node.function == "fuzzy" else 2
         self._arity(node, 2, most, f"{node.function}($variable.property, query)")
         field = self._field(node, STRING)
@@ -263,7 +263,7 @@ class Expressions:
                 self._fail(Code.MISUSED_SEARCH, third.span, message)
         return expr.TextMatch(expr.TextFunction(node.function), field, query, edits)
 
-    def _ranking(self, node: ast.Call) -> expr.Bm25 | expr.Nearest:
+    def _ranking(self, node: ast.FunctionCall) -> expr.Bm25 | expr.Nearest:
         self._arity(node, 2, 2, f"{node.function}($variable.property, query)")
         if node.function == "bm25":
             field = self._field(node, STRING)
@@ -273,7 +273,9 @@ class Expressions:
         assert isinstance(field.type, VectorType)
         return expr.Nearest(field, self._nearest_query(node, field.type))
 
-    def _nearest_query(self, node: ast.Call, kind: VectorType) -> expr.Constant | expr.ParamRef:
+    def _nearest_query(
+        self, node: ast.FunctionCall, kind: VectorType
+    ) -> expr.Constant | expr.ParamRef:
         argument = node.arguments[1]
         if isinstance(argument, ast.ListExpr):
             return self._vector(argument, kind)
@@ -287,17 +289,20 @@ class Expressions:
         except BadValue as bad:
             self._fail(Code.TYPE_MISMATCH, node.span, f"this is not a {kind}: {bad}")
 
-    def _rrf(self, node: ast.Call) -> expr.Rrf:
+    def _rrf(self, node: ast.FunctionCall) -> expr.Rrf:
         arguments = list(node.arguments)
         k: expr.Constant | expr.ParamRef = expr.Constant(RRF_K, I64)
-        if arguments and not isinstance(arguments[-1], ast.Call):
+        if arguments and not isinstance(arguments[-1], ast.FunctionCall):
             last = arguments.pop()
             k = self._number(node, last, "a whole number k")
             if isinstance(k, expr.Constant) and not _within(k, 1, 2**31):
                 self._fail(Code.MISUSED_SEARCH, last.span, "k has to be 1 or more")
         rankings = []
         for argument in arguments:
-            if not isinstance(argument, ast.Call) or argument.function not in ("bm25", "nearest"):
+            if not isinstance(argument, ast.FunctionCall) or argument.function not in (
+                "bm25",
+                "nearest",
+            ):
                 message = "rrf fuses rankings: bm25(…) and nearest(…)"
                 self._fail(Code.MISUSED_SEARCH, argument.span, message)
             rankings.append(self._ranking(argument))
@@ -305,10 +310,10 @@ class Expressions:
             self._fail(Code.MISUSED_SEARCH, node.span, "rrf needs two or more rankings")
         return expr.Rrf(tuple(rankings), k)
 
-    def _field(self, node: ast.Call, kind: ValueType | None) -> expr.PropertyRef:
+    def _field(self, node: ast.FunctionCall, kind: ValueType | None) -> expr.PropertyRef:
         """Give the property that a search works on: of this type, or a vector for None."""
         argument = node.arguments[0]
-        if not isinstance(argument, ast.Access):
+        if not isinstance(argument, ast.PropertyAccess):
             message = f"{node.function} searches a property, written $variable.property"
             self._fail(Code.MISUSED_SEARCH, argument.span, message)
         field = self.access(argument)
@@ -321,7 +326,7 @@ class Expressions:
 
     def _operand(
         self,
-        call: ast.Call,
+        call: ast.FunctionCall,
         node: ast.Expr,
         fits: Callable[[ValueType], bool],
         wanted: str,
@@ -332,20 +337,22 @@ class Expressions:
             self._fail(Code.MISUSED_SEARCH, node.span, message)
         return typed
 
-    def _number(self, call: ast.Call, node: ast.Expr, wanted: str) -> expr.Constant | expr.ParamRef:
+    def _number(
+        self, call: ast.FunctionCall, node: ast.Expr, wanted: str
+    ) -> expr.Constant | expr.ParamRef:
         found = self._operand(call, node, is_integer, wanted)
         if isinstance(found, expr.ParamRef) and self.params[found.name].nullable:
             message = f"{call.function} takes {wanted} here; '${found.name}' may be null"
             self._fail(Code.MISUSED_SEARCH, node.span, message, f"declare it as {found.type}")
         return found
 
-    def _arity(self, node: ast.Call, least: int, most: int, example: str) -> None:
+    def _arity(self, node: ast.FunctionCall, least: int, most: int, example: str) -> None:
         if not least <= len(node.arguments) <= most:
             count = str(least) if least == most else f"{least} to {most}"
             message = f"{node.function} takes {count} arguments, not {len(node.arguments)}"
             self._fail(Code.MISUSED_SEARCH, node.span, message, f"write {example}")
 
-    def _aggregate(self, node: ast.Call) -> expr.Aggregate:
+    def _aggregate(self, node: ast.FunctionCall) -> expr.Aggregate:
         if len(node.arguments) != 1:
             message = f"{node.function} takes one argument"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
@@ -373,7 +380,7 @@ class Expressions:
         raise Unresolved
 
 
-def constant(value: Scalar) -> expr.Constant:
+def constant(value: LiteralValue) -> expr.Constant:
     """Give the constant of a literal."""
     match value:
         case bool():
@@ -397,7 +404,7 @@ def list_of(items: list[expr.Constant | expr.ParamRef]) -> expr.ListOf:
     return expr.ListOf(tuple(items), None if kind is None else kind.scalar)
 
 
-def property_type(bound: Bound, name: str, catalog: Catalog) -> ValueType | None:
+def property_type(bound: BoundVariable, name: str, catalog: Catalog) -> ValueType | None:
     """Give the type of a property that every type of a variable has; None when one lacks it."""
     if bound.interface is not None:
         if name == "id":
@@ -410,7 +417,7 @@ def property_type(bound: Bound, name: str, catalog: Catalog) -> ValueType | None
     return kind if same else None
 
 
-def property_names(bound: Bound, catalog: Catalog) -> Iterator[str]:
+def property_names(bound: BoundVariable, catalog: Catalog) -> Iterator[str]:
     """Give the properties of a variable that can be read by name."""
     if bound.interface is not None:
         yield from ("id", *catalog.interfaces[bound.interface].properties)

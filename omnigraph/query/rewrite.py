@@ -120,7 +120,7 @@ def prune_columns(operators: Operators, catalog: Catalog) -> Operators:
     for operator in operators:
         for name in _objects(operator):
             wanted[name] |= _shown_properties(types.get(name, ()), catalog)
-    places = _Places(catalog)
+    places = _PropertyOrder(catalog)
     columns = {
         name: places.sorted(properties, types[name])
         for name, properties in wanted.items()
@@ -351,7 +351,7 @@ def _with_columns(operator: Operator, columns: Mapping[str, tuple[str, ...]]) ->
             return operator
 
 
-class _Places:
+class _PropertyOrder:
     """Where each property stands in its type; found out once for each type."""
 
     def __init__(self, catalog: Catalog) -> None:

@@ -9,7 +9,7 @@ from omnigraph.query import ast
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
-from omnigraph.query.resolve import Expressions
+from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,
     EDGE_ENDS,
@@ -42,7 +42,7 @@ _SYSTEM = {False: NODE_COLUMNS, True: EDGE_COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
+class StatementChecker:
     """Checks the statements of one mutation."""
 
     catalog: Catalog
@@ -80,8 +80,8 @@ class Statements:
     def _where(self, stored: StoredType, where: ast.Predicate) -> Predicate | None:
         return self._expressions(stored).predicate(where)
 
-    def _expressions(self, stored: StoredType | None) -> Expressions:
-        return Expressions(
+    def _expressions(self, stored: StoredType | None) -> ExpressionResolver:
+        return ExpressionResolver(
             catalog=self.catalog,
             params=self.params,
             problems=self.problems,
@@ -164,7 +164,7 @@ class Statements:
             message = f"unknown parameter '${node.name}'"
             self.problems.report(Code.UNKNOWN_VARIABLE, node.span, message, hint)
             return None
-        is_now = isinstance(node, ast.Call) and node.function == "now"
+        is_now = isinstance(node, ast.FunctionCall) and node.function == "now"
         if not is_now and not isinstance(node, ast.Variable):
             message = "a value to store is a literal, a parameter or now()"
             self.problems.report(Code.NOT_A_VALUE, node.span, message)

@@ -46,7 +46,7 @@ def _distinct(
     read: CheckedRead, columns: list[Column], keys: list[OrderKey]
 ) -> list[plan.Operator]:
     """Order after the duplicates are gone, by the columns that are left."""
-    names = _Names(list(columns))
+    names = _ResultColumns(list(columns))
     by_column = tuple(OrderKey(names.column(key.expr), key.descending) for key in keys)
     order = plan.Order(by_column, tuple(each.name for each in columns))
     tail: list[plan.Operator] = [plan.Project(tuple(names.columns)), plan.Distinct(), order]
@@ -56,7 +56,7 @@ def _distinct(
 
 def _grouped(read: CheckedRead) -> list[plan.Operator]:
     """Group by the projections that are no aggregates; the groups are distinct by themselves."""
-    names = _Names(list(read.columns))
+    names = _ResultColumns(list(read.columns))
     having = [plan.Filter(map_operands(each, names.column)) for each in read.having]
     keys = tuple(OrderKey(names.column(key.expr), key.descending) for key in read.order)
     groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))
@@ -86,7 +86,7 @@ def _as_column(column: Column) -> Expr:
 
 
 @dataclass(slots=True)
-class _Names:
+class _ResultColumns:
     """The columns of grouped or distinct rows, with hidden ones for what only order reads."""
 
     columns: list[Column]

@@ -12,7 +12,7 @@ from omnigraph.merge.changes import Change
 from omnigraph.merge.diff import Op
 from omnigraph.report.commits import commit_graph
 from omnigraph.report.diagram import schema_diagram
-from omnigraph.schema.steps import Step
+from omnigraph.schema.steps import MigrationStep
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -60,7 +60,7 @@ class Compared(Protocol):
     """Changes of rows and of the schema, at hand or sent by a server."""
 
     @property
-    def schema_steps(self) -> Sequence[Step]: ...
+    def schema_steps(self) -> Sequence[MigrationStep]: ...
     @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]: ...
     def __iter__(self) -> Iterator[Change]: ...

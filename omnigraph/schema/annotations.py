@@ -63,12 +63,12 @@ def read_annotations(
             problems.report(Code.REPEATED_ANNOTATION, annotation.span, message)
         else:
             seen.add(annotation.name)
-            _Reader(annotation, problems).read(notes)
+            _AnnotationReader(annotation, problems).read(notes)
     return notes
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _AnnotationReader:
     """Reads one known annotation that stands where it may."""
 
     annotation: ast.Annotation

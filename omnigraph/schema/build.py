@@ -50,7 +50,7 @@ def build_catalog(schema: ast.Schema, accepted: Catalog | None, problems: Proble
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _DeclaredProperty:
     """A property with the annotations it was declared with."""
 
     property: Property
@@ -190,7 +190,7 @@ class _Builder:
     def _implemented(
         self,
         declaration: ast.Node,
-        members: dict[str, _Member],
+        members: dict[str, _DeclaredProperty],
         old: Mapping[str, Property],
     ) -> list[tuple[Interface, Span]]:
         """Add the properties of each interface; give the interfaces with their spans."""
@@ -214,7 +214,7 @@ class _Builder:
         self,
         inherited: Property,
         interface: Name,
-        members: dict[str, _Member],
+        members: dict[str, _DeclaredProperty],
         old: Mapping[str, Property],
     ) -> None:
         own = members.get(inherited.name)
@@ -227,7 +227,7 @@ class _Builder:
             taken |= {item.identity for item in old.values()}
             identity = before.identity if before else mint(inherited.name, taken)
             added = replace(inherited, identity=identity)
-            members[added.name] = _Member(added, Notes(embed=added.embed), interface.span)
+            members[added.name] = _DeclaredProperty(added, Notes(embed=added.embed), interface.span)
         elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):
             wanted = f"{inherited.type}{'?' if inherited.nullable else ''}"
             message = f"'{inherited.name}' has to be {wanted}, as {interface.text} declares it"
@@ -241,8 +241,8 @@ class _Builder:
         place: str,
         type_name: str,
         old: Mapping[str, Property],
-    ) -> dict[str, _Member]:
-        members: dict[str, _Member] = {}
+    ) -> dict[str, _DeclaredProperty]:
+        members: dict[str, _DeclaredProperty] = {}
         taken = {item.identity for item in old.values()}
         names = {item.name.text for item in declared}
         for item in declared:
@@ -262,17 +262,23 @@ class _Builder:
             source = old.get(name.text) or old.get(_text(notes.renamed_from) or "")
             identity = source.identity if source else mint(name.text, taken)
             taken.add(identity)
-            members[name.text] = _Member(_property(item, identity, notes), notes, name.span)
+            members[name.text] = _DeclaredProperty(
+                _property(item, identity, notes), notes, name.span
+            )
         return members
 
-    def _constraints(self, place: str, type_name: str, members: dict[str, _Member]) -> Constraints:
+    def _constraints(
+        self, place: str, type_name: str, members: dict[str, _DeclaredProperty]
+    ) -> Constraints:
         constraints = Constraints(place, type_name, _properties(members), self.problems)
         for name, member in members.items():
             for kind, annotation in member.notes.flags.items():
                 constraints.flag(kind, name, annotation.span)
         return constraints
 
-    def _check_properties(self, members: dict[str, _Member], constraints: Constraints) -> None:
+    def _check_properties(
+        self, members: dict[str, _DeclaredProperty], constraints: Constraints
+    ) -> None:
         """Check what a property says about itself, and fill in its default."""
         for name, member in members.items():
             if member.notes.embed_annotation is not None and member.property.embed is not None:
@@ -284,7 +290,11 @@ class _Builder:
                 self._check_default(member, member.property.default, constraints, member.span)
 
     def _check_embed(
-        self, member: _Member, embed: Embed, members: Mapping[str, _Member], place: str
+        self,
+        member: _DeclaredProperty,
+        embed: Embed,
+        members: Mapping[str, _DeclaredProperty],
+        place: str,
     ) -> None:
         source = members.get(embed.source)
         hint = None
@@ -302,7 +312,9 @@ class _Builder:
         assert member.notes.embed_annotation is not None
         self.problems.report(Code.BAD_EMBED, member.notes.embed_annotation.span, message, hint)
 
-    def _default(self, member: _Member, literal: Literal, constraints: Constraints) -> Value | None:
+    def _default(
+        self, member: _DeclaredProperty, literal: Literal, constraints: Constraints
+    ) -> Value | None:
         try:
             value = coerce_literal(literal.value, member.property.type)
         except BadValue as bad:
@@ -313,7 +325,7 @@ class _Builder:
         return value
 
     def _check_default(
-        self, member: _Member, value: Value, constraints: Constraints, span: Span
+        self, member: _DeclaredProperty, value: Value, constraints: Constraints, span: Span
     ) -> None:
         name = member.property.name
         broken = constraints.broken_by(name, value)
@@ -381,7 +393,7 @@ def _property(item: ast.Property, identity: str, notes: Notes) -> Property:
     )
 
 
-def _completed(own: _Member, inherited: Property) -> Property:
+def _completed(own: _DeclaredProperty, inherited: Property) -> Property:
     """Give a repeated property with what only its interface says about it."""
     return replace(
         own.property,
@@ -393,7 +405,7 @@ def _completed(own: _Member, inherited: Property) -> Property:
     )
 
 
-def _properties(members: Mapping[str, _Member]) -> dict[str, Property]:
+def _properties(members: Mapping[str, _DeclaredProperty]) -> dict[str, Property]:
     return {name: member.property for name, member in members.items()}
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from omnigraph.errors import InputError
 from omnigraph.schema.types import F32, STRING, ValueType
-from omnigraph.schema.values import Value, beside_f32
+from omnigraph.schema.values import Value, match_f32
 from omnigraph.syntax.problems import nearest_name
 
 NODE_COLUMNS = ("id",)
@@ -60,12 +60,12 @@ class Range:
         """Give both ends as values of a type are compared with them."""
         if kind != F32:
             return self.minimum, self.maximum
-        least = None if self.minimum is None else beside_f32(self.minimum)
-        return least, None if self.maximum is None else beside_f32(self.maximum)
+        least = None if self.minimum is None else match_f32(self.minimum)
+        return least, None if self.maximum is None else match_f32(self.maximum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class PatternCheck:
     """`@check(code, "^[A-Z]+$")`: an RE2 pattern that must be found in the value."""
 
     property: str
@@ -104,7 +104,7 @@ class NodeType:
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
     ranges: tuple[Range, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[PatternCheck, ...] = ()
     renamed_from: str | None = None
     description: str | None = None
     instruction: str | None = None
@@ -212,7 +212,7 @@ def _column(
     return None if found is None else found.type
 
 
-def known_type(name: str, catalog: Catalog) -> StoredType:
+def find_type(name: str, catalog: Catalog) -> StoredType:
     """Give the type of a name; raises InputError with the nearest name when there is none."""
     found = catalog.stored(name)
     if found is None:

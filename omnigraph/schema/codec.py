@@ -12,11 +12,11 @@ from omnigraph.schema.catalog import (
     AnyType,
     Cardinality,
     Catalog,
-    Check,
     EdgeType,
     Embed,
     Interface,
     NodeType,
+    PatternCheck,
     Property,
     Range,
 )
@@ -207,7 +207,7 @@ def _node(item: dict[str, Any]) -> NodeType:
         implements=tuple(item["implements"]),
         properties=_properties(item["properties"]),
         ranges=tuple(Range(**each) for each in item["ranges"]),
-        checks=tuple(Check(**each) for each in item["checks"]),
+        checks=tuple(PatternCheck(**each) for each in item["checks"]),
         **_constraints(item),
         **_metadata(item),
     )

@@ -9,7 +9,7 @@ from omnigraph.errors import SchemaConflictError, SchemaError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import in_stored_order
+from omnigraph.schema.migration import keep_stored_order
 from omnigraph.schema.printer import print_schema
 
 # A type or property of the IR, in which identities stand for names.
@@ -23,7 +23,7 @@ _PROPERTIES = "properties"
 _PASSING = "renamed_from"
 
 
-def combined(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
+def combine_schemas(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     """Give our schema with what they did to the common one; raises SchemaConflictError."""
     merger = _Merger()
     sides = [_neutral(each) for each in (base, ours, theirs)]
@@ -32,7 +32,7 @@ def combined(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     merger.refuse_twins("", found)
     if merger.conflicts:
         raise SchemaConflictError(merger.conflicts)
-    return in_stored_order(ours, _checked(_catalog(found, names)))
+    return keep_stored_order(ours, _checked(_catalog(found, names)))
 
 
 def _checked(catalog: Catalog) -> Catalog:

@@ -6,7 +6,7 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.parser import parse_schema
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
-from omnigraph.syntax.source import as_source, size_problem
+from omnigraph.syntax.source import make_source, size_problem
 
 
 def compile_schema(text: str | Source, *, accepted: Catalog | None = None) -> Catalog:
@@ -15,7 +15,7 @@ def compile_schema(text: str | Source, *, accepted: Catalog | None = None) -> Ca
     Types and properties that `accepted` already has, under the same name or the one in
     `@rename_from`, keep their identity.
     """
-    source = as_source(text, "<schema>")
+    source = make_source(text, "<schema>")
     if (too_large := size_problem(source, Code.SCHEMA_CAP)) is not None:
         raise SchemaError([too_large], source=source)
     problems = Problems()

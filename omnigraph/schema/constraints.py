@@ -7,7 +7,7 @@ import re2
 
 from omnigraph.errors import Code
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import Check, Interface, Property, Range
+from omnigraph.schema.catalog import Interface, PatternCheck, Property, Range
 from omnigraph.schema.types import (
     BLOB,
     FLOATS,
@@ -45,7 +45,7 @@ class Constraints:
     unique: dict[tuple[str, ...], None] = field(default_factory=dict)
     indexes: dict[tuple[str, ...], None] = field(default_factory=dict)
     ranges: dict[str, Range] = field(default_factory=dict)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[PatternCheck] = field(default_factory=list)
 
     def inherit(self, interface: Interface, span: Span) -> None:
         """Add the constraints of an interface that the type does not repeat itself."""
@@ -185,7 +185,7 @@ class Constraints:
                 elif (reason := pattern_problem(pattern)) is not None:
                     message = f"this is not an RE2 pattern: {reason}"
                     self._report(Code.BAD_PATTERN, literal.span, message)
-                elif (check := Check(property=name.text, pattern=pattern)) in self.checks:
+                elif (check := PatternCheck(property=name.text, pattern=pattern)) in self.checks:
                     self._twice(f"this @check of '{name.text}'", constraint.span)
                 else:
                     self.checks.append(check)

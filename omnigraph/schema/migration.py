@@ -19,14 +19,14 @@ from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
     AddType,
-    Constraint,
+    AnyConstraint,
     ExtendEnum,
-    Indexed,
+    IndexConstraint,
+    MigrationStep,
     RenameProperty,
     RenameType,
     SchemaMigrationPlan,
-    Step,
-    Unique,
+    UniqueConstraint,
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
@@ -39,7 +39,7 @@ _Type = TypeVar("_Type", Interface, NodeType, EdgeType)
 
 def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigrationPlan:
     """Give the steps from an accepted schema to one that was compiled against it."""
-    steps: list[Step] = []
+    steps: list[MigrationStep] = []
     known = {item.identity: item for _, item in types_of(accepted)}
     wanted = {item.identity: item for _, item in types_of(desired)}
     new_names = {
@@ -50,7 +50,7 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
         if before is None:
             steps.append(AddType(type_kind=kind, name=item.name))
         else:
-            steps += _Comparison(kind, before, item, new_names).steps()
+            steps += _TypeMigration(kind, before, item, new_names).steps()
     for kind, item in types_of(accepted):
         if item.identity not in wanted:
             reason = f"{_article(kind)} cannot be removed"
@@ -58,7 +58,7 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
     return SchemaMigrationPlan(tuple(steps))
 
 
-def in_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
+def keep_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
     """Give the desired schema with the properties in the order in which tables hold them.
 
     Those that are there already come first, as before; new ones are added behind them.
@@ -85,7 +85,7 @@ def _ordered(before: AnyType | None, item: _Type) -> _Type:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class _TypeMigration:
     """One type before and after; `new_names` are the names that the old types have now."""
 
     kind: str
@@ -93,7 +93,7 @@ class _Comparison:
     after: AnyType
     new_names: Mapping[str, str]
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[MigrationStep]:
         """Give the steps of the type, in the order in which they are taken."""
         yield from self._renamed()
         yield from self._ends()
@@ -101,11 +101,11 @@ class _Comparison:
         yield from self._constraints()
         yield from self._metadata()
 
-    def _renamed(self) -> Iterator[Step]:
+    def _renamed(self) -> Iterator[MigrationStep]:
         if self.before.name != self.after.name:
             yield RenameType(type_kind=self.kind, from_=self.before.name, to=self.after.name)
 
-    def _ends(self) -> Iterator[Step]:
+    def _ends(self) -> Iterator[MigrationStep]:
         if not (isinstance(self.before, EdgeType) and isinstance(self.after, EdgeType)):
             return
         ends = [self.new_names.get(each) for each in (self.before.source, self.before.target)]
@@ -114,7 +114,7 @@ class _Comparison:
         if self.before.cardinality != self.after.cardinality:
             yield self._unsupported("the cardinality of an edge cannot change")
 
-    def _properties(self) -> Iterator[Step]:
+    def _properties(self) -> Iterator[MigrationStep]:
         wanted = {each.identity: each for each in self.after.properties.values()}
         known = {each.identity: each for each in self.before.properties.values()}
         for identity, item in known.items():
@@ -133,7 +133,7 @@ class _Comparison:
             else:
                 yield self._added(item)
 
-    def _added(self, item: Property) -> Step:
+    def _added(self, item: Property) -> MigrationStep:
         if not item.nullable and item.default is None:
             reason = "a required property needs a @default for the rows that are there"
             return self._unsupported(reason, item.name)
@@ -144,7 +144,7 @@ class _Comparison:
             property_type=f"{item.type}{'?' if item.nullable else ''}",
         )
 
-    def _property(self, before: Property, after: Property) -> Iterator[Step]:
+    def _property(self, before: Property, after: Property) -> Iterator[MigrationStep]:
         if before.type != after.type:
             yield self._retyped(before, after)
         if before.nullable != after.nullable:
@@ -163,7 +163,7 @@ class _Comparison:
                 annotations=_shown(after),
             )
 
-    def _retyped(self, before: Property, after: Property) -> Step:
+    def _retyped(self, before: Property, after: Property) -> MigrationStep:
         old, new = before.type, after.type
         if isinstance(old, EnumType) and isinstance(new, EnumType):
             if set(old.values) <= set(new.values):
@@ -193,7 +193,7 @@ class _Comparison:
         )
         return next(found, name)
 
-    def _constraints(self) -> Iterator[Step]:
+    def _constraints(self) -> Iterator[MigrationStep]:
         if tuple(map(self._now, self.before.key)) != self.after.key:
             yield self._unsupported("the key of a type cannot change")
         old, new = self._rules(self.before, self._now), self._rules(self.after, str)
@@ -205,24 +205,24 @@ class _Comparison:
                 yield AddConstraint(type_kind=self.kind, type_name=self.after.name, constraint=rule)
 
     @staticmethod
-    def _changes(rule: Constraint, old: list[Constraint]) -> bool:
+    def _changes(rule: AnyConstraint, old: list[AnyConstraint]) -> bool:
         """Tell whether a rule stands in the place of another one, which is told of already."""
         if not isinstance(rule, Range):
             return False
         return any(isinstance(each, Range) and each.property == rule.property for each in old)
 
     @staticmethod
-    def _rules(item: AnyType, name: Callable[[str], str]) -> list[Constraint]:
-        rules: list[Constraint] = [
-            *(Unique(properties=tuple(map(name, each))) for each in item.unique),
-            *(Indexed(properties=tuple(map(name, each))) for each in item.indexes),
+    def _rules(item: AnyType, name: Callable[[str], str]) -> list[AnyConstraint]:
+        rules: list[AnyConstraint] = [
+            *(UniqueConstraint(properties=tuple(map(name, each))) for each in item.unique),
+            *(IndexConstraint(properties=tuple(map(name, each))) for each in item.indexes),
         ]
         if isinstance(item, NodeType):
             rules += [replace(each, property=name(each.property)) for each in item.ranges]
             rules += [replace(each, property=name(each.property)) for each in item.checks]
         return rules
 
-    def _metadata(self) -> Iterator[Step]:
+    def _metadata(self) -> Iterator[MigrationStep]:
         before, after = self.before, self.after
         if isinstance(before, Interface) or isinstance(after, Interface):
             return

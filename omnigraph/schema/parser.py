@@ -25,13 +25,13 @@ _DECLARATIONS = ("interface", "node", "edge")
 
 def parse_schema(source: Source, problems: Problems) -> Schema:
     """Give the syntax tree of every declaration that can be read; report the rest."""
-    parser = _Parser(source, problems, Code.SCHEMA_SYNTAX, Code.SCHEMA_CAP)
+    parser = _SchemaParser(source, problems, Code.SCHEMA_SYNTAX, Code.SCHEMA_CAP)
     if problems.total:
         return Schema(())
     return Schema(tuple(parser.declarations(parser.declaration, parser.starts_declaration)))
 
 
-class _Parser(Cursor):
+class _SchemaParser(Cursor):
     def starts_declaration(self) -> bool:
         return self.at_word(*_DECLARATIONS) and self.peek(1).kind == "word"
 
@@ -155,7 +155,7 @@ class _Parser(Cursor):
         sign = self.advance()
         kind = self.advance().text
         self.expect("(")
-        arguments = self.listed(self._argument, ")")
+        arguments = self.comma_list(self._argument, ")")
         end = self.peek(-1)
         return Constraint(kind=kind, arguments=tuple(arguments), span=sign.span.to(end.span))
 

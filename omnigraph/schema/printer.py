@@ -6,10 +6,10 @@ from omnigraph.schema.catalog import (
     Annotation,
     Cardinality,
     Catalog,
-    Check,
     EdgeType,
     Interface,
     NodeType,
+    PatternCheck,
     Property,
     Range,
 )
@@ -40,7 +40,7 @@ def _node(item: NodeType) -> str:
     head = [f"node {item.name}", *_metadata(item)]
     if item.implements:
         head.append(f"implements {', '.join(item.implements)}")
-    rules: list[Range | Check] = [*item.ranges, *item.checks]
+    rules: list[Range | PatternCheck] = [*item.ranges, *item.checks]
     return _block(" ".join(head), [*_plain(item), *map(constraint_text, rules)])
 
 

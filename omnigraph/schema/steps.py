@@ -4,25 +4,25 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from omnigraph.errors import Json
-from omnigraph.schema.catalog import Annotation, Check, Range
+from omnigraph.schema.catalog import Annotation, PatternCheck, Range
 from omnigraph.syntax.literal import quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unique:
+class UniqueConstraint:
     """No two rows have the same values of these properties."""
 
     properties: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Indexed:
+class IndexConstraint:
     """Rows are found quickly by these properties."""
 
     properties: tuple[str, ...]
 
 
-Constraint: TypeAlias = Unique | Indexed | Range | Check
+AnyConstraint: TypeAlias = UniqueConstraint | IndexConstraint | Range | PatternCheck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class AddConstraint:
     kind: ClassVar[str] = "add_constraint"
     type_kind: str
     type_name: str
-    constraint: Constraint
+    constraint: AnyConstraint
 
     def __str__(self) -> str:
         return f"add {constraint_text(self.constraint)} to {self.type_name}"
@@ -146,7 +146,7 @@ class UnsupportedChange:
         return f"cannot change {self.entity}: {self.reason}"
 
 
-Step: TypeAlias = (
+MigrationStep: TypeAlias = (
     AddType
     | RenameType
     | AddProperty
@@ -163,7 +163,7 @@ Step: TypeAlias = (
 class SchemaMigrationPlan:
     """The steps from one schema to another, in the order in which they are taken."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MigrationStep, ...]
 
     @property
     def supported(self) -> bool:
@@ -174,7 +174,7 @@ class SchemaMigrationPlan:
         return {"supported": self.supported, "steps": [step_json(step) for step in self.steps]}
 
 
-def step_json(step: Step) -> dict[str, Json]:
+def step_json(step: MigrationStep) -> dict[str, Json]:
     """Give a step in the stable machine form."""
     found: dict[str, Json] = {"kind": step.kind}
     for name in step.__dataclass_fields__:
@@ -184,14 +184,14 @@ def step_json(step: Step) -> dict[str, Json]:
 
 def _field_json(value: object) -> Json:
     match value:
-        case Unique(properties=names):
+        case UniqueConstraint(properties=names):
             return {"kind": "unique", "properties": list(names)}
-        case Indexed(properties=names):
+        case IndexConstraint(properties=names):
             return {"kind": "index", "properties": list(names)}
         case Range():
             found: dict[str, Json] = {"kind": "range", "property": value.property}
             return {**found, "minimum": value.minimum, "maximum": value.maximum}
-        case Check():
+        case PatternCheck():
             return {"kind": "check", "property": value.property, "pattern": value.pattern}
         case Annotation():
             return {"name": value.name, "value": value.value, "options": dict(value.options)}
@@ -203,16 +203,16 @@ def _field_json(value: object) -> Json:
             raise TypeError(f"{value!r} is no part of a step")
 
 
-def constraint_text(constraint: Constraint) -> str:
+def constraint_text(constraint: AnyConstraint) -> str:
     """Give a constraint as it is written in a schema."""
     match constraint:
-        case Unique(properties=names):
+        case UniqueConstraint(properties=names):
             return f"@unique({', '.join(names)})"
-        case Indexed(properties=names):
+        case IndexConstraint(properties=names):
             return f"@index({', '.join(names)})"
         case Range():
             low = "" if constraint.minimum is None else constraint.minimum
             high = "" if constraint.maximum is None else constraint.maximum
             return f"@range({constraint.property}, {low}..{high})"
-        case Check():
+        case PatternCheck():
             return f"@check({constraint.property}, {quote(constraint.pattern)})"

@@ -43,7 +43,7 @@ def _core(cursor: Cursor) -> ValueType:
     if cursor.at_word("enum"):
         cursor.advance()
         cursor.expect("(")
-        return enum_of(cursor.listed(lambda: _enum_value(cursor), ")"))
+        return enum_of(cursor.comma_list(lambda: _enum_value(cursor), ")"))
     if cursor.at_word("Vector"):
         cursor.advance()
         return _vector(cursor)

@@ -20,7 +20,7 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["Value", ...]
 
@@ -102,7 +102,7 @@ def round_to_f32(number: float) -> float:
     return rounded
 
 
-def beside_f32(number: float) -> float:
+def match_f32(number: float) -> float:
     """Give a number of a text as it is compared with an F32: a fraction as the nearest F32.
 
     No F32 is 0.1 to 64 bits; a whole number says exactly what is meant, and one that is too
@@ -152,8 +152,8 @@ def _enum(value: object, kind: EnumType) -> str:
             return value
         near = nearest_name(value, values)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise BadValue(f"{_shown(value)} is not one of {listed(values)}{hint}")
-    raise _mismatch(value, f"one of {listed(values)}")
+        raise BadValue(f"{_shown(value)} is not one of {list_names(values)}{hint}")
+    raise _mismatch(value, f"one of {list_names(values)}")
 
 
 def _integer(value: object, scalar: Scalar) -> int:
@@ -252,9 +252,9 @@ def _sequence(value: object) -> Sequence[object]:
         return value
     # NumPy arrays and the like
     to_list = getattr(value, "tolist", None)
-    listed = to_list() if callable(to_list) else None
-    if isinstance(listed, list):
-        return listed
+    items = to_list() if callable(to_list) else None
+    if isinstance(items, list):
+        return items
     raise _mismatch(value, "a list")
 
 

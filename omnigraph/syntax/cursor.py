@@ -170,7 +170,7 @@ class Cursor:
             return Literal(token.text == "true", token.span)
         return self.number(what)
 
-    def listed(self, item: Callable[[], T], close: str) -> Sequence[T]:
+    def comma_list(self, item: Callable[[], T], close: str) -> Sequence[T]:
         """Take one or more items between commas, up to the closing sign."""
         items = [item()]
         while self.accept(","):

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.span import Span
 
-Scalar: TypeAlias = str | int | float | bool | date | datetime
+LiteralValue: TypeAlias = str | int | float | bool | date | datetime
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
 _PLAIN = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
@@ -25,7 +25,7 @@ class Name:
 class Literal:
     """`"a"`, `1`, `1.5`, `true`, `date("2024-01-31")` or `datetime("…")`."""
 
-    value: Scalar
+    value: LiteralValue
     span: Span = field(compare=False, repr=False)
 
 
@@ -66,7 +66,7 @@ def quote(text: str) -> str:
     return f'"{"".join(parts)}"'
 
 
-def literal_text(value: Scalar) -> str:
+def literal_text(value: LiteralValue) -> str:
     """Give a value as the languages write it."""
     match value:
         case bool():

@@ -11,7 +11,7 @@ _FORBIDDEN = re.compile(r"[\s~^:?*\[\\\"'<>|%#]|\.\.|//|@\{")
 _HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs")
 
 
-def normalized(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Give the one form of a branch name, or raise BranchNameError with the reason."""
     text = unicodedata.normalize("NFC", name)
     reason = _problem(text)

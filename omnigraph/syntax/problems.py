@@ -58,7 +58,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Give names as a message lists them: the first ones, and how many more there are."""
     shown = ", ".join(names[:_MOST_LISTED])
     more = len(names) - _MOST_LISTED

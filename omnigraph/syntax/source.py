@@ -22,7 +22,7 @@ def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Sour
         raise error([problem], source=readable) from None
 
 
-def as_source(text: str | Source, name: str) -> Source:
+def make_source(text: str | Source, name: str) -> Source:
     """Give the source of a text that may already be one."""
     return text if isinstance(text, Source) else Source(name, text)
 

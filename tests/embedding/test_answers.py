@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from omnigraph.embedding import Task
+from omnigraph.embedding import EmbeddingTask
 from omnigraph.embedding.http import HttpEmbedder
 from omnigraph.errors import EmbeddingError
 from tests.embedding.providers import Provider, Reply, Rows
@@ -45,7 +45,7 @@ def test_wrong_vectors_are_refused(
     provider.spoils = wrong
 
     with pytest.raises(EmbeddingError, match=message) as raised:
-        embedder.embed(["Ada", "Grace"], 4, Task.DOCUMENT)
+        embedder.embed(["Ada", "Grace"], 4, EmbeddingTask.DOCUMENT)
     assert embedder.model in raised.value.message
     assert len(provider.received) == 1
 
@@ -68,13 +68,13 @@ def test_other_answers_are_refused(
     provider.replies.append(Reply(body=body))
 
     with pytest.raises(EmbeddingError, match=message):
-        embedder.embed(["Ada"], 4, Task.DOCUMENT)
+        embedder.embed(["Ada"], 4, EmbeddingTask.DOCUMENT)
 
 
 def test_a_wrong_dimension_says_which_one_fits(embedder: HttpEmbedder, provider: Provider) -> None:
     provider.spoils = lambda rows: [row[:3] for row in rows]
 
     with pytest.raises(EmbeddingError) as raised:
-        embedder.embed(["Ada"], 4, Task.DOCUMENT)
+        embedder.embed(["Ada"], 4, EmbeddingTask.DOCUMENT)
     assert raised.value.hint is not None
     assert "Vector(3)" in raised.value.hint

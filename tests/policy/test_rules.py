@@ -10,9 +10,9 @@ import pytest
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.policy.actions import Request
 from omnigraph.policy.cases import cases_beside, load_cases, run_cases
-from omnigraph.policy.cedar import SCHEMA, quoted
+from omnigraph.policy.cedar import SCHEMA, cedar_string
 from omnigraph.policy.policy import load_policy, parse_policy
-from omnigraph.policy.sandbox import check_apart
+from omnigraph.policy.sandbox import check_in_child
 from tests.policy.world import POLICY
 
 ALLOW = "actors: {group: g}, actions: [read], branch_scope: any"
@@ -209,7 +209,7 @@ def test_odd_names_stay_names(name: str) -> None:
 
 def test_a_quoted_text_has_quotes_at_its_ends_only() -> None:
     for text in (*ODD, "\n\r\t\x00\x7f\u2028", "\N{GRINNING FACE}"):
-        found = quoted(text)
+        found = cedar_string(text)
         assert found.count('"') == 2
         assert found.isascii()
         assert found.isprintable()
@@ -218,16 +218,16 @@ def test_a_quoted_text_has_quotes_at_its_ends_only() -> None:
 def test_a_text_that_kills_the_parser_kills_only_the_process_that_tries_it() -> None:
     deep = f"permit(principal, action, resource) when {{ {'(' * 100_000}true{')' * 100_000} }};"
     with pytest.raises(ValueError, match="the process that checked it died"):
-        check_apart(deep, SCHEMA)
+        check_in_child(deep, SCHEMA)
 
 
 def test_policies_that_do_not_fit_the_schema_are_refused_apart() -> None:
     unknown = 'permit(principal in Person::"x", action, resource);'
     everything = "permit(principal, action, resource);"
-    check_apart(everything, SCHEMA)
+    check_in_child(everything, SCHEMA)
     for text, schema in ((unknown, SCHEMA), ("permit(", SCHEMA), (everything, "")):
         with pytest.raises(ValueError, match=r"Person|unexpected|schema|action"):
-            check_apart(text, schema)
+            check_in_child(text, schema)
 
 
 def test_a_check_that_could_not_be_made_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from omnigraph.errors import (
     Violation,
     ViolationsError,
 )
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.types import BLOB
 from omnigraph.schema.values import Value
@@ -118,7 +118,7 @@ def lines_of(data: "Data", type_name: str | None, catalog: Catalog) -> Lines:
     """Give the JSON lines of what was handed over; a `str` that is no URI is the text itself."""
     if isinstance(data, Mapping) or is_frame(data):
         frames = frames_by_type(data, type_name)
-        return Lines([_framed(known_type(name, catalog), each) for name, each in frames.items()])
+        return Lines([_framed(find_type(name, catalog), each) for name, each in frames.items()])
     if isinstance(data, str) and not is_uri(data):
         refuse_name(data)
         refuse_type("<text>", type_name)
@@ -138,7 +138,7 @@ def _file(source: Source, catalog: Catalog) -> tuple[str, Iterable[bytes]]:
         case Format.GZIP:
             return name, _content(source.file.unzipped())
         case Format.PARQUET:
-            return name, _rows(known_type(source.type or "", catalog), _parquet(source))
+            return name, _rows(find_type(source.type or "", catalog), _parquet(source))
         case Format.CSV | Format.CSV_GZIP:
             hint = "load it where the graph is, or read it into a frame"
             raise UnavailableError(f"'{name}' is not sent to a server", hint=hint)

@@ -164,9 +164,9 @@ class _Shell:
         return _COMMANDS[name]
 
     def _plan(self, source: Source, name: str | None) -> "Plan":
-        from omnigraph.query.compile import compiled
+        from omnigraph.query.compile import compile_cached
 
-        return compiled(source, self.backend.schema(self.target), name)
+        return compile_cached(source, self.backend.schema(self.target), name)
 
     def _question(self, source: Source, name: str | None) -> tuple["Plan", Question]:
         """Give a query with those of the values that were set that it declares."""

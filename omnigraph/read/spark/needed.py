@@ -12,7 +12,7 @@ from omnigraph.query.plan import (
     Operator,
     Order,
     Project,
-    flat,
+    flatten,
 )
 from omnigraph.read.operators.project import object_fields
 from omnigraph.read.spark.matches import Field
@@ -22,7 +22,7 @@ from omnigraph.schema.catalog import Catalog
 def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str, list[Field]]:
     """Give for each variable the properties that operators read; searches read their own."""
     found: defaultdict[str, dict[Field, None]] = defaultdict(dict)
-    for operator in flat(operators):
+    for operator in flatten(operators):
         for expr in _exprs(operator):
             for part in parts(expr):
                 if isinstance(part, PropertyRef) and part.variable is not None:
@@ -35,7 +35,7 @@ def fields_read(operators: Sequence[Operator], catalog: Catalog) -> Mapping[str,
 def variables_used(operators: Sequence[Operator]) -> set[str]:
     """Give the variables that the operators of a block name."""
     found: set[str] = set()
-    for operator in flat(operators):
+    for operator in flatten(operators):
         if isinstance(operator, Expand):
             found |= {operator.source, operator.target}
         for expr in _exprs(operator):

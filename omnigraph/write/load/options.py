@@ -10,7 +10,7 @@ from omnigraph.errors import InputError
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import listed
+from omnigraph.syntax.problems import list_names
 
 SHOWN_VIOLATIONS = 20
 
@@ -94,5 +94,5 @@ def chosen(kind: type[_Choice], given: str) -> _Choice:
         word = kind.__name__
         for verb in ("Load", "Export", "Embed"):
             word = word.removeprefix(verb)
-        known = listed([each.value for each in kind])
+        known = list_names([each.value for each in kind])
         raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None
