@@ -1,4 +1,4 @@
-"""Cache: keeps the vectors that were paid for, by the content they were made of."""
+"""Cache: stores vectors by the content of their texts, so that none is paid for twice."""
 
 import json
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ _STORED = np.dtype("<f4")
 
 
 class VectorCache(Protocol):
-    """A place for small values by name."""
+    """Stores encoded vectors by key."""
 
     def read(self, key: str) -> bytes | None:
-        """Give what was written under a key, or None."""
+        """Return the value under a key, or None."""
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep a value under a key, in place of a damaged one too."""
+        """Store a value under a key; replace a damaged one."""
 
 
 def with_cache(embedder: Embedder, cache: VectorCache) -> Embedder:
-    """Give an embedder that asks the cache first, and keeps each batch as soon as it is paid."""
+    """Return an embedder that reads the cache first and stores each batch once it is paid for."""
     return _CachedEmbedder(embedder, cache)
 
 
@@ -61,9 +61,9 @@ class _CachedEmbedder:
 
 
 def _is_boundary(text: bytes) -> bool:
-    """Tell whether a batch ends after a text.
+    """Return whether a batch ends after a text.
 
-    The texts themselves say where, so after an insertion the later batches are the same again.
+    The content of the texts decides, so an insertion leaves the later batches unchanged.
     """
     return sha256(text).digest()[-1] % 32 == 0
 
@@ -73,7 +73,7 @@ def _key(model: str, dimension: int, task: EmbeddingTask, texts: list[str]) -> s
 
 
 def _vectors(data: bytes, shape: tuple[int, int]) -> Vectors | None:
-    """Give the vectors of an entry, or None when it is damaged."""
+    """Return the vectors of an entry, or None if it is damaged."""
     if len(data) != shape[0] * shape[1] * _STORED.itemsize:
         return None
     vectors = np.frombuffer(data, _STORED).reshape(shape).astype(np.float32)

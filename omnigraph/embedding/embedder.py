@@ -1,4 +1,4 @@
-"""Embedder: what everything that makes vectors of texts promises, and the checks behind it."""
+"""Embedder: the interface that turns texts into vectors, and the checks that all share."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -18,25 +18,25 @@ MOST_BYTES = 250_000
 
 
 class EmbeddingTask(StrEnum):
-    """What a vector is for: to be found, or to find."""
+    """Whether a vector is made to be found, or to search with."""
 
     DOCUMENT = "RETRIEVAL_DOCUMENT"
     QUERY = "RETRIEVAL_QUERY"
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts by one model; can be pickled."""
+    """Turns texts into vectors by one model; can be pickled."""
 
     @property
     def model(self) -> str:
         """The name that selects this model again."""
 
     def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
-        """Give one vector of length 1 for each text, as rows; or an EmbeddingError."""
+        """Return one row of length 1 for each text; raise EmbeddingError."""
 
 
 def check_texts(texts: Sequence[str]) -> Sequence[str]:
-    """Give the texts back; one that no model can embed is an EmbeddingError."""
+    """Return the texts; raise EmbeddingError if one of them cannot be embedded."""
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             raise EmbeddingError(
@@ -71,7 +71,7 @@ def batches(
 def unit_vectors(
     rows: Sequence[Sequence[float]] | npt.NDArray[np.floating], shape: tuple[int, int], model: str
 ) -> Vectors:
-    """Give what a model answered as rows of length 1; what cannot be that is an EmbeddingError."""
+    """Normalize a model's answer to rows of length 1; raise EmbeddingError if that fails."""
     count, dimension = shape
     if len(rows) != count:
         raise EmbeddingError(f"{model} gave {len(rows)} vectors for {count} texts")
@@ -91,7 +91,7 @@ def unit_vectors(
 
 
 def stack_vectors(parts: Iterable[Vectors], dimension: int) -> Vectors:
-    """Give the rows of all parts below one another; none at all is a table without rows."""
+    """Stack the rows of all parts; without parts, return a table without rows."""
     return np.concatenate([np.empty((0, dimension), np.float32), *parts])
 
 

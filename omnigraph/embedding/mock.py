@@ -11,14 +11,14 @@ from omnigraph.schema.identity import fnv1a64
 
 @dataclass(frozen=True, slots=True)
 class MockEmbedder:
-    """Gives equal texts equal vectors and knows nothing of their meaning."""
+    """Makes equal vectors of equal texts; their meaning plays no part."""
 
     @property
     def model(self) -> str:
         return "mock"
 
     def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:  # noqa: ARG002 - a hash has no task
-        """Give the vectors that xorshift64 draws from the FNV-1a hash of each text."""
+        """Return vectors that xorshift64 draws from the FNV-1a hash of each text."""
         state = np.array([fnv1a64(text) for text in check_texts(texts)], dtype=np.uint64)
         rows = np.empty((len(texts), dimension))
         for column in range(dimension):

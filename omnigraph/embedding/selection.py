@@ -1,4 +1,4 @@
-"""Selection: which embedder the name of a model and the environment stand for."""
+"""Selection: the embedder that a model name and the environment select."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variables:
-    """The variables of one provider, its place by default, and the header that carries its key."""
+    """The variables of one provider, its default URL, and the header that carries its key."""
 
     key: str
     key_header: tuple[str, str]
@@ -45,9 +45,9 @@ _GEMINI = _Variables(
 
 
 def embedder_for(model: str | None, environment: Mapping[str, str]) -> Embedder:
-    """Give the embedder of a model, or of the one that the environment chooses.
+    """Return the embedder of a model, or of the one that the environment selects.
 
-    Documents and queries go through the same one, or their vectors cannot be compared.
+    Documents and queries must use the same model, or their vectors cannot be compared.
     """
     if any(_flag(environment, name) for name in _MOCKS):
         return MockEmbedder()
@@ -135,5 +135,5 @@ def _flag(environment: Mapping[str, str], name: str) -> bool:
 
 
 def _value(environment: Mapping[str, str], name: str) -> str | None:
-    """Give what a variable holds; one that holds nothing is not set."""
+    """Return the value of a variable; an empty one counts as not set."""
     return environment.get(name, "").strip() or None

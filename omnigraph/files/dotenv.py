@@ -1,4 +1,4 @@
-"""Dotenv: a file of variables, `NAME=value` on each line, read strictly."""
+"""Dotenv: a file of variables, one `NAME=value` on each line, parsed strictly."""
 
 import re
 
@@ -11,9 +11,9 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def parse_dotenv(name: str, data: bytes) -> dict[str, str]:
-    """Give the variables of a file; raises ConfigError with the first line that is none.
+    """Parse the variables of a file; raise ConfigError at the first line that is not one.
 
-    Values can be quoted: '…' is taken as it is, "…" with \\n, \\t and \\" in it.
+    Values can be quoted: '…' is taken literally, "…" resolves \\n, \\t and \\".
     """
     try:
         lines = data.decode("utf-8-sig").splitlines()

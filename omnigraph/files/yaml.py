@@ -1,4 +1,4 @@
-"""Yaml: YAML read strictly: no alias, no key twice, no unknown key; every problem with its line."""
+"""Yaml: strict YAML: no aliases, duplicate or unknown keys; every problem with its line."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
@@ -27,10 +27,10 @@ _SCALARS = ("str", "int", "float", "bool")
 
 
 class Section:
-    """One mapping of a text. Its fields are taken by name and kind; a null is a field not given.
+    """One mapping of a YAML text; fields are read by name and kind, and null means absent.
 
-    What is wrong with a field is noted, and something harmless is given for it; `check` raises
-    one error with all that was noted.
+    A problem with a field is noted, and a harmless value is returned for it; `check` raises one
+    error with all that was noted.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Section:
             self._take(node, known)
 
     def check(self) -> None:
-        """Raise ConfigError with everything that is wrong in the text so far."""
+        """Raise ConfigError with all problems noted so far."""
         self._text.check()
 
     def text(self, key: str) -> str | None:
-        """Give a field that holds a text."""
+        """Return a field as text, or None."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "str"):
             return None
@@ -60,25 +60,25 @@ class Section:
         return str(node.value)
 
     def required(self, key: str) -> str:
-        """Give a field that holds a text and has to be there."""
+        """Return a required field as text; a missing one is noted."""
         if self._is_mapping and self._field(key) is None:
             self._text.note(self._line, f"'{self._path(key)}' is missing")
         return self.text(key) or ""
 
     def is_text(self, key: str) -> bool:
-        """Tell whether a field holds a text, where it may also hold something else."""
+        """Return whether a field is text, where other kinds are allowed too."""
         node = self._field(key)
         return node is not None and _kind(node) == "str"
 
     def choice(self, key: str, choices: Sequence[str]) -> str | None:
-        """Give a field that holds one of a few texts."""
+        """Return a field that is one of `choices`, or None."""
         found = self.text(key)
         if found is not None and found not in choices:
             self.report(key, f"cannot be '{found}'{_meant(found, choices)}")
         return found
 
     def count(self, key: str) -> int | None:
-        """Give a field that holds a number of at least 1."""
+        """Return a field as a whole number of at least 1, or None."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "int"):
             return None
@@ -89,7 +89,7 @@ class Section:
         return int(digits)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Give a field that holds a list of texts."""
+        """Return a field as a list of texts."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "seq"):
             return ()
@@ -101,7 +101,7 @@ class Section:
         )
 
     def scalars(self, key: str) -> dict[str, str]:
-        """Give a field that maps any names to texts or numbers, all as they are written."""
+        """Return a field that maps names to scalars, each as it is written."""
         inner = self.section(key, None)
         return {
             name: str(node.value)
@@ -110,16 +110,16 @@ class Section:
         }
 
     def section(self, key: str, known: Sequence[str] | None) -> "Section":
-        """Give a field that is a mapping with these keys; None allows any."""
+        """Return a field as a mapping with these keys; None allows any."""
         return Section(self._text, self._path(key), self._field(key), known)
 
     def sections(self, key: str, known: Sequence[str]) -> "dict[str, Section]":
-        """Give a field that maps any names to mappings with these keys."""
+        """Return a field that maps names to mappings with these keys."""
         inner = self.section(key, None)
         return {name: inner.section(name, known) for name in inner._nodes}
 
     def items(self, key: str, known: Sequence[str]) -> "list[Section]":
-        """Give a field that is a list of mappings with these keys."""
+        """Return a field that is a list of mappings with these keys."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "seq"):
             return []
@@ -128,7 +128,7 @@ class Section:
         return [Section(self._text, place, item, known) for place, item in pairs]
 
     def lists(self, key: str) -> dict[str, tuple[str, ...]]:
-        """Give a field that maps any names to lists of texts."""
+        """Return a field that maps names to lists of texts."""
         inner = self.section(key, None)
         return {name: inner.texts(name) for name in inner._nodes}
 
@@ -136,12 +136,12 @@ class Section:
         return self._field(key) is not None
 
     def note(self, message: str) -> None:
-        """Note what is wrong with the mapping as a whole."""
+        """Note a problem with the mapping as a whole."""
         place = f"'{self._place}' " if self._place else ""
         self._text.note(self._line, f"{place}{message}")
 
     def report(self, key: str, message: str) -> None:
-        """Note what is wrong with a field."""
+        """Note a problem with a field."""
         self._text.note(self._nodes[key].start_mark.line + 1, f"'{self._path(key)}' {message}")
 
     def _field(self, key: str) -> "Node | None":
@@ -179,13 +179,13 @@ class Section:
 
 
 def parse_yaml(name: str, data: bytes, known: Sequence[str]) -> Section:
-    """Give the mapping that a text is; raises ConfigError when it is no YAML."""
+    """Parse a text whose top level is a mapping; raise ConfigError if it is not valid YAML."""
     text = _Text(name)
     return Section(text, "", _root(text, data), known)
 
 
 class _Text:
-    """A text by its name, and what is wrong in it."""
+    """A text's name and the problems found in it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -198,7 +198,7 @@ class _Text:
         if not self.problems:
             return
         ordered = sorted(self.problems, key=lambda problem: problem[0])
-        lines = [f"{self.name}:{line}: {told}" for line, told in ordered[:_MOST_PROBLEMS]]
+        lines = [f"{self.name}:{line}: {message}" for line, message in ordered[:_MOST_PROBLEMS]]
         if len(ordered) > _MOST_PROBLEMS:
             lines.append(f"… and {len(ordered) - _MOST_PROBLEMS} more")
         raise ConfigError("\n".join(lines))
@@ -226,7 +226,7 @@ def _root(text: _Text, data: bytes) -> "Node | None":
 
 
 def _check_events(text: _Text, decoded: str) -> None:
-    """Raise ConfigError where a short text could take long: at aliases and at deep nesting."""
+    """Raise ConfigError for aliases and deep nesting, by which a short text could take long."""
     import yaml
 
     depth = 0
@@ -247,7 +247,7 @@ def _kind(node: "Node") -> str:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    """Give the known name nearest to a wrong one, or else all of them."""
+    """Return a hint with the known name most like a wrong one, or with all of them."""
     found = nearest_name(name, known)
     if found is not None:
         return f"; did you mean '{found}'?"

@@ -1,4 +1,4 @@
-"""Cases: the file `policy.tests.yaml`: what a policy is expected to decide."""
+"""Cases: the file `policy.tests.yaml`: the decisions that a policy is expected to make."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What was decided in a case."""
+    """A case and the decision on it."""
 
     case: Case
     decision: Decision
@@ -35,7 +35,7 @@ class CaseResult:
 
 
 def load_cases(path: Path) -> tuple[Case, ...]:
-    """Read a file of cases; raises ConfigError with everything that is wrong in it."""
+    """Read a file of cases; raise ConfigError with all its problems."""
     top = parse_yaml(str(path), file_bytes(path), ("version", "cases"))
     check_version(top)
     cases = tuple(_case(each) for each in top.items("cases", _CASE))
@@ -52,7 +52,7 @@ def run_cases(policy: Decider, cases: Iterable[Case]) -> list[CaseResult]:
 
 
 def cases_beside(policy: Path) -> Path:
-    """Give where the cases of a policy are when nothing else is said: `policy.tests.yaml`."""
+    """Return the default path of a policy's cases, `policy.tests.yaml` beside it."""
     return policy.with_name(f"{policy.stem}.tests{policy.suffix}")
 
 

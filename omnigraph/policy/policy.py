@@ -14,15 +14,15 @@ from omnigraph.syntax.names import is_system, normalize_name
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one file, and Cedar with them; never changes."""
+    """The rules of one file, loaded into Cedar; immutable."""
 
     rules: Rules
     _cedar: Cedar = field(repr=False, compare=False)
 
     def decide(self, request: Request) -> Decision:
-        """Give the decision on a request, and the first rule of the file that allows it."""
+        """Decide a request, and name the first rule of the file that allows it."""
         try:
-            actor, action, branch = self._understood(request)
+            actor, action, branch = self._resolve_request(request)
         except _DoubtError as doubt:
             return Decision(allowed=False, rule_id=None, reason=str(doubt))
         rule_id = self._cedar.find_rule(actor, action, branch)
@@ -32,8 +32,8 @@ class Policy:
             return Decision(allowed=False, rule_id=None, reason=reason)
         return Decision(allowed=True, rule_id=rule_id, reason=f"rule '{rule_id}' allows it")
 
-    def _understood(self, request: Request) -> tuple[str, Action, str | None]:
-        """Give who wants to do what to which branch, if that is beyond doubt."""
+    def _resolve_request(self, request: Request) -> tuple[str, Action, str | None]:
+        """Return actor, action and branch of a request; raise _DoubtError if one is unclear."""
         if request.actor is None:
             raise _DoubtError("no actor is given")
         if not self._cedar.knows(request.actor):
@@ -49,12 +49,12 @@ class _DoubtError(Exception):
 
 
 def load_policy(path: Path) -> Policy:
-    """Read a policy file; raises ConfigError with everything that is wrong in it."""
+    """Read a policy file; raise ConfigError with all its problems."""
     return parse_policy(str(path), file_bytes(path))
 
 
 def parse_policy(name: str, data: bytes) -> Policy:
-    """Give the policy of a text; raises ConfigError with everything that is wrong in it."""
+    """Parse a policy; raise ConfigError with all its problems."""
     rules = parse_rules(name, data)
     try:
         check_in_child(cedar_text(rules), SCHEMA)
@@ -64,7 +64,7 @@ def parse_policy(name: str, data: bytes) -> Policy:
 
 
 def _branch(action: Action, request: Request) -> str | None:
-    """Give the one form of the branch that an action is about; None is the whole graph."""
+    """Return the normalized branch that an action is about; None is the whole graph."""
     given = (request.target_branch, request.branch)
     own, other = given if action.takes_target else given[::-1]
     if own is None and other is not None:

@@ -1,4 +1,4 @@
-"""Rules: the file `policy.yaml`, read strictly into frozen values."""
+"""Rules: the file `policy.yaml`, parsed strictly into frozen values."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _ALLOW = ("actors", "actions", "branch_scope", "target_branch_scope")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Lets the actors of a group do some actions on the branches of a scope."""
+    """Allows the actors of a group some actions on the branches of a scope."""
 
     id: str
     group: str
@@ -30,7 +30,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All that `policy.yaml` says; the names of protected branches are folded."""
+    """The content of `policy.yaml`; the names of protected branches are folded."""
 
     groups: Mapping[str, frozenset[str]]
     protected: frozenset[str]
@@ -46,12 +46,12 @@ class Rules:
         return found
 
     def is_protected(self, branch: str) -> bool:
-        """Tell whether a branch is protected; upper and lower case make no difference."""
+        """Return whether a branch is protected; upper and lower case make no difference."""
         return fold(branch) in self.protected
 
 
 def parse_rules(name: str, data: bytes) -> Rules:
-    """Give what a policy file says; raises ConfigError with everything that is wrong in it."""
+    """Parse a policy file; raise ConfigError with all its problems."""
     top = parse_yaml(name, data, _TOP)
     check_version(top)
     groups = {group: _actors(top, group, found) for group, found in top.lists("groups").items()}
@@ -63,7 +63,7 @@ def parse_rules(name: str, data: bytes) -> Rules:
 
 
 def check_version(top: Section) -> None:
-    """Note when a file is not of the version that this release reads."""
+    """Note a version that this release does not read."""
     version = top.count("version")
     if "version" not in top:
         top.note("'version' is missing")
@@ -72,7 +72,7 @@ def check_version(top: Section) -> None:
 
 
 def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
-    """Note every id of a list that is given more than once."""
+    """Note every id that a list has more than once."""
     seen: set[str] = set()
     for each in ids:
         if each and each in seen:
@@ -81,7 +81,7 @@ def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
 
 
 def read_name(section: Section, key: str) -> str:
-    """Give a field that has to be there and holds a name of our own, such as that of a rule."""
+    """Return a required name, such as that of a rule; an invalid one is noted."""
     text = section.required(key)
     if text and (reason := name_problem(text)) is not None:
         section.report(key, reason)
@@ -89,7 +89,7 @@ def read_name(section: Section, key: str) -> str:
 
 
 def name_problem(text: str) -> str | None:
-    """Tell what is wrong with the name of an actor, a group, a rule or a case."""
+    """Return what is wrong with the name of an actor, a group, a rule or a case, or None."""
     if not text.strip() or text != text.strip():
         return "holds a name that is empty, or begins or ends with a space"
     if not is_visible(text):
@@ -109,9 +109,9 @@ def _actors(top: Section, group: str, actors: tuple[str, ...]) -> frozenset[str]
 
 
 def _protected(top: Section) -> frozenset[str]:
-    """Give the folded names of the protected branches; one that no branch can have is reported.
+    """Return the folded names of the protected branches; note names that no branch can have.
 
-    Such a name would protect nothing, and nobody would notice.
+    Such an entry would protect nothing without anyone noticing.
     """
     found = set()
     for each in top.texts("protected_branches"):

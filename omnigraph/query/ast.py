@@ -10,7 +10,7 @@ from omnigraph.syntax.literal import Literal, Name
 
 
 class Operator(StrEnum):
-    """What can stand between the two sides of a comparison."""
+    """An operator of a comparison."""
 
     EQUAL = "="
     NOT_EQUAL = "!="

@@ -1,4 +1,4 @@
-"""Check: a parsed query against the catalog; what passes can be executed as written."""
+"""Check: a parsed query against the catalog; a query that passes can run as written."""
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ from omnigraph.syntax.problems import Problems
 
 
 def check_query(query: ast.Query, catalog: Catalog, problems: Problems) -> CheckedQuery | None:
-    """Give the checked query, or None when problems were reported."""
+    """Check a query against the catalog; return None if problems were reported."""
     before = problems.total
     params = _params(query.params, problems)
     body: CheckedRead | CheckedMutation | None
@@ -131,7 +131,7 @@ class _ReadChecker:
     def _columns(
         self, scope: Mapping[str, BoundVariable], aliases: dict[str, Expr]
     ) -> list[Column]:
-        """Give the columns; each alias can be used by the projections after it."""
+        """Return the columns; later projections can use earlier aliases."""
         columns: list[Column] = []
         names: set[str] = set()
         for projection in self.read.projections:
@@ -145,7 +145,7 @@ class _ReadChecker:
             if expr is None:
                 continue
             if isinstance(expr, ListOf) and common_type(expr.items) is None:
-                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, _untyped(expr))
+                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, _why_untyped(expr))
                 continue
             columns.append(Column(name, expr))
             if projection.alias is not None:
@@ -196,7 +196,7 @@ class _ReadChecker:
         return ParamRef(bound.name, param.type)
 
     def _check_groups(self, checked: CheckedRead) -> None:
-        """Refuse to read what groups and distinct rows no longer have."""
+        """Report expressions that have no single value for a group or a distinct row."""
         if not checked.grouped and not checked.distinct:
             return
         if self._check_comparable(checked):
@@ -211,7 +211,7 @@ class _ReadChecker:
             self._check_grouped(key.expr, keys, ordering.expr.span, aggregates=checked.grouped)
 
     def _check_comparable(self, checked: CheckedRead) -> bool:
-        """Refuse groups of, or distinct rows with, values that cannot be compared."""
+        """Report columns whose values cannot be compared; return whether there are any."""
         found = False
         spans = {_column_name(each): each.expr.span for each in self.read.projections}
         for column in checked.columns:
@@ -239,7 +239,7 @@ class _ReadChecker:
             self.problems.report(Code.UNGROUPED_EXPRESSION, span, message, hint)
 
     def _check_rankings(self, checked: CheckedRead) -> bool:
-        """Refuse rankings where they have no meaning; True when one was refused."""
+        """Report misplaced rankings; return whether there are any."""
         before = self.problems.total
         exprs: list[Expr | Predicate] = [column.expr for column in checked.columns]
         exprs += [*checked.having, *(key.expr for key in checked.order)]
@@ -276,7 +276,7 @@ def _has_aggregate(
 
 
 def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) -> bool:
-    """Tell whether a node reads nothing but constants, keys and aggregates."""
+    """Return whether a node reads nothing but constants, keys and aggregates."""
     if isinstance(node, Aggregate):
         return aggregates
     if node in keys:
@@ -288,8 +288,8 @@ def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) ->
     return all(_reads_only(child, keys, aggregates=aggregates) for child in children(node))
 
 
-def _untyped(members: ListOf) -> str:
-    """Say why a list has no type."""
+def _why_untyped(members: ListOf) -> str:
+    """Return why a list has no type."""
     if not members.items:
         return "an empty list has no type"
     kinds = " and ".join(dict.fromkeys(str(item.type) for item in members.items))
@@ -297,7 +297,7 @@ def _untyped(members: ListOf) -> str:
 
 
 def _column_name(projection: ast.Projection) -> str:
-    """Give the alias, or the expression as written without its `$` signs."""
+    """Return the alias, or the expression as written without its `$` signs."""
     if projection.alias is not None:
         return projection.alias.text
     if isinstance(projection.expr, Literal) and isinstance(projection.expr.value, str):

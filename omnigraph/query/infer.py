@@ -20,9 +20,9 @@ class Inference:
     """Finds the types of variables and the directions of edges that agree with all traversals.
 
     Every edge allows one pair of types for its two variables, or two when it could be followed
-    either way. Pairs that disagree with what is known of a variable are dropped until nothing
+    either way. Pairs that contradict the known types of a variable are dropped until nothing
     changes. An edge that could still go either way, between variables that no binding types, is
-    read in text order; if that does not agree either, or a binding leaves it open, it is refused.
+    read in text order; if that fits nothing, or a binding leaves it open, it is an error.
     The order of the traversals makes no difference.
     """
 
@@ -32,7 +32,7 @@ class Inference:
     known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def resolve(self, traversals: list[ast.Traversal]) -> list[Link]:
-        """Give the links of all traversals that fit their types; report the others."""
+        """Return the links of all traversals that fit their types; report the others."""
         open_links = [_Open(each, edges) for each in traversals if (edges := self._edges(each))]
         self._settle(open_links)
         undecided = [link for link in open_links if link.is_open]
@@ -44,7 +44,7 @@ class Inference:
         return [link for link in found if link is not None]
 
     def types(self, name: str) -> tuple[str, ...] | None:
-        """Give what is known of a variable's types so far."""
+        """Return the types that a variable can still have, or None if nothing is known."""
         found = self.known.get(name)
         return self.typed.get(name) if found is None else found
 
@@ -74,7 +74,7 @@ class Inference:
         return True
 
     def _edges(self, traversal: ast.Traversal) -> list[tuple[ast.EdgeName, EdgeType]]:
-        """Give the edge types that a traversal names, or none when one is unknown."""
+        """Return the edge types that a traversal names; report unknown ones and return none."""
         found: list[tuple[ast.EdgeName, EdgeType]] = []
         seen: set[str] = set()
         for edge in traversal.edges:
@@ -191,7 +191,7 @@ class _Open:
         ]
 
     def reachable(self, end: int) -> set[str]:
-        """Give the types that one end can have."""
+        """Return the types that one end can have."""
         return {pair[end] for pairs in self.pairs for pair in pairs}
 
 
@@ -201,12 +201,12 @@ def _pairs(edge: EdgeType) -> list[_Pair]:
 
 
 def node_variable(name: str, types: tuple[str, ...], interface: str | None) -> BoundVariable:
-    """Give the variable that stands for nodes of these types."""
+    """Return the variable that stands for nodes of these types."""
     return BoundVariable(name=name, type=EntityType(EntityKind.NODE, types), interface=interface)
 
 
 def edge_variable(link: Link) -> BoundVariable | None:
-    """Give the variable that stands for the edges of a link, when it names them."""
+    """Return the variable that stands for the edges of a link, or None if it has no name."""
     if link.edge_variable is None:
         return None
     types = tuple(step.edge for step in link.steps)

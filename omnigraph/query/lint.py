@@ -1,4 +1,4 @@
-"""Lint: checks every query of a file and reports what is wrong or doubtful."""
+"""Lint: checks every query of a file and reports errors and doubtful queries."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _HARDCODED = "mutation declares no params; hardcoded mutations are easy to miss"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintFinding:
-    """One thing the linter has to say; an error holds the problem it comes from."""
+    """One error or warning; an error keeps the problem that it comes from."""
 
     severity: str
     code: Code
@@ -31,7 +31,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What the linter has to say about one query."""
+    """The result of linting one query."""
 
     name: str
     kind: str
@@ -61,7 +61,7 @@ class LintReport:
         return self.errors == 0
 
     def to_json(self, schema_path: str) -> dict[str, Json]:
-        """Give the report in the stable machine form."""
+        """Return the report as a JSON object; its form is stable."""
         return {
             "status": "ok" if self.ok else "error",
             "schema_source": {"kind": "file", "path": schema_path},
@@ -88,11 +88,15 @@ class LintReport:
         return found
 
     def _message(self, finding: LintFinding) -> str:
-        return finding.message if finding.problem is None else _placed(finding.problem, self.source)
+        return (
+            finding.message
+            if finding.problem is None
+            else _place_message(finding.problem, self.source)
+        )
 
 
 def lint_queries(text: str | Source, catalog: Catalog) -> LintReport:
-    """Give everything that is wrong or doubtful about the queries of a text."""
+    """Lint the queries of a text: errors, and warnings about doubtful ones."""
     source = make_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
@@ -133,7 +137,9 @@ class _Linter:
         self.findings += [_error(problem, (name,)) for problem in found]
         error = None
         if self.problems.total > count:
-            error = _placed(found[0], self.source) if found else "too many problems in this file"
+            error = (
+                _place_message(found[0], self.source) if found else "too many problems in this file"
+            )
         warnings: tuple[str, ...] = ()
         is_mutation = isinstance(query.body, ast.Mutation)
         if is_mutation and not query.params:
@@ -148,7 +154,7 @@ class _Linter:
         return QueryResult(name=name, kind=kind, error=error, warnings=warnings), checked
 
     def _never_updated(self, mutations: list[CheckedQuery]) -> list[LintFinding]:
-        """Give the nullable properties of updated types that no update sets."""
+        """Return a warning for each nullable property of an updated type that no update sets."""
         updated: defaultdict[str, set[str]] = defaultdict(set)
         queries: defaultdict[str, set[str]] = defaultdict(set)
         for mutation in mutations:
@@ -198,8 +204,8 @@ def _error(problem: Problem, names: tuple[str, ...]) -> LintFinding:
     )
 
 
-def _placed(problem: Problem, source: Source) -> str:
-    """Give the message with its place and hint, for output that has no spans."""
+def _place_message(problem: Problem, source: Source) -> str:
+    """Return the message with its place and hint, for output without spans."""
     hint = "" if problem.hint is None else f" ({problem.hint})"
     if problem.span is None:
         return problem.message + hint

@@ -1,4 +1,4 @@
-"""Lower: a checked query to a plan, in a fixed order and without cleverness."""
+"""Lower: a checked query to a plan, in a fixed order and without optimization."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
-    """Give the plan of a checked query."""
+    """Return the plan of a checked query, before any rewriting."""
     if not isinstance(query.body, CheckedRead):
         return plan.MutationPlan(
             name=query.name, params=query.params, statements=query.body.statements
@@ -55,10 +55,10 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
 def _pattern(
     pattern: Pattern, bound: set[str], catalog: Catalog, read: frozenset[str] = frozenset()
 ) -> list[plan.Operator]:
-    """Give the operators that match a pattern, given rows that bind the variables in `bound`.
+    """Return the operators that match a pattern, starting from rows with `bound`.
 
-    Afterwards `bound` holds the variables that the pattern binds as well. `read` are those that
-    the rest of the query reads; the others can be counted when they are reached last.
+    Afterwards `bound` also has the variables that the pattern binds. `read` are the variables
+    that the rest of the query reads; the others can be counted when they are reached last.
     """
     operators = _PatternOrder(pattern, bound, catalog, read).operators()
     bound |= {each.name for each in pattern.bound}
@@ -157,7 +157,7 @@ def _reversed(link: Link) -> Link:
 
 
 def _read_by_tail(read: CheckedRead) -> frozenset[str]:
-    """Give the variables that the result depends on by more than their number."""
+    """Return the variables whose values the result needs, not only how many there are."""
     exprs = [*(each.expr for each in read.columns), *(key.expr for key in read.order)]
     nodes = [part for each in (*exprs, *read.having) for part in parts(each)]
     counted = {id(node.argument) for node in nodes if _only_counts(node)}
@@ -177,7 +177,7 @@ def _only_counts(node: Expr | Predicate) -> TypeGuard[Aggregate]:
 
 
 def _selectivity(steps: _PatternOrder) -> Callable[[BoundVariable], tuple[int, int]]:
-    """Give the order in which variables are tried as roots: by key, by filter, read, as written."""
+    """Return a sort key for roots: by key, then filtered, then read, then as written."""
     pattern, catalog = steps.pattern, steps.catalog
     equal: defaultdict[str, set[str]] = defaultdict(set)
     filtered: set[str] = set()

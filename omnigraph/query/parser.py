@@ -62,7 +62,7 @@ _STATEMENTS = ("insert", "update", "delete")
 
 
 def parse_queries(source: Source, problems: Problems) -> QueryFile:
-    """Give the syntax tree of every query that can be read; report the rest."""
+    """Parse every query of a text; report those that do not parse."""
     parser = _QueryParser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
     if problems.total:
         return QueryFile(())
@@ -93,7 +93,7 @@ class _ExpressionParser(Cursor):
         return Not(item, start.span.to(item.span))
 
     def _not_is_a_name(self) -> bool:
-        """Tell `not = 1` and `not in [1]`, where `not` is a name, from `not in = 1`."""
+        """Distinguish `not = 1` and `not in [1]`, where `not` is a name, from `not in = 1`."""
         follower, second = self.peek(1), self.peek(2)
         if follower.kind in _SIGNS:
             return True
@@ -160,7 +160,7 @@ class _ExpressionParser(Cursor):
                 self.fail_expecting("a value", _SIGN_HINTS.get(token.kind))
 
     def _at_call(self) -> bool:
-        """Tell `count (…)` and `cuont(…)`, which are calls, from `total (…)`, which is a name."""
+        """Distinguish the calls `count (…)` and `cuont(…)` from `total (…)`, which is a name."""
         word, follower = self.token, self.peek(1)
         return follower.kind == "(" and (word.text in _FUNCTIONS or word.end == follower.start)
 
@@ -252,7 +252,7 @@ class _PatternParser(_ExpressionParser):
         return Filter(self.predicate())
 
     def _at_traversal(self) -> bool:
-        """Tell a traversal from a predicate that starts with the same variable.
+        """Distinguish a traversal from a predicate that starts with the same variable.
 
         `$a contains $b` can be either; it is read as a predicate, and check decides.
         """

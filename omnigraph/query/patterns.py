@@ -35,11 +35,11 @@ class PatternChecker:
     def check(
         self, clauses: tuple[ast.Clause, ...], outer: VariableScope
     ) -> tuple[Pattern, VariableScope]:
-        """Give the checked pattern and the variables in scope after it.
+        """Return the checked pattern and the variables in scope after it.
 
-        What the pattern adds to the scope lies in a map of its own, before those around it.
+        What the pattern adds to the scope is in a map of its own, before the enclosing ones.
         """
-        clauses = tuple(self._named(clause) for clause in clauses)
+        clauses = tuple(self._rename_clause(clause) for clause in clauses)
         traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
         bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
         scope, links = self._bind(bindings, traversals, outer)
@@ -48,7 +48,7 @@ class PatternChecker:
             for clause in clauses
             if isinstance(clause, ast.OptionalMatch)
         ]
-        filters = [*_present(bindings, outer), *self._filters(clauses, scope)]
+        filters = [*_null_tests(bindings, outer), *self._filters(clauses, scope)]
         negations = [
             self._negation(clause, scope) for clause in clauses if isinstance(clause, ast.Negation)
         ]
@@ -80,7 +80,7 @@ class PatternChecker:
         inference = Inference(self.catalog, self.problems, typed)
         links = inference.resolve(usable)
         scope: VariableScope = outer.new_child()
-        for variable in _bound_in(bindings, traversals):
+        for variable in _variables_of(bindings, traversals):
             self._add(variable.name, inference, declared, scope)
         for link in links:
             edge = edge_variable(link)
@@ -95,7 +95,7 @@ class PatternChecker:
         declared: Mapping[str, tuple[tuple[str, ...], str | None]],
         scope: VariableScope,
     ) -> None:
-        """Put a variable into scope; one whose types are not known has a problem already."""
+        """Add a variable to the scope; one without types was reported already."""
         before = scope.get(name)
         types = inference.types(name) or ()
         interface = None if before is None else before.interface
@@ -142,7 +142,7 @@ class PatternChecker:
         known: Mapping[str, object],
         outer: Mapping[str, BoundVariable],
     ) -> dict[str, ast.Traversal]:
-        """Give the traversal that names each edge; report names that are taken."""
+        """Return the traversal that names each edge; report names that are taken."""
         named: dict[str, ast.Traversal] = {}
         for each in traversals:
             edge = each.edge_variable
@@ -196,7 +196,7 @@ class PatternChecker:
         return [each for each in typed if each is not None]
 
     def _inline(self, binding: ast.Binding) -> Iterator[ast.Comparison]:
-        """Give `{ name: "x" }` as `$p.name = "x"`."""
+        """Yield `{ name: "x" }` as `$p.name = "x"`."""
         seen = set()
         for name, value in binding.values:
             if name.text in seen:
@@ -242,8 +242,8 @@ class PatternChecker:
             self.problems.report(Code.OPTIONAL_ESCAPE, clause.span, message, hint)
         return pattern
 
-    def _named(self, clause: ast.Clause) -> ast.Clause:
-        """Give each `$_` a name that no text can write, and `$a contains $b` its meaning."""
+    def _rename_clause(self, clause: ast.Clause) -> ast.Clause:
+        """Name each `$_` as no text can, and read `$a contains $b` as a traversal if it is one."""
         match clause:
             case ast.Binding(variable):
                 return replace(clause, variable=self._own_name(variable))
@@ -280,8 +280,8 @@ class PatternChecker:
         filters: list[Predicate],
         nested: Iterable[Pattern],
     ) -> dict[str, None]:
-        """Give the names of the variables that a pattern mentions, in a fixed order."""
-        names = dict.fromkeys(variable.name for variable in _bound_in(bindings, traversals))
+        """Return the names of the variables that a pattern mentions, in a fixed order."""
+        names = dict.fromkeys(variable.name for variable in _variables_of(bindings, traversals))
         for predicate in filters:
             names |= dict.fromkeys(sorted(variables(predicate)))
         for pattern in nested:
@@ -317,7 +317,7 @@ def _clashes(
     declared: tuple[tuple[str, ...], str | None] | None,
     outer: BoundVariable | None,
 ) -> bool:
-    """Tell whether a variable is bound already, and not to the same."""
+    """Return whether a variable is already bound to other types."""
     if declared is not None and declared != (types, interface):
         return True
     if outer is None or not outer.type.types:
@@ -325,16 +325,18 @@ def _clashes(
     return not outer.is_node or (outer.interface, outer.type.types) != (interface, types)
 
 
-def _present(bindings: list[ast.Binding], outer: VariableScope) -> Iterator[Predicate]:
-    """Give the tests that nodes are there which an optional block around may have left null."""
+def _null_tests(bindings: list[ast.Binding], outer: VariableScope) -> Iterator[Predicate]:
+    """Yield null tests for bound nodes that an enclosing optional block may leave null."""
     for name in dict.fromkeys(binding.variable.name for binding in bindings):
         bound = outer.get(name)
         if bound is not None and bound.is_node and bound.optional:
             yield NullTest(VariableRef(name, bound.type), negated=True)
 
 
-def _bound_in(bindings: list[ast.Binding], traversals: list[ast.Traversal]) -> list[ast.Variable]:
-    """Give the variables that clauses bind or join, by where they first stand in the text."""
+def _variables_of(
+    bindings: list[ast.Binding], traversals: list[ast.Traversal]
+) -> list[ast.Variable]:
+    """Return the variables that clauses bind or join, in the order of the text."""
     found = [each.variable for each in bindings]
     for each in traversals:
         named = [] if each.edge_variable is None else [each.edge_variable]

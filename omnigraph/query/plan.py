@@ -1,4 +1,4 @@
-"""Plan: what a query does, as data: a pipeline of operators that can be printed and rewritten."""
+"""Plan: a query as data: a pipeline of operators that can be printed and rewritten."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -149,7 +149,7 @@ Operator: TypeAlias = (
 
 
 def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """Give operators with those nested in them."""
+    """Yield operators and those nested in them."""
     for operator in operators:
         yield operator
         if isinstance(operator, AntiJoin | Optional):

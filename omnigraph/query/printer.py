@@ -5,7 +5,7 @@ from omnigraph.syntax.literal import Literal, Name, literal_text
 
 
 def expr_text(expr: Expr) -> str:
-    """Give an expression as the language writes it."""
+    """Return an expression as the language writes it."""
     match expr:
         case Literal(value, _):
             return literal_text(value)
@@ -23,7 +23,7 @@ def expr_text(expr: Expr) -> str:
 
 
 def hops_text(hops: Hops) -> str:
-    """Give hops as the language writes them."""
+    """Return hops as the language writes them."""
     if hops.maximum == hops.minimum:
         return f"{{{hops.minimum}}}"
     return f"{{{hops.minimum},{'' if hops.maximum is None else hops.maximum}}}"

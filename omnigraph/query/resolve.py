@@ -1,4 +1,4 @@
-"""Resolve: finds what the names in values and predicates stand for, and types them."""
+"""Resolve: resolves the names in values and predicates, and types them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -48,12 +48,12 @@ MOST_EDITS = 10
 
 
 class Unresolved(Exception):
-    """Leaves an expression whose problem is already reported."""
+    """Leaves an expression whose problem was reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionResolver:
-    """Types expressions in one place of a query.
+    """Types the expressions in one place of a query.
 
     `scope` holds the bound variables, `aliases` the projections that a bare name may mean, `row`
     the type whose properties a bare name may mean. Aggregates and rankings are allowed only
@@ -69,7 +69,7 @@ class ExpressionResolver:
     in_result: bool = False
 
     def predicate(self, node: ast.Predicate) -> expr.Predicate | None:
-        """Give the typed predicate, or None when a problem was reported."""
+        """Type a predicate; return None if a problem was reported."""
         match node:
             case ast.And(items):
                 inner = self._predicates(items)
@@ -83,7 +83,7 @@ class ExpressionResolver:
             case ast.Comparison():
                 return self._comparison(node)
             case ast.NullTest(operand, negated, _):
-                typed = self.value(self._tested(operand))
+                typed = self.value(self._left_side(operand))
                 return None if typed is None else expr.NullTest(typed, negated)
             case ast.FunctionCall():
                 typed = self.value(node)
@@ -91,7 +91,7 @@ class ExpressionResolver:
                 return typed
 
     def value(self, node: ast.Expr) -> expr.Expr | None:
-        """Give the typed expression, or None when a problem was reported."""
+        """Type an expression; return None if a problem was reported."""
         try:
             return self._value(node)
         except Unresolved:
@@ -103,7 +103,7 @@ class ExpressionResolver:
         return found if len(found) == len(typed) else None
 
     def _comparison(self, node: ast.Comparison) -> expr.Comparison | None:
-        left, right = self.value(self._tested(node.left)), self.value(node.right)
+        left, right = self.value(self._left_side(node.left)), self.value(node.right)
         if left is None or right is None:
             return None
         problem = operator_problem(left, node.operator, right)
@@ -139,7 +139,7 @@ class ExpressionResolver:
             case ast.FunctionCall():
                 return self._call(node)
 
-    def _tested(self, node: ast.Expr) -> ast.Expr:
+    def _left_side(self, node: ast.Expr) -> ast.Expr:
         """Read `true` on the left side as the property of that name, where a row has one."""
         if self.row is not None and isinstance(node, Literal) and isinstance(node.value, bool):
             name = literal_text(node.value)
@@ -171,7 +171,7 @@ class ExpressionResolver:
         self._fail(Code.UNKNOWN_VARIABLE, node.span, message, near)
 
     def access(self, node: ast.PropertyAccess) -> expr.PropertyRef:
-        """Give the typed property of a variable; raises Unresolved."""
+        """Type `$variable.property`; raise Unresolved."""
         name = node.variable.name
         clashing = name in self.scope and not self.scope[name].type.types
         if name in self.params and not clashing:
@@ -311,7 +311,7 @@ class ExpressionResolver:
         return expr.Rrf(tuple(rankings), k)
 
     def _field(self, node: ast.FunctionCall, kind: ValueType | None) -> expr.PropertyRef:
-        """Give the property that a search works on: of this type, or a vector for None."""
+        """Return the property to search: of this type, or any vector if it is None."""
         argument = node.arguments[0]
         if not isinstance(argument, ast.PropertyAccess):
             message = f"{node.function} searches a property, written $variable.property"
@@ -381,7 +381,7 @@ class ExpressionResolver:
 
 
 def constant(value: LiteralValue) -> expr.Constant:
-    """Give the constant of a literal."""
+    """Return the typed constant of a literal."""
     match value:
         case bool():
             return expr.Constant(value, BOOL)
@@ -398,14 +398,14 @@ def constant(value: LiteralValue) -> expr.Constant:
 
 
 def list_of(items: list[expr.Constant | expr.ParamRef]) -> expr.ListOf:
-    """Give the list of items of one kind; numbers that no type holds all can only be compared."""
+    """Return a typed list; numbers that fit no common type can only be compared."""
     kind = common_type(items) or (F64 if items else None)
     assert kind is None or isinstance(kind, ScalarType)
     return expr.ListOf(tuple(items), None if kind is None else kind.scalar)
 
 
 def property_type(bound: BoundVariable, name: str, catalog: Catalog) -> ValueType | None:
-    """Give the type of a property that every type of a variable has; None when one lacks it."""
+    """Return the type of a property that all types of a variable share, or None."""
     if bound.interface is not None:
         if name == "id":
             return STRING
@@ -418,7 +418,7 @@ def property_type(bound: BoundVariable, name: str, catalog: Catalog) -> ValueTyp
 
 
 def property_names(bound: BoundVariable, catalog: Catalog) -> Iterator[str]:
-    """Give the properties of a variable that can be read by name."""
+    """Yield the properties of a variable that can be read by name."""
     if bound.interface is not None:
         yield from ("id", *catalog.interfaces[bound.interface].properties)
         return
@@ -434,7 +434,7 @@ def _stored(kind: EntityType, name: str, catalog: Catalog) -> StoredType:
 
 
 def _aggregate_type(function: str, kind: "ValueType | EntityType | None") -> ValueType | None:
-    """Give the type of an aggregate's result, or None when it does not take such values."""
+    """Return the type of an aggregate's result, or None if it does not take such values."""
     if function == "count":
         return I64
     if kind is None or isinstance(kind, EntityType):

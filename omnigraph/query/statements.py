@@ -50,7 +50,7 @@ class StatementChecker:
     problems: Problems
 
     def check(self, statement: ast.Statement) -> CheckedStatement | None:
-        """Give the checked statement, or None when a problem was reported."""
+        """Check a statement; return None if a problem was reported."""
         stored = self.catalog.stored(statement.type.text)
         if stored is None:
             self._unknown_type(statement.type)
@@ -110,7 +110,7 @@ class StatementChecker:
     def _target(
         self, stored: StoredType, name: Name, column: str, *, inserting: bool
     ) -> ValueType | None:
-        """Give the type of a column that a statement may set."""
+        """Return the type of a column that a statement may set; report any other."""
         code, message, hint = Code.READ_ONLY_PROPERTY, None, None
         if column == "id" and stored.key:
             message = f"the id of a {stored.name} is its key"
@@ -144,13 +144,13 @@ class StatementChecker:
         return value if fits else None
 
     def _may_hold(self, stored: StoredType, column: str, value: Assigned, node: ast.Expr) -> bool:
-        """Refuse a parameter that may be null where a value is required."""
+        """Return whether a column may store a value; report a nullable parameter if it may not."""
         item = stored.properties.get(column)
         required = item is None or not item.nullable
         return not required or self._is_given(column, value, node)
 
     def _is_given(self, column: str, value: Assigned, node: ast.Expr) -> bool:
-        """Refuse a parameter that may be null."""
+        """Return whether a value is never null; report a nullable parameter."""
         if not (isinstance(value, ParamRef) and self.params[value.name].nullable):
             return True
         message = f"'{column}' is required, but '${value.name}' may be null"
@@ -216,7 +216,7 @@ class StatementChecker:
             return None
 
     def _item(self, name: Name, target: ScalarType, node: ast.Expr) -> Assigned | None:
-        """Give an item of a list, none of which may be null."""
+        """Check an item of a list; no item may be null."""
         value = self._assigned(name, target, node)
         if isinstance(value, Now):
             message = "an item of a list is a literal or a parameter"

@@ -1,4 +1,4 @@
-"""Annotations: which there are, where each may stand, and what it says."""
+"""Annotations: which exist, where each is allowed, and what each means."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ _FLAGS = ("key", "unique", "index")
 
 @dataclass(slots=True)
 class Notes:
-    """What the annotations behind one type or property say."""
+    """The annotations of one type or property, as values."""
 
     flags: dict[str, ast.Annotation] = field(default_factory=dict)
     description: str | None = None
@@ -50,14 +50,14 @@ class Notes:
 def read_annotations(
     annotations: Iterable[ast.Annotation], place: str, problems: Problems
 ) -> Notes:
-    """Give what the annotations say; report those that may not stand here or say nothing."""
+    """Read the annotations of one type or property; report misplaced and malformed ones."""
     notes = Notes()
     seen: set[str] = set()
     for annotation in annotations:
         if annotation.name not in _PLACES:
             _keep(annotation, notes, problems)
         elif place not in _PLACES[annotation.name]:
-            _misplaced(annotation, place, problems)
+            _report_misplaced(annotation, place, problems)
         elif annotation.name in seen:
             message = f"@{annotation.name} stands here twice"
             problems.report(Code.REPEATED_ANNOTATION, annotation.span, message)
@@ -69,7 +69,7 @@ def read_annotations(
 
 @dataclass(frozen=True, slots=True)
 class _AnnotationReader:
-    """Reads one known annotation that stands where it may."""
+    """Reads one known annotation in a place where it is allowed."""
 
     annotation: ast.Annotation
     problems: Problems
@@ -193,7 +193,7 @@ def _plain(literal: Literal) -> str | int | float | bool:
     return literal.value
 
 
-def _misplaced(annotation: ast.Annotation, place: str, problems: Problems) -> None:
+def _report_misplaced(annotation: ast.Annotation, place: str, problems: Problems) -> None:
     name = annotation.name
     places = _PLACES[name]
     if place == "edge" and name in _BODY_FORM:

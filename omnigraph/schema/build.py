@@ -1,4 +1,4 @@
-"""Build: the syntax tree of a schema to its catalog, every static rule checked."""
+"""Build: the syntax tree of a schema to its catalog, checked against every static rule."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +45,7 @@ _NEVER = frozenset(
 
 
 def build_catalog(schema: ast.Schema, accepted: Catalog | None, problems: Problems) -> Catalog:
-    """Give the catalog of a schema; types and properties of `accepted` keep their identity."""
+    """Build the catalog of a schema; types and properties of `accepted` keep their identity."""
     return _Builder(schema, accepted, problems).build()
 
 
@@ -87,7 +87,7 @@ class _Builder:
         return Catalog(self.interfaces, self.nodes, self.edges)
 
     def _unique_declarations(self) -> list[ast.Declaration]:
-        """Give the declarations without those whose name is taken."""
+        """Return the declarations; report and drop those whose name is taken."""
         seen: dict[str, ast.Declaration] = {}
         twins: dict[str, str] = {}
         for declaration in self.schema.declarations:
@@ -233,7 +233,7 @@ class _Builder:
             message = f"'{inherited.name}' has to be {wanted}, as {interface.text} declares it"
             self.problems.report(Code.INTERFACE_MISMATCH, own.span, message)
         else:
-            members[inherited.name] = replace(own, property=_completed(own, inherited))
+            members[inherited.name] = replace(own, property=_complete(own, inherited))
 
     def _members(
         self,
@@ -336,7 +336,7 @@ class _Builder:
     def _accepted_type(
         self, place: str, name: Name, renamed_from: Name | None
     ) -> NodeType | EdgeType | None:
-        """Give the accepted type that a declaration goes on with, under its old or new name."""
+        """Return the accepted type that a declaration continues, under its old or new name."""
         self._check_rename(renamed_from, name, self.declared, place)
         if self.accepted is None:
             return None
@@ -347,7 +347,7 @@ class _Builder:
         return known.get(name.text) or known.get(_text(renamed_from) or "")
 
     def _check_origin(self, old: Name | None, name: Name, known: Mapping[str, object]) -> None:
-        """Refuse to rename what the accepted schema does not have, or onto what it has."""
+        """Report a rename from an unknown name, or to a name that exists."""
         if old is None or (old.text in known) != (name.text in known):
             return
         message = f"there is no '{old.text}' that could be renamed to '{name.text}'"
@@ -393,8 +393,8 @@ def _property(item: ast.Property, identity: str, notes: Notes) -> Property:
     )
 
 
-def _completed(own: _DeclaredProperty, inherited: Property) -> Property:
-    """Give a repeated property with what only its interface says about it."""
+def _complete(own: _DeclaredProperty, inherited: Property) -> Property:
+    """Return a repeated property completed by what only its interface says about it."""
     return replace(
         own.property,
         default=inherited.default if own.notes.default is None else None,

@@ -10,7 +10,7 @@ from omnigraph.syntax.source import make_source, size_problem
 
 
 def compile_schema(text: str | Source, *, accepted: Catalog | None = None) -> Catalog:
-    """Give the catalog of a schema, or raise SchemaError with all its problems.
+    """Compile a schema to its catalog; raise SchemaError with all problems.
 
     Types and properties that `accepted` already has, under the same name or the one in
     `@rename_from`, keep their identity.

@@ -35,7 +35,7 @@ _ALLOWED = {
 
 @dataclass(slots=True)
 class Constraints:
-    """Gathers the constraints of one type, from its properties and from its body."""
+    """Collects the constraints of one type, from its properties and from its body."""
 
     place: str
     type_name: str
@@ -65,7 +65,7 @@ class Constraints:
         self._add(kind, (Name(name, span),), span)
 
     def body(self, constraint: ast.Constraint) -> None:
-        """Add a constraint that stands in the body."""
+        """Add a constraint of the body."""
         if constraint.kind not in _ALLOWED[self.place]:
             message = f"@{constraint.kind} may not stand in an edge"
             hint = "edges take @unique, @index and @key(src, dst)"
@@ -84,7 +84,7 @@ class Constraints:
                 self._add(constraint.kind, tuple(names), constraint.span)
 
     def broken_by(self, name: str, value: Value) -> str | None:
-        """Give the constraint that a value of a property breaks, if one does."""
+        """Return the kind of constraint that a value of a property breaks, or None."""
         bounds = self.ranges.get(name)
         if bounds is not None and isinstance(value, int | float):
             least, most = bounds.ends(self.properties[name].type)
@@ -202,14 +202,14 @@ class Constraints:
 
 
 def _as_name(argument: ast.Argument) -> ast.Argument:
-    """Read `true` as the name of a property, which it may be."""
+    """Read `true` and `false` as names, which a property may have."""
     if isinstance(argument, Literal) and isinstance(argument.value, bool):
         return Name(literal_text(argument.value), argument.span)
     return argument
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Give the reason why RE2 refuses a pattern, or None when it takes it."""
+    """Return why RE2 rejects a pattern, or None."""
     try:
         compile_pattern(pattern)
     except re2.error as refused:
@@ -219,12 +219,12 @@ def pattern_problem(pattern: str) -> str | None:
 
 
 def pattern_found(pattern: str, text: str) -> bool:
-    """Tell whether an RE2 pattern is found anywhere in a text."""
+    """Return whether an RE2 pattern is found anywhere in a text."""
     return compile_pattern(pattern).search(text) is not None
 
 
 def compile_pattern(pattern: str) -> "re2._Regexp[str]":
-    """Give the compiled RE2 pattern; raises `re2.error`."""
+    """Compile an RE2 pattern; raise `re2.error`."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MOST_PATTERN_BYTES

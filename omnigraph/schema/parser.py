@@ -24,7 +24,7 @@ _DECLARATIONS = ("interface", "node", "edge")
 
 
 def parse_schema(source: Source, problems: Problems) -> Schema:
-    """Give the syntax tree of every declaration that can be read; report the rest."""
+    """Parse every declaration of a text; report those that do not parse."""
     parser = _SchemaParser(source, problems, Code.SCHEMA_SYNTAX, Code.SCHEMA_CAP)
     if problems.total:
         return Schema(())
@@ -114,7 +114,7 @@ class _SchemaParser(Cursor):
         return Property(name=name, type=ref.type, nullable=ref.nullable, annotations=annotations)
 
     def _head_annotations(self) -> tuple[Annotation, ...]:
-        """Take the annotations of a type; a constraint among them belongs into the body."""
+        """Take the annotations of a type; report constraints, which belong in the body."""
         annotations = self._annotations()
         while self._at_constraint():
             constraint = self._constraint()
@@ -148,7 +148,7 @@ class _SchemaParser(Cursor):
         )
 
     def _at_constraint(self) -> bool:
-        """Tell whether `@key(`, `@range(` … comes next; without `(` it is an annotation."""
+        """Return whether `@key(`, `@range(` … comes next; without `(` it is an annotation."""
         return self.at("@") and self.peek(1).text in CONSTRAINTS and self.peek(2).kind == "("
 
     def _constraint(self) -> Constraint:

@@ -1,4 +1,4 @@
-"""Steps: what can be done to a schema that has data, as data, for people and for programs."""
+"""Steps: the changes a schema with data can make, as values with a text and a JSON form."""
 
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
@@ -39,7 +39,7 @@ class AddType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameType:
-    """A type under another name; it keeps its identity, its rows and its indexes."""
+    """A type with a new name; it keeps its identity, its rows and its indexes."""
 
     kind: ClassVar[str] = "rename_type"
     type_kind: str
@@ -52,7 +52,7 @@ class RenameType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddProperty:
-    """A new property: null in every row there is, or its default when it is required."""
+    """A new property: null in existing rows, or its default if it is required."""
 
     kind: ClassVar[str] = "add_property"
     type_kind: str
@@ -66,7 +66,7 @@ class AddProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameProperty:
-    """A property under another name; it keeps its identity, its values and its indexes."""
+    """A property with a new name; it keeps its identity, its values and its indexes."""
 
     kind: ClassVar[str] = "rename_property"
     type_kind: str
@@ -80,7 +80,7 @@ class RenameProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendEnum:
-    """More values for an enum; those that it had stay."""
+    """More values for an enum; it keeps those that it has."""
 
     kind: ClassVar[str] = "extend_enum"
     type_kind: str
@@ -96,7 +96,7 @@ class ExtendEnum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddConstraint:
-    """A rule that the rows there are must pass too, or an index."""
+    """A new rule, which existing rows must satisfy too, or an index."""
 
     kind: ClassVar[str] = "add_constraint"
     type_kind: str
@@ -109,7 +109,7 @@ class AddConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateTypeMetadata:
-    """Other descriptions, annotations or interfaces of a type."""
+    """New descriptions, annotations or interfaces of a type."""
 
     kind: ClassVar[str] = "update_type_metadata"
     type_kind: str
@@ -122,7 +122,7 @@ class UpdateTypeMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatePropertyMetadata:
-    """Another description or other annotations of a property."""
+    """A new description or new annotations of a property."""
 
     kind: ClassVar[str] = "update_property_metadata"
     type_kind: str
@@ -136,7 +136,7 @@ class UpdatePropertyMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsupportedChange:
-    """Something that cannot be done to a graph that has data; it makes the whole plan void."""
+    """A change that a graph with data cannot make; it makes the whole plan unsupported."""
 
     kind: ClassVar[str] = "unsupported_change"
     entity: str
@@ -170,12 +170,12 @@ class SchemaMigrationPlan:
         return not any(isinstance(step, UnsupportedChange) for step in self.steps)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the plan in the stable machine form."""
+        """Return the plan as a JSON object; its form is stable."""
         return {"supported": self.supported, "steps": [step_json(step) for step in self.steps]}
 
 
 def step_json(step: MigrationStep) -> dict[str, Json]:
-    """Give a step in the stable machine form."""
+    """Return a step as a JSON object; its form is stable."""
     found: dict[str, Json] = {"kind": step.kind}
     for name in step.__dataclass_fields__:
         found[name.rstrip("_")] = _field_json(getattr(step, name))
@@ -204,7 +204,7 @@ def _field_json(value: object) -> Json:
 
 
 def constraint_text(constraint: AnyConstraint) -> str:
-    """Give a constraint as it is written in a schema."""
+    """Return a constraint as a schema writes it."""
     match constraint:
         case UniqueConstraint(properties=names):
             return f"@unique({', '.join(names)})"

@@ -1,4 +1,4 @@
-"""Reads a value type, as both languages write it: `String?`, `[I64]`, `Vector(3)`, `enum(a, b)`."""
+"""Type parser: value types of both languages: `String?`, `[I64]`, `Vector(3)`, `enum(a, b)`."""
 
 import re
 from dataclasses import dataclass

@@ -38,14 +38,14 @@ class Token(NamedTuple):
         return Span(self.start, self.end)
 
     def describe(self) -> str:
-        """Give the token as an error message names it."""
+        """Return the token as an error message names it."""
         if self.kind == END:
             return "the end of the text"
         return f"'{self.text}'" if len(self.text) <= 40 else f"'{self.text[:37]}…'"
 
 
 def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
-    """Give the tokens of a source, ending with one of kind `end`; bad characters are reported."""
+    """Split a source into tokens, the last of kind `end`; report characters that start none."""
     tokens: list[Token] = []
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup

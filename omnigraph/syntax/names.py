@@ -1,4 +1,4 @@
-"""Names: the one form of a branch name, through which each goes before policy and storage."""
+"""Names: branch names in normal form; policy and storage see no other form."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ _HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs")
 
 
 def normalize_name(name: str) -> str:
-    """Give the one form of a branch name, or raise BranchNameError with the reason."""
+    """Return a branch name in its normal form (NFC); raise BranchNameError with the reason."""
     text = unicodedata.normalize("NFC", name)
     reason = _problem(text)
     if reason is not None:
@@ -21,17 +21,17 @@ def normalize_name(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Give what two names have in common that differ only in upper and lower case."""
+    """Return the key under which names that differ only in case are the same."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
 def is_system(name: str) -> bool:
-    """Tell whether a branch is one of the system's own, hidden from listings."""
+    """Return whether a branch is internal, and so hidden from listings."""
     return name.startswith("__")
 
 
 def is_visible(text: str) -> bool:
-    """Tell whether a text holds no character that cannot be seen; a plain space can."""
+    """Return whether every character of a text can be seen; a plain space counts as visible."""
     return all(char == " " or unicodedata.category(char) not in _HIDDEN for char in text)
 
 

@@ -1,4 +1,4 @@
-"""Source: checks that a text can be read at all: encoding and size."""
+"""Source: text that is decoded and small enough to be parsed."""
 
 import codecs
 
@@ -9,7 +9,7 @@ MOST_BYTES = 256 * 1024
 
 
 def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Source:
-    """Give the source that UTF-8 bytes hold; a leading byte order mark is dropped."""
+    """Decode UTF-8 bytes into a source, without a leading byte order mark; raise `error`."""
     text = data.removeprefix(codecs.BOM_UTF8)
     try:
         return Source(name, text.decode())
@@ -23,12 +23,12 @@ def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Sour
 
 
 def make_source(text: str | Source, name: str) -> Source:
-    """Give the source of a text that may already be one."""
+    """Wrap a text into a source; return a source as it is."""
     return text if isinstance(text, Source) else Source(name, text)
 
 
 def size_problem(source: Source, code: Code) -> Problem | None:
-    """Give the problem of a text that is too long or holds half a character, if it is."""
+    """Return the problem of a text that is too long or has half a surrogate pair, or None."""
     try:
         size = len(source.text.encode())
     except UnicodeEncodeError as broken:
