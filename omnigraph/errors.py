@@ -524,7 +524,7 @@ class MergeConflictsError(ConflictError):
 
     def __init__(self, conflicts: Sequence[Mapping[str, Json]]) -> None:
         more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
-        hint = "look at all of them with a preview, and say whose version to take"
+        hint = "preview the merge to see all conflicts, then choose a side for each"
         super().__init__(f"{conflicts[0]['message']}{more}", hint=hint)
         self.conflicts = tuple(conflicts)
 
@@ -538,9 +538,9 @@ class DeniedError(OmniGraphError):
     code = "denied"
 
     def __init__(self, actor: str | None, action: str, branch: str | None = None) -> None:
-        who = "without an actor" if actor is None else f"to '{actor}'"
-        about = "" if branch is None else f" on '{branch}'"
-        super().__init__(f"the policy does not allow '{action}'{about} {who}")
+        about = f"'{action}'" if branch is None else f"'{action}' on '{branch}'"
+        allowed = f"{about} without an actor" if actor is None else f"'{actor}' to {about}"
+        super().__init__(f"the policy does not allow {allowed}")
         self.actor = actor
         self.action = action
         self.branch = branch
@@ -584,7 +584,7 @@ class BudgetError(OmniGraphError):
     code = "budget_exceeded"
 
     def __init__(self, message: str, *, limit: str) -> None:
-        super().__init__(message, hint=f"give it more {limit}, or ask for less")
+        super().__init__(message, hint=f"allow more {limit}, or ask for less")
         self.limit = limit
 
     def to_json(self) -> dict[str, Json]:

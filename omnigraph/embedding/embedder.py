@@ -41,7 +41,7 @@ def check_texts(texts: Sequence[str]) -> Sequence[str]:
         if not text.strip():
             raise EmbeddingError(
                 f"text {number} of {len(texts)} is empty",
-                hint="leave the vector of an empty text out",
+                hint="leave out the vector of an empty text",
             )
         if not _encodes(text):
             raise EmbeddingError(f"text {number} of {len(texts)} is not valid Unicode")
@@ -74,18 +74,18 @@ def unit_vectors(
     """Normalize a model's answer to rows of length 1; raise EmbeddingError if that fails."""
     count, dimension = shape
     if len(rows) != count:
-        raise EmbeddingError(f"{model} gave {len(rows)} vectors for {count} texts")
+        raise EmbeddingError(f"{model} returned {len(rows)} vectors for {count} texts")
     for row in rows:
         if len(row) != dimension:
             raise EmbeddingError(
-                f"{model} gave a vector of {len(row)} numbers where {dimension} are wanted",
+                f"{model} returned a vector of {len(row)} numbers instead of {dimension}",
                 hint=f"declare the property as Vector({len(row)}), or choose another model",
             )
     table = np.asarray(rows, dtype=np.float64).reshape(shape)
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(table, axis=1, keepdims=True)
     if not np.all(np.isfinite(lengths) & (lengths > 0)):
-        raise EmbeddingError(f"{model} gave a vector that is zero or not finite")
+        raise EmbeddingError(f"{model} returned a vector that is zero or not finite")
     vectors: Vectors = (table / lengths).astype(np.float32)
     return vectors
 

@@ -90,9 +90,8 @@ class Service:
         except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
             raise _TransientError(f"{type(error).__name__}: {self._clean(str(error))}") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise EmbeddingError(
-                f"{self.host} cannot be asked: {type(error).__name__}: {self._clean(str(error))}"
-            ) from None
+            reason = f"{type(error).__name__}: {self._clean(str(error))}"
+            raise EmbeddingError(f"the request to {self.host} failed: {reason}") from None
         return self._read(answer)
 
     def _read(self, answer: "httpx.Response") -> object:
@@ -102,13 +101,13 @@ class Service:
         if answer.status_code == 429 or answer.is_server_error:
             raise _TransientError(reason, _requested_pause(answer))
         hint = f"check {self.key_variable}" if answer.status_code in (401, 403) else None
-        raise EmbeddingError(f"{self.host} refused the request: {reason}", hint=hint)
+        raise EmbeddingError(f"{self.host} rejected the request: {reason}", hint=hint)
 
     def _json(self, answer: "httpx.Response") -> object:
         try:
             found: object = answer.json()
         except ValueError:
-            raise EmbeddingError(f"{self.host} answered with something else than JSON") from None
+            raise EmbeddingError(f"{self.host} did not answer with JSON") from None
         return found
 
     def _pause(self, attempt: int, failure: "_TransientError") -> float:
@@ -116,7 +115,7 @@ class Service:
         asked = f", asking to wait {failure.pause:.0f} s" if failure.pause else ""
         if attempt == self.attempts or (failure.pause or 0) > _LONGEST_PAUSE:
             raise EmbeddingError(
-                f"{self.host} gave no vectors in {_times(attempt)}; the last failed with "
+                f"{self.host} returned no vectors in {_times(attempt)}; the last failed with "
                 f"{failure.reason}{asked}",
                 hint="try again later",
             ) from None
@@ -151,7 +150,7 @@ class HttpEmbedder:
         try:
             return unit_vectors(self.wire.rows(answer), (len(texts), dimension), self.model)
         except (LookupError, TypeError, ValueError):
-            raise EmbeddingError(f"{self.model} gave an answer without vectors") from None
+            raise EmbeddingError(f"{self.model} returned an answer without vectors") from None
 
 
 class _TransientError(Exception):

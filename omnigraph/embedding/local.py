@@ -56,7 +56,7 @@ def local_embedder(name: str) -> LocalEmbedder:
     package = PACKAGES.get(name)
     if package is None:
         known = ", ".join(f"local:{each}" for each in PACKAGES)
-        raise EmbeddingError(f"unknown local model '{name}'", hint=f"there is {known}")
+        raise EmbeddingError(f"unknown local model '{name}'", hint=f"expected {known}")
     if find_spec(package.module) is None:
         raise _not_installed(package.module)
     return LocalEmbedder(name)

@@ -28,7 +28,9 @@ def parse_dotenv(name: str, data: bytes) -> dict[str, str]:
         value = None if match is None else _value(match[2])
         if match is None or value is None:
             # The line itself may be a secret and is not shown.
-            raise ConfigError(f"{name}:{number}: this is no variable", hint="write NAME=value")
+            raise ConfigError(
+                f"{name}:{number}: expected NAME=value", hint="lines that start with # are comments"
+            )
         found[match[1]] = value
     return found
 

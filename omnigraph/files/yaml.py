@@ -84,7 +84,7 @@ class Section:
             return None
         digits = node.value.replace("_", "")
         if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
-            self.report(key, f"is a number of at least 1, not {node.value}")
+            self.report(key, f"must be a whole number of at least 1, not {node.value}")
             return None
         return int(digits)
 
@@ -159,7 +159,7 @@ class Section:
         quoted = "; put it in quotes" if kinds[0] == "str" and kind in _SCALARS else ""
         what = f"'{place}'" if place else "the file"
         line = node.start_mark.line + 1
-        self._text.note(line, f"{what} has to be {wanted}, and is {found}{quoted}")
+        self._text.note(line, f"{what} must be {wanted}, not {found}{quoted}")
         return False
 
     def _take(self, node: "Node", known: Sequence[str] | None) -> None:
@@ -169,7 +169,7 @@ class Section:
             if not self._is(key, self._path(str(key.value)), "str"):
                 continue
             if key.value in seen:
-                self._text.note(line, f"'{self._path(key.value)}' is given twice")
+                self._text.note(line, f"'{self._path(key.value)}' is repeated")
             elif known is not None and key.value not in known:
                 meant = _meant(key.value, known)
                 self._text.note(line, f"unknown key '{self._path(key.value)}'{meant}")
@@ -208,7 +208,7 @@ def _root(text: _Text, data: bytes) -> "Node | None":
     import yaml
 
     if len(data) > _MOST_BYTES:
-        raise ConfigError(f"{text.name}: has more than {_MOST_BYTES} bytes")
+        raise ConfigError(f"{text.name}: the file has more than {_MOST_BYTES:,} bytes")
     try:
         decoded = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -218,7 +218,7 @@ def _root(text: _Text, data: bytes) -> "Node | None":
         return cast("Node | None", yaml.compose(decoded, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as failed:
         mark = failed.problem_mark or failed.context_mark
-        text.note(1 if mark is None else mark.line + 1, failed.problem or "this is no YAML")
+        text.note(1 if mark is None else mark.line + 1, failed.problem or "this is not valid YAML")
     except yaml.YAMLError as failed:
         text.note(1, str(failed).splitlines()[0])
     text.check()
@@ -252,4 +252,4 @@ def _meant(name: str, known: Iterable[str]) -> str:
     if found is not None:
         return f"; did you mean '{found}'?"
     names = list(known)
-    return f"; known are {list_names(names)}" if names else "; there are none"
+    return f"; expected {list_names(names)}" if names else "; the file defines none"

@@ -66,7 +66,7 @@ def _case(section: Section) -> Case:
     if action in ACTIONS:
         own, other = _kinds(Action(action))
         if other in section and own not in section:
-            section.report(other, f"does not go with '{action}' alone, which takes '{own}'")
+            section.report(other, f"is not enough for '{action}', which needs '{own}'")
     return Case(read_name(section, "id"), request, section.required("expect") == "allow")
 
 

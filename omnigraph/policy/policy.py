@@ -35,11 +35,11 @@ class Policy:
     def _resolve_request(self, request: Request) -> tuple[str, Action, str | None]:
         """Return actor, action and branch of a request; raise _DoubtError if one is unclear."""
         if request.actor is None:
-            raise _DoubtError("no actor is given")
+            raise _DoubtError("the request names no actor")
         if not self._cedar.knows(request.actor):
             raise _DoubtError(f"no group has the actor {request.actor!r}")
         if request.action not in ACTIONS:
-            raise _DoubtError(f"there is no action {request.action!r}")
+            raise _DoubtError(f"unknown action {request.action!r}")
         action = Action(request.action)
         return request.actor, action, _branch(action, request)
 
@@ -59,7 +59,7 @@ def parse_policy(name: str, data: bytes) -> Policy:
     try:
         check_in_child(cedar_text(rules), SCHEMA)
     except ValueError as wrong:
-        raise ConfigError(f"{name}: Cedar refuses the policy: {wrong}") from None
+        raise ConfigError(f"{name}: Cedar rejects the policy: {wrong}") from None
     return Policy(rules, Cedar(rules))
 
 
@@ -69,11 +69,11 @@ def _branch(action: Action, request: Request) -> str | None:
     own, other = given if action.takes_target else given[::-1]
     if own is None and other is not None:
         kind = "target branch" if action.takes_target else "branch"
-        raise _DoubtError(f"'{action}' is about a {kind}, and none is given")
+        raise _DoubtError(f"'{action}' needs a {kind}, and the request names none")
     try:
         name = None if own is None else normalize_name(own)
     except BranchNameError as wrong:
         raise _DoubtError(wrong.message) from None
     if name is not None and is_system(name):
-        raise _DoubtError(f"'{name}' is the system's own")
+        raise _DoubtError(f"'{name}' is an internal branch")
     return name

@@ -68,7 +68,7 @@ def check_version(top: Section) -> None:
     if "version" not in top:
         top.note("'version' is missing")
     elif version is not None and version != VERSION:
-        top.report("version", f"is {version}, and only {VERSION} is known")
+        top.report("version", f"must be {VERSION}, not {version}")
 
 
 def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
@@ -76,7 +76,7 @@ def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
     seen: set[str] = set()
     for each in ids:
         if each and each in seen:
-            top.report(key, f"has the id '{each}' twice")
+            top.report(key, f"repeats the id '{each}'")
         seen.add(each)
 
 
@@ -91,11 +91,11 @@ def read_name(section: Section, key: str) -> str:
 def name_problem(text: str) -> str | None:
     """Return what is wrong with the name of an actor, a group, a rule or a case, or None."""
     if not text.strip() or text != text.strip():
-        return "holds a name that is empty, or begins or ends with a space"
+        return "has a name that is empty, or starts or ends with a space"
     if not is_visible(text):
-        return "holds a name with a character that cannot be seen"
+        return "has a name with an invisible character"
     if len(text.encode()) > MOST_NAME_BYTES:
-        return f"holds a name of more than {MOST_NAME_BYTES} bytes"
+        return f"has a name of more than {MOST_NAME_BYTES} bytes"
     return None
 
 
@@ -104,7 +104,7 @@ def _actors(top: Section, group: str, actors: tuple[str, ...]) -> frozenset[str]
     for problem in dict.fromkeys(each for each in problems if each is not None):
         top.report("groups", problem)
     for actor in [each for each, count in Counter(actors).items() if count > 1]:
-        top.report("groups", f"has '{actor}' twice in '{group}'")
+        top.report("groups", f"repeats '{actor}' in '{group}'")
     return frozenset(actors)
 
 
@@ -118,12 +118,12 @@ def _protected(top: Section) -> frozenset[str]:
         try:
             name = normalize_name(each)
         except BranchNameError as wrong:
-            top.report("protected_branches", f"holds a name that protects nothing: {wrong.message}")
+            top.report("protected_branches", f"has a name that no branch can have: {wrong.message}")
             continue
         if is_system(name):
-            top.report("protected_branches", f"holds '{name}', which is the system's own")
+            top.report("protected_branches", f"has '{name}', which is an internal branch")
         if fold(name) in found:
-            top.report("protected_branches", f"holds '{name}' twice")
+            top.report("protected_branches", f"repeats '{name}'")
         found.add(fold(name))
     return frozenset(found)
 
@@ -159,11 +159,11 @@ def _actions(allow: Section) -> tuple[Action, ...]:
     for each in given:
         if each not in ACTIONS:
             near = nearest_name(each, list(Action))
-            known = f"known are {', '.join(Action)}"
+            known = f"expected {', '.join(Action)}"
             meant = known if near is None else f"did you mean '{near}'?"
-            allow.report("actions", f"holds the unknown action '{each}'; {meant}")
+            allow.report("actions", f"has the unknown action '{each}'; {meant}")
         elif Action(each) in found:
-            allow.report("actions", f"holds '{each}' twice")
+            allow.report("actions", f"repeats '{each}'")
         else:
             found.append(Action(each))
     return tuple(found)
@@ -178,6 +178,6 @@ def _scope(allow: Section, actions: tuple[Action, ...]) -> Scope:
         wrong = "branch_scope" if action.takes_target else "target_branch_scope"
         if wrong in allow:
             right = "target_branch_scope" if action.takes_target else "branch_scope"
-            allow.report(wrong, f"does not go with '{action}', which takes '{right}'")
+            allow.report(wrong, f"does not apply to '{action}', which takes '{right}'")
     given = branch if target is None else target
     return Scope(given) if given in list(Scope) else Scope.UNPROTECTED

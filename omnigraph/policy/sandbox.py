@@ -33,9 +33,9 @@ def _run_child(text: str, schema: str) -> str | None:
     except subprocess.TimeoutExpired:
         return f"checking it took more than {_LONGEST:.0f} seconds"
     except OSError as failed:
-        return f"no process could be started to check it: {failed.strerror}"
+        return f"could not start a process to check it: {failed.strerror}"
     if done.returncode != 0:
-        return "the process that checked it died"
+        return "the process that checked it crashed"
     found: str | None = json.loads(done.stdout)
     return found
 

@@ -154,7 +154,7 @@ class _ReadChecker:
 
     def _add_alias(self, alias: Name, expr: Expr, aliases: dict[str, Expr]) -> None:
         if alias.text in ("true", "false", "null"):
-            message = f"'{alias.text}' cannot be an alias: it could not be told from the literal"
+            message = f"'{alias.text}' is a literal and cannot be an alias"
             self.problems.report(Code.DUPLICATE_NAME, alias.span, message)
         aliases[alias.text] = expr
 
@@ -219,7 +219,7 @@ class _ReadChecker:
             if isinstance(column.expr, Aggregate | Known) and not isinstance(kind, VectorType):
                 continue
             if kind is None or not (isinstance(kind, EntityType) or is_single(kind)):
-                message = f"rows cannot be told apart by {kind} values"
+                message = f"rows cannot be grouped or made distinct by {kind} values"
                 self.problems.report(Code.UNSUITABLE_OPERATOR, spans[column.name], message)
                 found = True
         return found
@@ -234,8 +234,8 @@ class _ReadChecker:
     ) -> None:
         if not _reads_only(node, keys, aggregates=aggregates):
             what = "each group" if aggregates else "each distinct row"
-            message = f"this is not one value for {what}"
-            hint = "return it as well, or aggregate it"
+            message = f"this may have more than one value for {what}"
+            hint = "also return it, or aggregate it"
             self.problems.report(Code.UNGROUPED_EXPRESSION, span, message, hint)
 
     def _check_rankings(self, checked: CheckedRead) -> bool:
@@ -249,11 +249,11 @@ class _ReadChecker:
         if not rankings:
             return False
         if checked.grouped:
-            message = "a ranking cannot stand beside an aggregate"
+            message = "a ranking cannot be combined with an aggregate"
             self.problems.report(Code.MISUSED_SEARCH, self._ranking_span(), message)
         if self.read.limit is None and any(isinstance(each, Nearest) for each in rankings):
             message = "nearest needs a limit: every row has a distance"
-            hint = "add limit 10 or the like"
+            hint = "add a limit, for example limit 10"
             self.problems.report(Code.NEAREST_WITHOUT_LIMIT, self._ranking_span(), message, hint)
         return self.problems.total > before
 
@@ -293,7 +293,7 @@ def _why_untyped(members: ListOf) -> str:
     if not members.items:
         return "an empty list has no type"
     kinds = " and ".join(dict.fromkeys(str(item.type) for item in members.items))
-    return f"no type holds all of these {kinds} values as they are"
+    return f"no type can represent all of these {kinds} values exactly"
 
 
 def _column_name(projection: ast.Projection) -> str:

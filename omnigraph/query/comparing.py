@@ -146,11 +146,13 @@ def _entity_problem(
     right: "ValueType | EntityType | None",
 ) -> tuple[Code, str] | None:
     if not isinstance(left, EntityType) or not isinstance(right, EntityType):
-        return _unsuitable("a node or edge cannot be compared with a value; name a property")
+        return _unsuitable(
+            "a node or edge cannot be compared with a value; compare one of its properties"
+        )
     if operator not in (Operator.EQUAL, Operator.NOT_EQUAL):
         return _unsuitable(f"'{operator}' does not compare nodes or edges; '=' and '!=' do")
     if left.kind != right.kind or not set(left.types) & set(right.types):
-        return _mismatch(f"{left} and {right} are different types, so these are never equal")
+        return _mismatch(f"{left} and {right} are different types and never equal")
     return None
 
 
@@ -165,7 +167,7 @@ def _plain_problem(
     assert left is not None
     assert right is not None
     if operator in _ORDERING and not (is_ordered(left) and is_ordered(right)):
-        return _unsuitable(f"'{operator}' needs values that have an order; Bool has none")
+        return _unsuitable(f"'{operator}' needs ordered values; Bool has no order")
     if compatible(left, right):
         return None
     return _mismatch(f"{left} and {right} cannot be compared")

@@ -99,7 +99,7 @@ def _select(file: ast.QueryFile, source: Source, name: str | None, problems: Pro
             return query
     known = ", ".join(names) or "none"
     if name is None:
-        message = f"{source.name} holds {len(names)} queries; say which"
+        message = f"{source.name} has {len(names)} queries; name the one to use"
         raise QueryNotFoundError(message, hint=f"the queries are: {known}")
     near = nearest_name(name, names)
     hint = f"did you mean '{near}'?" if near else f"the queries are: {known}"

@@ -111,7 +111,8 @@ class Inference:
     def _step(self, link: "_Open", at: int, *, was_open: bool) -> Step | None:
         (name, edge), pairs = link.edges[at], link.pairs[at]
         if name.undirected and not edge.chains:
-            message = f"{edge.name} cannot go both ways: it joins {edge.source} to {edge.target}"
+            ends = f"from {edge.source} to {edge.target}"
+            message = f"{edge.name} cannot be followed both ways: it goes {ends}"
             hint = f"write {name.name.text} without < >"
             self.problems.report(Code.AMBIGUOUS_DIRECTION, name.name.span, message, hint)
             return None
@@ -143,14 +144,18 @@ class Inference:
         single = (hops.minimum, hops.maximum) == (1, 1)
         message = None
         if hops.maximum is not None and hops.maximum < hops.minimum:
-            message = f"{hops.minimum} hops or more cannot be {hops.maximum} or less"
+            message = (
+                f"the minimum of {hops.minimum} hops is greater than the maximum of {hops.maximum}"
+            )
         elif hops.maximum == 0:
-            message = "a traversal follows at least one edge"
+            message = "a traversal must follow at least one edge"
         elif traversal.edge_variable is not None and not single:
-            message = "a named edge is one hop"
+            message = "a named edge must be a single hop"
         elif not single and not chained and (len(edges) > 1 or hops.minimum != 1):
             names = ", ".join(edge.name for edge in edges)
-            message = f"{names} cannot be followed {_times(hops.minimum)}: the ends differ in type"
+            message = (
+                f"{names} cannot be followed {_times(hops.minimum)}: the ends have different types"
+            )
         if message is not None:
             span = hops.span or traversal.span
             self.problems.report(Code.BAD_HOPS, span, message)

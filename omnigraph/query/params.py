@@ -81,9 +81,9 @@ def _check_bounds(plan: Plan, bound: Mapping[str, Value | None], problems: Probl
     for param, what, least, most in _count_params(_Same(plan)):
         value = bound.get(param.name)
         if isinstance(value, int) and not least <= value <= most:
-            message = f"'${param.name}' is used as {what} and has to be {least} or more"
+            message = f"'${param.name}' is used as {what} and must be at least {least}"
             if value > most:
-                message = f"'${param.name}' is used as {what} and has to be {most} or less"
+                message = f"'${param.name}' is used as {what} and must be at most {most}"
             problems.report(Code.PARAM_BOUND, None, message)
 
 

@@ -57,7 +57,7 @@ RANKINGS = ("bm25", "nearest", "rrf")
 _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
-_SIGN_HINTS = {"=": "equality is one =", ">": "inequality is !=", ",": "no comma stands here"}
+_SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
 _STATEMENTS = ("insert", "update", "delete")
 
 
@@ -121,12 +121,12 @@ class _ExpressionParser(Cursor):
         if self.at_word("is"):
             self.advance()
             negated = self.accept_word("not") is not None
-            end = self.expect_word("null", "null stands only in 'is null' and 'is not null'")
+            end = self.expect_word("null", "null is only allowed in 'is null' and 'is not null'")
             return NullTest(left, negated, left.span.to(end.span))
         if not self._at_operator():
             hint = "write = true to test a Bool" if isinstance(left, PropertyAccess) else None
             if self.at_word("not"):
-                hint = "write not in front of the whole comparison"
+                hint = "write 'not' before the whole comparison"
             self.fail_expecting("a comparison such as '='", hint)
         operator = Operator(self.advance().text)
         right = self.expr()
@@ -152,8 +152,8 @@ class _ExpressionParser(Cursor):
             case "word" if self._at_call():
                 return self._call()
             case "word" if token.text == "null":
-                hint = "null stands only in 'is null' and 'is not null'"
-                self.fail(token.span, "null is not a value here", hint)
+                hint = "null is only allowed in 'is null' and 'is not null'"
+                self.fail(token.span, "null is not allowed here", hint)
             case "word":
                 return self.ident("a value")
             case _:
@@ -168,7 +168,7 @@ class _ExpressionParser(Cursor):
         token = self.expect("var", what)
         name = token.text[1:]
         if name[0].isupper():
-            self.fail(token.span, f"variable '${name}' has to start in lower case")
+            self.fail(token.span, f"variable '${name}' must start with a lower-case letter")
         return Variable(name, token.span)
 
     def _variable_or_access(self) -> Variable | PropertyAccess:
@@ -184,7 +184,7 @@ class _ExpressionParser(Cursor):
             while not self.at("]"):
                 items.append(self.expr())
                 if len(items) > MOST_ITEMS:
-                    self.fail_cap(start.span, f"a list has at most {MOST_ITEMS:,} items")
+                    self.fail_cap(start.span, f"a list can have at most {MOST_ITEMS:,} items")
                 if not self.accept(","):
                     break
         end = self.expect("]")
@@ -230,7 +230,7 @@ class _PatternParser(_ExpressionParser):
     def clauses(self) -> tuple[Clause, ...]:
         self.expect("{")
         if self.at("}"):
-            self.fail(self.token.span, "a pattern has at least one clause")
+            self.fail(self.token.span, "a pattern needs at least one clause")
         clauses = [self._clause()]
         while not self.at("}"):
             clauses.append(self._clause())
@@ -291,7 +291,7 @@ class _PatternParser(_ExpressionParser):
         edge_variable = None
         if self.at("var"):
             edge_variable = self.variable("the variable of the edge")
-            self.expect(":", hint="an edge is named by $a $e:knows $b")
+            self.expect(":", hint="write a named edge as $a $e:knows $b")
         edges = [self._edge()]
         while self.accept("|"):
             edges.append(self._edge())
@@ -312,16 +312,16 @@ class _PatternParser(_ExpressionParser):
             return EdgeName(name, undirected=True)
         if self.at("word") and self.token.text[0].isupper():
             written = self.token.text
-            hint = f"an edge is written {written[0].lower()}{written[1:]} in a traversal"
+            hint = f"write {written[0].lower()}{written[1:]} in a traversal"
             self.fail_expecting("the name of an edge", hint)
         return EdgeName(self.ident("the name of an edge"))
 
     def _hops(self) -> Hops:
         start = self.advance()
-        minimum = self._count("the least number of hops")
+        minimum = self._count("the minimum number of hops")
         maximum: int | None = minimum
         if self.accept(","):
-            maximum = None if self.at("}") else self._count("the greatest number of hops")
+            maximum = None if self.at("}") else self._count("the maximum number of hops")
         end = self.expect("}")
         return Hops(minimum, maximum, start.span.to(end.span))
 
@@ -341,10 +341,13 @@ class _QueryParser(_PatternParser):
         is_body = any(map(self.at_word, ("match", *_STATEMENTS)))
         self.expect_word("query", "write query NAME() { … } around it" if is_body else None)
         name = self.ident("the name of the query")
-        self.expect("(", hint=f"a query without parameters is written query {name.text}()")
+        self.expect("(", hint=f"write query {name.text}() if it has no parameters")
         params: Sequence[Param] = () if self.accept(")") else self.comma_list(self._param, ")")
         if len(params) > MOST_PARAMS:
-            self.fail_cap(params[MOST_PARAMS].name.span, f"more than {MOST_PARAMS:,} parameters")
+            self.fail_cap(
+                params[MOST_PARAMS].name.span,
+                f"a query can have at most {MOST_PARAMS:,} parameters",
+            )
         notes = self._annotations()
         self.expect("{")
         body = self._read() if self.at_word("match") else self._mutation()
@@ -364,7 +367,7 @@ class _QueryParser(_PatternParser):
 
     def _param(self) -> Param:
         variable = self.variable("a parameter")
-        self.expect(":", hint="a parameter has a type: $name: String")
+        self.expect(":", hint="write the type of the parameter: $name: String")
         return Param(Name(variable.name, variable.span), parse_type(self))
 
     def _annotations(self) -> dict[str, str]:
@@ -373,15 +376,15 @@ class _QueryParser(_PatternParser):
             start = self.advance()
             name = self.ident("the name of an annotation")
             if name.text not in ("description", "instruction"):
-                hint = "queries take @description and @instruction"
+                hint = "a query can have @description and @instruction"
                 self.fail(start.span.to(name.span), f"unknown annotation '@{name.text}'", hint)
             if name.text in notes:
-                self.fail(start.span.to(name.span), f"@{name.text} stands here twice")
+                self.fail(start.span.to(name.span), f"@{name.text} is repeated")
             self.expect("(")
             text = self.string("a string")
             assert isinstance(text.value, str)
             if not text.value.strip():
-                self.fail(text.span, f"@{name.text} takes a string that is not empty")
+                self.fail(text.span, f"@{name.text} takes a non-empty string")
             notes[name.text] = text.value
             self.expect(")")
         return notes
@@ -451,8 +454,8 @@ class _QueryParser(_PatternParser):
             statements.append(self._statement())
         deletes = [isinstance(statement, Delete) for statement in statements]
         if any(deletes) and not all(deletes):
-            message = "one query cannot delete and also insert or update"
-            hint = "split it: one query that inserts and updates, one that deletes"
+            message = "a query cannot both delete and insert or update"
+            hint = "split it into one query that inserts and updates, and one that deletes"
             span = first.span.to(self.peek(-1).span)
             self.problems.report(Code.MIXED_MUTATION, span, message, hint)
             raise Unparsable
@@ -482,6 +485,6 @@ class _QueryParser(_PatternParser):
         return tuple(assignments)
 
     def _where(self) -> Predicate:
-        hint = "say which rows: where id = $id"
+        hint = "select the rows, for example where id = $id"
         self.expect_word("where", hint)
         return self.predicate()

@@ -130,8 +130,10 @@ class PatternChecker:
         name, span = binding.type.text, binding.type.span
         if name in self.catalog.edges:
             written = name[0].lower() + name[1:]
-            hint = f"an edge is followed by $a {written} $b, and named by $a $e:{written} $b"
-            self.problems.report(Code.UNKNOWN_TYPE, span, f"{name} is an edge type", hint)
+            hint = f"follow an edge by $a {written} $b, and name it by $a $e:{written} $b"
+            self.problems.report(
+                Code.UNKNOWN_TYPE, span, f"{name} is an edge type, not a node type", hint
+            )
             return
         near = self.problems.nearest(name, [*self.catalog.nodes, *self.catalog.interfaces])
         self.problems.report(Code.UNKNOWN_TYPE, span, f"unknown type '{name}'", near)
@@ -200,7 +202,7 @@ class PatternChecker:
         seen = set()
         for name, value in binding.values:
             if name.text in seen:
-                message = f"'{name.text}' is given twice"
+                message = f"'{name.text}' is set twice"
                 self.problems.report(Code.DUPLICATE_NAME, name.span, message)
                 continue
             seen.add(name.text)
@@ -216,7 +218,7 @@ class PatternChecker:
             return True
         if isinstance(value, ast.FunctionCall) and value.function == "now":
             return True
-        message = "a value in a binding is a literal, a parameter or now()"
+        message = "expected a literal, a parameter or now() in a binding"
         hint = "compare with another variable in a clause of its own: $a.x = $b.y"
         self.problems.report(Code.NOT_A_VALUE, value.span, message, hint)
         return False
@@ -224,8 +226,8 @@ class PatternChecker:
     def _negation(self, clause: ast.Negation, scope: VariableScope) -> Pattern:
         pattern, _ = self.check(clause.clauses, scope)
         if not pattern.outer:
-            message = "this negation mentions no variable from outside"
-            hint = "without one it would keep all rows or none; join it to the pattern"
+            message = "this negation uses no variable of the enclosing pattern"
+            hint = "it would keep all rows or none; connect it to the pattern"
             self.problems.report(Code.UNCORRELATED_NEGATION, clause.span, message, hint)
         return pattern
 
@@ -237,8 +239,10 @@ class PatternChecker:
         for bound in new:
             scope[bound.name] = replace(bound, optional=True)
         if not new and self.problems.total == before:
-            message = "this optional block binds nothing new, so it changes nothing"
-            hint = "a variable that other clauses bind as well is not optional; move them inside"
+            message = "this optional block binds no new variable, so it has no effect"
+            hint = (
+                "a variable that other clauses also bind is not optional; move those clauses inside"
+            )
             self.problems.report(Code.OPTIONAL_ESCAPE, clause.span, message, hint)
         return pattern
 

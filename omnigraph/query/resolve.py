@@ -160,10 +160,10 @@ class ExpressionResolver:
             return found
         message = f"unknown variable '${node.name}'"
         if node.name == "_":
-            anonymous = "'$_' is a new variable each time; give it a name to use it"
+            anonymous = "'$_' is a new variable each time; name the variable to use it"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
         if self.row is not None:
-            hint = f"a condition names the properties of {self.row.name} without a variable"
+            hint = f"write the properties of {self.row.name} without a variable"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, hint)
         near = self.problems.nearest(
             f"${node.name}", (f"${x}" for x in chain(self.scope, self.params))
@@ -194,8 +194,8 @@ class ExpressionResolver:
         if self.row is not None:
             return self._row_property(node, self.row)
         if self.aliases is None:
-            hint = f"a property is written $variable.{node.text}" if self.scope else None
-            message = f"'{node.text}' means nothing here"
+            hint = f"write a property as $variable.{node.text}" if self.scope else None
+            message = f"unknown name '{node.text}'"
             self._fail(Code.UNKNOWN_ALIAS, node.span, message, hint)
         found = self.aliases.get(node.text)
         if found is None:
@@ -218,19 +218,19 @@ class ExpressionResolver:
         for item in node.items:
             typed = self._value(item)
             if not isinstance(typed, expr.Constant | expr.ParamRef):
-                message = "a list holds literals and parameters"
+                message = "a list can only have literals and parameters"
                 self._fail(Code.NOT_A_VALUE, item.span, message)
             if not isinstance(typed.type, ScalarType):
-                self._fail(Code.TYPE_MISMATCH, item.span, f"a list cannot hold {typed.type}")
+                self._fail(Code.TYPE_MISMATCH, item.span, f"a list cannot have {typed.type} items")
             if items and not compatible(items[0].type, typed.type):
-                message = f"this list holds {items[0].type}, not {typed.type}"
+                message = f"this list has {items[0].type} items, not {typed.type}"
                 self._fail(Code.TYPE_MISMATCH, item.span, message)
             items.append(typed)
         return list_of(items)
 
     def _call(self, node: ast.FunctionCall) -> expr.Expr:
         if node.distinct and node.function not in AGGREGATES:
-            message = f"'distinct' goes with aggregates, not with {node.function}"
+            message = f"'distinct' is only allowed in aggregates, not in {node.function}"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         if node.function == "now":
             if node.arguments:
@@ -238,13 +238,13 @@ class ExpressionResolver:
             return expr.Now()
         if node.function in TEXT_FUNCTIONS:
             if self.row is not None:
-                message = f"{node.function} may not stand in a mutation"
+                message = f"{node.function} is not allowed in a mutation"
                 self._fail(Code.MISUSED_SEARCH, node.span, message)
             return self._text_match(node)
         if not self.in_result:
             code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
-            hint = "it stands alone in return, having or order"
-            self._fail(code, node.span, f"{node.function} may not stand here", hint)
+            hint = "use it in return, having or order, by itself"
+            self._fail(code, node.span, f"{node.function} is not allowed here", hint)
         if node.function in AGGREGATES:
             return self._aggregate(node)
         return self._rrf(node) if node.function == "rrf" else self._ranking(node)
@@ -287,7 +287,7 @@ class ExpressionResolver:
         try:
             return expr.Constant(coerce(values, kind), kind)
         except BadValue as bad:
-            self._fail(Code.TYPE_MISMATCH, node.span, f"this is not a {kind}: {bad}")
+            self._fail(Code.TYPE_MISMATCH, node.span, f"invalid {kind}: {bad}")
 
     def _rrf(self, node: ast.FunctionCall) -> expr.Rrf:
         arguments = list(node.arguments)
@@ -296,14 +296,14 @@ class ExpressionResolver:
             last = arguments.pop()
             k = self._number(node, last, "a whole number k")
             if isinstance(k, expr.Constant) and not _within(k, 1, 2**31):
-                self._fail(Code.MISUSED_SEARCH, last.span, "k has to be 1 or more")
+                self._fail(Code.MISUSED_SEARCH, last.span, "k must be at least 1")
         rankings = []
         for argument in arguments:
             if not isinstance(argument, ast.FunctionCall) or argument.function not in (
                 "bm25",
                 "nearest",
             ):
-                message = "rrf fuses rankings: bm25(…) and nearest(…)"
+                message = "rrf takes rankings: bm25(…) and nearest(…)"
                 self._fail(Code.MISUSED_SEARCH, argument.span, message)
             rankings.append(self._ranking(argument))
         if len(rankings) < 2:
@@ -314,7 +314,7 @@ class ExpressionResolver:
         """Return the property to search: of this type, or any vector if it is None."""
         argument = node.arguments[0]
         if not isinstance(argument, ast.PropertyAccess):
-            message = f"{node.function} searches a property, written $variable.property"
+            message = f"{node.function} searches a property: write $variable.property"
             self._fail(Code.MISUSED_SEARCH, argument.span, message)
         field = self.access(argument)
         fits = isinstance(field.type, VectorType) if kind is None else field.type == kind
@@ -333,7 +333,7 @@ class ExpressionResolver:
     ) -> expr.Constant | expr.ParamRef:
         typed = self._value(node)
         if not isinstance(typed, expr.Constant | expr.ParamRef) or not fits(typed.type):
-            message = f"{call.function} takes {wanted} here: a literal or a parameter"
+            message = f"{call.function} takes {wanted} here, as a literal or a parameter"
             self._fail(Code.MISUSED_SEARCH, node.span, message)
         return typed
 
@@ -366,11 +366,11 @@ class ExpressionResolver:
             and isinstance(argument, expr.PropertyRef)
             and not is_single(argument.type)
         ):
-            message = f"distinct {argument.type} values cannot be told apart"
+            message = f"{argument.type} values cannot be compared, so they cannot be distinct"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         kind = _aggregate_type(node.function, type_of(argument))
         if kind is None:
-            wanted = "numbers" if node.function in ("sum", "avg") else "values that have an order"
+            wanted = "numbers" if node.function in ("sum", "avg") else "ordered values"
             message = f"{node.function} needs {wanted}, not {type_name(argument)}"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         return expr.Aggregate(node.function, argument, node.distinct, kind)

@@ -113,12 +113,12 @@ class StatementChecker:
         """Return the type of a column that a statement may set; report any other."""
         code, message, hint = Code.READ_ONLY_PROPERTY, None, None
         if column == "id" and stored.key:
-            message = f"the id of a {stored.name} is its key"
+            message = f"the id of {stored.name} comes from its key"
             hint = f"set {', '.join(stored.key)}"
         elif not inserting and column in stored.key:
             code = Code.KEY_UPDATE
-            message = f"'{name.text}' is part of the key of {stored.name}"
-            hint = "delete the row and insert another"
+            message = f"'{name.text}' is part of the key of {stored.name} and cannot be updated"
+            hint = "delete the row and insert a new one"
         elif not inserting and column in _SYSTEM[_is_edge(stored)]:
             message = f"'{name.text}' cannot be updated"
         elif (found := stored.column(column)) is not None:
@@ -166,7 +166,7 @@ class StatementChecker:
             return None
         is_now = isinstance(node, ast.FunctionCall) and node.function == "now"
         if not is_now and not isinstance(node, ast.Variable):
-            message = "a value to store is a literal, a parameter or now()"
+            message = "expected a literal, a parameter or now()"
             self.problems.report(Code.NOT_A_VALUE, node.span, message)
             return None
         value = self._expressions(None).value(node)
@@ -219,7 +219,7 @@ class StatementChecker:
         """Check an item of a list; no item may be null."""
         value = self._assigned(name, target, node)
         if isinstance(value, Now):
-            message = "an item of a list is a literal or a parameter"
+            message = "expected a literal or a parameter as an item of the list"
             self.problems.report(Code.NOT_A_VALUE, node.span, message)
             return None
         return value if value is not None and self._is_given(name.text, value, node) else None
@@ -227,9 +227,9 @@ class StatementChecker:
     def _mismatch(self, name: Name, target: ValueType, given: str, node: ast.Expr) -> None:
         hint = None
         if target == DATE:
-            hint = 'write date("2024-01-31"), or give a Date parameter'
+            hint = 'write date("2024-01-31"), or use a Date parameter'
         elif target == DATETIME:
-            hint = 'write datetime("2024-01-31T12:00:00Z"), now(), or give a DateTime parameter'
+            hint = 'write datetime("2024-01-31T12:00:00Z") or now(), or use a DateTime parameter'
         message = f"'{name.text}' is {target}, not {given}"
         self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
 
@@ -243,7 +243,7 @@ class StatementChecker:
         if missing:
             names = ", ".join(f"'{name}'" for name in missing[:_MOST_MISSING])
             more = " and more" if len(missing) >= _MOST_MISSING else ""
-            message = f"insert {stored.name} has to set {names}{more}"
+            message = f"insert {stored.name} must set {names}{more}"
             self.problems.report(Code.REQUIRED_ASSIGNMENT, statement.type.span, message)
 
 

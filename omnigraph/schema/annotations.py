@@ -23,9 +23,9 @@ _PLACES = {
     "check": (),
 }
 _BODY_FORM = {
-    "key": "@key(name) in the body, or @key behind the property",
-    "unique": "@unique(name) in the body, or @unique behind the property",
-    "index": "@index(name) in the body, or @index behind the property",
+    "key": "@key(name) in the body, or @key after the property",
+    "unique": "@unique(name) in the body, or @unique after the property",
+    "index": "@index(name) in the body, or @index after the property",
     "range": "@range(name, 0..100) in the body",
     "check": '@check(name, "pattern") in the body',
 }
@@ -59,7 +59,7 @@ def read_annotations(
         elif place not in _PLACES[annotation.name]:
             _report_misplaced(annotation, place, problems)
         elif annotation.name in seen:
-            message = f"@{annotation.name} stands here twice"
+            message = f"@{annotation.name} is repeated"
             problems.report(Code.REPEATED_ANNOTATION, annotation.span, message)
         else:
             seen.add(annotation.name)
@@ -97,7 +97,7 @@ class _AnnotationReader:
         value = self.annotation.value
         if isinstance(value, Literal) and isinstance(value.value, str) and value.value.strip():
             return value.value
-        self._wrong("a string that is not empty", '("…")')
+        self._wrong("a non-empty string", '("…")')
         return None
 
     def _name(self) -> Name | None:
@@ -123,9 +123,9 @@ class _AnnotationReader:
             return Cardinality()
         least, most = value.minimum, value.maximum
         if not isinstance(least, int) or not isinstance(most, int | None) or least < 0:
-            message = "@card counts edges: a whole number, '..', and perhaps another"
+            message = "@card needs a range of whole numbers"
         elif most is not None and most < least:
-            message = f"@card wants {least} edges or more but allows no more than {most}"
+            message = f"@card needs at least {least} edges but allows at most {most}"
         else:
             return Cardinality(minimum=least, maximum=most)
         self.problems.report(Code.BAD_CARDINALITY, value.span, message, "write @card(0..1)")
@@ -139,7 +139,7 @@ class _AnnotationReader:
             return None
         model = options.get("model")
         if model is not None and not (isinstance(model, str) and model):
-            self._wrong("its model as a string", '("text", model="…")')
+            self._wrong("a string as its model", '("text", model="…")')
             return None
         return Embed(source=source.text, model=model)
 
@@ -183,7 +183,7 @@ def _check_options(annotation: ast.Annotation, problems: Problems) -> None:
     seen: set[str] = set()
     for name, literal in annotation.options:
         if name in seen:
-            message = f"@{annotation.name} has the option '{name}' twice"
+            message = f"@{annotation.name} repeats the option '{name}'"
             problems.report(Code.REPEATED_ANNOTATION, literal.span, message)
         seen.add(name)
 
@@ -197,12 +197,12 @@ def _report_misplaced(annotation: ast.Annotation, place: str, problems: Problems
     name = annotation.name
     places = _PLACES[name]
     if place == "edge" and name in _BODY_FORM:
-        hint = "edges take @unique(…), @index(…) and @key(src, dst) in the body"
+        hint = "an edge type can have @unique(…), @index(…) and @key(src, dst) in its body"
     elif name in _BODY_FORM:
         hint = f"write {_BODY_FORM[name]}"
     else:
-        hint = f"@{name} may stand on {' or '.join(_article(each) for each in places)}"
-    message = f"@{name} may not stand on {_article(place)}"
+        hint = f"@{name} is allowed on {' or '.join(_article(each) for each in places)}"
+    message = f"@{name} is not allowed on {_article(place)}"
     problems.report(Code.MISPLACED_ANNOTATION, annotation.span, message, hint)
 
 

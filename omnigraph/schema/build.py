@@ -99,8 +99,8 @@ class _Builder:
             if isinstance(declaration, ast.Edge):
                 twin = twins.setdefault(name.text.casefold(), name.text)
                 if twin != name.text:
-                    message = f"a traversal could not tell edge '{name.text}' from edge '{twin}'"
-                    hint = "names of edges differ in more than upper and lower case"
+                    message = f"edges '{name.text}' and '{twin}' differ only in case"
+                    hint = "traversals ignore the case of edges; rename one of them"
                     self.problems.report(Code.EDGE_TWINS, name.span, message, hint)
                     continue
             seen[name.text] = declaration
@@ -180,7 +180,7 @@ class _Builder:
         if end.text in self.nodes:
             return
         if end.text in self.interfaces:
-            message = f"an edge joins node types; '{end.text}' is an interface"
+            message = f"an edge connects node types; '{end.text}' is an interface"
             self.problems.report(Code.UNDECLARED_TYPE, end.span, message)
             return
         message = f"unknown node type '{end.text}'"
@@ -230,7 +230,7 @@ class _Builder:
             members[added.name] = _DeclaredProperty(added, Notes(embed=added.embed), interface.span)
         elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):
             wanted = f"{inherited.type}{'?' if inherited.nullable else ''}"
-            message = f"'{inherited.name}' has to be {wanted}, as {interface.text} declares it"
+            message = f"'{inherited.name}' must be {wanted}, as {interface.text} declares it"
             self.problems.report(Code.INTERFACE_MISMATCH, own.span, message)
         else:
             members[inherited.name] = replace(own, property=_complete(own, inherited))
@@ -252,7 +252,7 @@ class _Builder:
                 self.problems.report(Code.DUPLICATE_PROPERTY, name.span, message)
                 continue
             if name.text in _RESERVED[place] or name.text in _NEVER:
-                message = f"'{name.text}' is reserved and cannot be declared"
+                message = f"'{name.text}' is a reserved name"
                 self.problems.report(Code.RESERVED_NAME, name.span, message)
                 continue
             notes = read_annotations(item.annotations, "property", self.problems)
@@ -299,11 +299,11 @@ class _Builder:
         source = members.get(embed.source)
         hint = None
         if place == "edge":
-            message = "@embed may not stand in an edge"
+            message = "@embed is not allowed in an edge type"
         elif not isinstance(member.property.type, VectorType):
-            message = f"@embed fills a Vector; '{member.property.name}' is {member.property.type}"
+            message = f"@embed needs a Vector; '{member.property.name}' is {member.property.type}"
         elif source is None:
-            message = f"@embed names '{embed.source}', which is not a property here"
+            message = f"@embed names the unknown property '{embed.source}'"
             hint = self.problems.nearest(embed.source, members)
         elif source.property.type != STRING:
             message = f"@embed reads a String; '{embed.source}' is {source.property.type}"
@@ -318,7 +318,7 @@ class _Builder:
         try:
             value = coerce_literal(literal.value, member.property.type)
         except BadValue as bad:
-            message = f"this default does not fit '{member.property.name}': {bad}"
+            message = f"the default does not fit '{member.property.name}': {bad}"
             self.problems.report(Code.BAD_DEFAULT, literal.span, message)
             return None
         self._check_default(member, value, constraints, literal.span)
@@ -330,7 +330,7 @@ class _Builder:
         name = member.property.name
         broken = constraints.broken_by(name, value)
         if broken is not None:
-            message = f"the default of '{name}' does not pass its @{broken}"
+            message = f"the default of '{name}' breaks its @{broken}"
             self.problems.report(Code.BAD_DEFAULT, span, message)
 
     def _accepted_type(
@@ -350,10 +350,12 @@ class _Builder:
         """Report a rename from an unknown name, or to a name that exists."""
         if old is None or (old.text in known) != (name.text in known):
             return
-        message = f"there is no '{old.text}' that could be renamed to '{name.text}'"
+        message = (
+            f"cannot rename '{old.text}' to '{name.text}': the accepted schema has no '{old.text}'"
+        )
         hint = self.problems.nearest(old.text, known)
         if old.text in known:
-            message = f"'{old.text}' cannot be renamed to '{name.text}', which is there already"
+            message = f"cannot rename '{old.text}' to '{name.text}': '{name.text}' already exists"
             hint = None
         self.problems.report(Code.BAD_RENAME, old.span, message, hint)
 
@@ -364,12 +366,12 @@ class _Builder:
             return
         message, hint = None, None
         if old.text == name.text:
-            message = f"'{name.text}' cannot be renamed from itself"
+            message = f"'{name.text}' cannot be renamed to itself"
         elif old.text in declared:
-            message = f"'{old.text}' is still declared, so nothing can be renamed from it"
+            message = f"cannot rename from '{old.text}', which is still declared"
             hint = f"remove the @rename_from of '{name.text}' if that rename has been applied"
         elif (scope, old.text) in self.renamed:
-            message = f"two things cannot both be renamed from '{old.text}'"
+            message = f"'{old.text}' is renamed twice"
         self.renamed.add((scope, old.text))
         if message is not None:
             self.problems.report(Code.BAD_RENAME, old.span, message, hint)

@@ -44,7 +44,7 @@ def decode_catalog(text: str) -> Catalog:
         stored = json.loads(text)
         version = stored["ir_version"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise SchemaIrError("the stored schema is not a schema IR") from None
+        raise SchemaIrError("the stored schema is not a schema document") from None
     if version != IR_VERSION:
         message = f"the stored schema has IR version {version}; this release reads {IR_VERSION}"
         raise SchemaIrError(message, hint="upgrade omnigraph first")

@@ -110,9 +110,9 @@ class _TypeMigration:
             return
         ends = [self.new_names.get(each) for each in (self.before.source, self.before.target)]
         if ends != [self.after.source, self.after.target]:
-            yield self._unsupported("an edge cannot join other types than before")
+            yield self._unsupported("an edge type cannot connect other types")
         if self.before.cardinality != self.after.cardinality:
-            yield self._unsupported("the cardinality of an edge cannot change")
+            yield self._unsupported("the cardinality of an edge type cannot change")
 
     def _properties(self) -> Iterator[MigrationStep]:
         wanted = {each.identity: each for each in self.after.properties.values()}
@@ -135,7 +135,7 @@ class _TypeMigration:
 
     def _add(self, item: Property) -> MigrationStep:
         if not item.nullable and item.default is None:
-            reason = "a required property needs a @default for the rows that are there"
+            reason = "a new required property needs a @default for existing rows"
             return self._unsupported(reason, item.name)
         return AddProperty(
             type_kind=self.kind,
@@ -153,7 +153,7 @@ class _TypeMigration:
         if before.default != after.default:
             yield self._unsupported("the default of a property cannot change", after.name)
         if self._embed(before) != (after.embed and (after.embed.source, after.embed.model)):
-            reason = "what a vector is made from cannot change"
+            reason = "the @embed of a property cannot change"
             yield self._unsupported(reason, after.name)
         if _notes(before) != _notes(after):
             yield UpdatePropertyMetadata(
@@ -231,7 +231,7 @@ class _TypeMigration:
         )
         if not set(had) <= set(has):
             gone = ", ".join(each for each in had if each not in has)
-            yield self._unsupported(f"a type cannot leave an interface: {gone}")
+            yield self._unsupported(f"a type cannot stop implementing an interface: {gone}")
         if had != has or _notes(before) != _notes(after):
             yield UpdateTypeMetadata(
                 type_kind=self.kind, name=after.name, annotations=_metadata_annotations(after)

@@ -141,7 +141,7 @@ def _string(value: object) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise BadValue("half of a surrogate pair is not a character") from None
+            raise BadValue("invalid Unicode: half of a surrogate pair") from None
     return value
 
 
@@ -216,7 +216,7 @@ def _blob(value: object) -> str | bytes:
             return value
         if _URI.fullmatch(value):
             return value
-        raise BadValue("a Blob is given as base64:… or as a URI")
+        raise BadValue("expected a Blob as base64:… or as a URI")
     raise _mismatch(value, "Blob")
 
 
@@ -224,7 +224,7 @@ def _check_base64(text: str) -> None:
     try:
         base64.b64decode(text, validate=True)
     except ValueError:
-        raise BadValue("what follows base64: is not base64") from None
+        raise BadValue("the text after base64: is not valid base64") from None
 
 
 def _vector(value: object, dimension: int) -> tuple[float, ...]:
@@ -233,7 +233,7 @@ def _vector(value: object, dimension: int) -> tuple[float, ...]:
         raise BadValue(f"expected {dimension} numbers, got {len(items)}")
     numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
     if not all(map(math.isfinite, numbers)):
-        raise BadValue("a Vector holds finite numbers only")
+        raise BadValue("a Vector takes only finite numbers")
     return numbers
 
 

@@ -97,7 +97,7 @@ class Cursor:
         """Count one level of nesting while the block runs."""
         self._depth += 1
         if self._depth > MOST_NESTED:
-            self.fail_cap(self.token.span, f"nested deeper than {MOST_NESTED} levels")
+            self.fail_cap(self.token.span, f"the nesting is deeper than {MOST_NESTED} levels")
         yield
         self._depth -= 1
 
@@ -180,10 +180,10 @@ class Cursor:
 
     def _integer(self, token: Token, span: Span, *, negative: bool) -> int:
         if len(token.text) > 20:
-            self.fail(span, "this integer does not fit 64 bits")
+            self.fail(span, "this integer does not fit in 64 bits")
         value = -int(token.text) if negative else int(token.text)
         if not LEAST_INTEGER <= value <= MOST_INTEGER:
-            self.fail(span, "this integer does not fit 64 bits")
+            self.fail(span, "this integer does not fit in 64 bits")
         return value
 
     def _float(self, token: Token) -> float:

@@ -70,10 +70,12 @@ def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:
     """Report the character at `start`; True when what follows can still be read."""
     char, span = text[start], Span(start, start + 1)
     if char == '"':
-        problems.report(code, span, "this string is not closed", 'strings end with "')
+        problems.report(code, span, "this string is not closed", 'add the closing "')
         return False
     if text.startswith("/*", start):
-        problems.report(code, Span(start, start + 2), "this comment is not closed", "it ends at */")
+        problems.report(
+            code, Span(start, start + 2), "this comment is not closed", "add the closing */"
+        )
         return False
     if char == "#":
         hint = "comments are // to the end of the line, or /* … */"

@@ -102,4 +102,4 @@ def _join_surrogates(text: str) -> str:
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise BadEscape("half of a surrogate pair is not a character", 0, 0) from None
+        raise BadEscape("invalid Unicode: half of a surrogate pair", 0, 0) from None

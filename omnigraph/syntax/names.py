@@ -16,7 +16,7 @@ def normalize_name(name: str) -> str:
     text = unicodedata.normalize("NFC", name)
     reason = _problem(text)
     if reason is not None:
-        raise BranchNameError(f"{_shown(text)} cannot name a branch: {reason}")
+        raise BranchNameError(f"invalid branch name {_shown(text)}: {reason}")
     return text
 
 
@@ -39,15 +39,15 @@ def _problem(text: str) -> str | None:
     if not text:
         return "it is empty"
     if any(unicodedata.category(char) in _HIDDEN for char in text):
-        return "it holds a space, or a character that cannot be seen"
+        return "it contains a space or an invisible character"
     if (found := _FORBIDDEN.search(text)) is not None:
-        return f"it holds '{found.group()}'"
+        return f"it contains '{found.group()}'"
     if len(text.encode()) > MOST_BYTES:
         return f"it is longer than {MOST_BYTES} bytes"
     for part in text.split("/"):
         if not part or part.startswith((".", "-")) or part.endswith((".", ".lock")):
-            return "no part of it may be empty, start with '.' or '-', or end with '.' or '.lock'"
-    return "it is '@'" if text == "@" else None
+            return "no part of it may be empty, start with '.' or '-', or end in '.' or '.lock'"
+    return "'@' alone is reserved" if text == "@" else None
 
 
 def _shown(text: str) -> str:

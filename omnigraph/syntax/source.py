@@ -32,9 +32,9 @@ def size_problem(source: Source, code: Code) -> Problem | None:
     try:
         size = len(source.text.encode())
     except UnicodeEncodeError as broken:
-        message = "half of a surrogate pair is not a character"
+        message = "invalid Unicode: half of a surrogate pair"
         return Problem(code, message, Span(broken.start, broken.start + 1))
     if size > MOST_BYTES:
-        message = f"the text has {size:,} bytes; the cap is {MOST_BYTES:,}"
+        message = f"the text has {size:,} bytes; the limit is {MOST_BYTES:,}"
         return Problem(code, message, Span(0, 0), "split the file")
     return None

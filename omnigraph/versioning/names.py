@@ -15,7 +15,7 @@ def new_branch_name(name: str) -> str:
     """Give the form of a name that a user may give to a new branch."""
     text = normalize_name(name)
     if is_system(text):
-        raise BranchNameError(f"'{text}' cannot name a branch: names with __ are the system's")
+        raise BranchNameError(f"invalid branch name '{text}': names with __ are reserved")
     if is_ulid(text):
-        raise BranchNameError(f"'{text}' cannot name a branch: it has the form of a commit's id")
+        raise BranchNameError(f"invalid branch name '{text}': it has the form of a commit id")
     return text

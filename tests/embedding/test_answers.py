@@ -13,10 +13,10 @@ from tests.embedding.providers import Provider, Reply, Rows
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda rows: rows[:-1], "gave 1 vectors for 2 texts"),
-        (lambda rows: [*rows, rows[0]], "gave 3 vectors for 2 texts"),
-        (lambda rows: [rows[0], rows[1][:-1]], "a vector of 3 numbers where 4 are wanted"),
-        (lambda rows: [row * 2 for row in rows], "a vector of 8 numbers where 4 are wanted"),
+        (lambda rows: rows[:-1], "returned 1 vectors for 2 texts"),
+        (lambda rows: [*rows, rows[0]], "returned 3 vectors for 2 texts"),
+        (lambda rows: [rows[0], rows[1][:-1]], "a vector of 3 numbers instead of 4"),
+        (lambda rows: [row * 2 for row in rows], "a vector of 8 numbers instead of 4"),
         (lambda rows: [rows[0], [0.0] * 4], "zero or not finite"),
         (lambda rows: [rows[0], [float("nan"), 1.0, 1.0, 1.0]], "zero or not finite"),
         (lambda rows: [rows[0], [float("inf"), 1.0, 1.0, 1.0]], "zero or not finite"),
@@ -53,8 +53,8 @@ def test_wrong_vectors_are_refused(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "something else than JSON"),
-        (b"<html>sign in</html>", "something else than JSON"),
+        (b"", "did not answer with JSON"),
+        (b"<html>sign in</html>", "did not answer with JSON"),
         (b"[]", "an answer without vectors"),
         (b"{}", "an answer without vectors"),
         (b'{"data": 3, "embeddings": 3}', "an answer without vectors"),

@@ -36,7 +36,7 @@ def test_a_package_that_is_missing_where_it_is_used_is_the_same_error(
 def test_an_unknown_local_model_is_an_error_that_names_the_known_one() -> None:
     with pytest.raises(EmbeddingError, match="unknown local model 'bert'") as raised:
         embedder_for("local:bert", {})
-    assert raised.value.hint == "there is local:all-MiniLM-L6-v2"
+    assert raised.value.hint == "expected local:all-MiniLM-L6-v2"
 
 
 def test_another_dimension_is_an_error_that_names_the_right_one() -> None:

@@ -123,7 +123,7 @@ def test_the_last_failure_says_what_happened_and_how_often(
 
     with pytest.raises(EmbeddingError) as raised:
         embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
-    assert "127.0.0.1 gave no vectors in 4 attempts" in raised.value.message
+    assert "127.0.0.1 returned no vectors in 4 attempts" in raised.value.message
     assert reason in raised.value.message
     assert len(provider.received) == 4
 

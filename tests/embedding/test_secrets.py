@@ -62,7 +62,7 @@ def test_the_password_of_a_base_url_is_not_shown(asking: Asking, provider: Provi
 
 @pytest.mark.parametrize("key", ["sk-very\nsecret", "sk-verysécret"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str) -> None:
-    with pytest.raises(EmbeddingError, match="OPENAI_API_KEY holds characters") as raised:
+    with pytest.raises(EmbeddingError, match="OPENAI_API_KEY contains characters") as raised:
         embedder_for("text-embedding-3-small", {"OPENAI_API_KEY": key})
     assert "sk-very" not in raised.value.render()
 
