@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
 
-.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas docs dist release lock format clean
+.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -65,6 +65,9 @@ changes: $(STAMP) ## The long run of random mutations against the model
 
 schemas: $(STAMP) ## The long run of random schemas against the model
 	$(BIN)/python -m tests.evolution.campaign --histories 2000
+
+protocol: $(STAMP) ## The model of the commit protocol: all pairs of operations with one fault
+	$(BIN)/python -m tests.protocol.campaign
 
 docs: $(STAMP) ## Write the reference of the commands anew, from the commands
 	$(BIN)/python -m tests.docs.reference

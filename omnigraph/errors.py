@@ -16,11 +16,13 @@
     │   ├── BranchNameError       the name is not a valid branch name
     │   ├── ReadOnlyError         the graph was opened read-only
     │   ├── GraphExistsError      a graph already exists at this location
+    │   ├── OperationReusedError  the operation id was used for another request before
     │   ├── BranchExistsError     a branch with this name, or in other case, already exists
     │   └── TagExistsError        a tag with this name already exists
     ├── NotFoundError             the named thing does not exist
     │   ├── QueryNotFoundError    the file has no query with this name
     │   ├── GraphNotFoundError    there is no graph at this location
+    │   │   └── GraphReplacedError  the open graph was replaced by another one
     │   ├── BranchNotFoundError   there is no branch with this name
     │   ├── CommitNotFoundError   there is no commit with this id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
@@ -43,6 +45,7 @@
     ├── ResultOverflowError       a number in a result does not fit its type
     ├── CancelledError            the operation was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
+    │   └── FormatUnreadableError  the graph does not say which format it has
     ├── RemoteError               a server failed, or its answer could not be read
     │   ├── UnreachableError      no server answers at this address; nothing was done
     │   └── UnauthorizedError     the token is missing or unknown; nothing was done
@@ -53,10 +56,10 @@ each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from omnigraph.span import Source, Span, show_span
 
@@ -170,6 +173,13 @@ class Problem:
             "span": None if source is None or self.span is None else _span_json(source, self.span),
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the problem that `to_json` wrote."""
+        span = document["span"]
+        where = None if span is None else Span(span["start"], span["end"])
+        return cls(Code(document["code"]), document["message"], where, document["hint"])
+
 
 class OmniGraphError(Exception):
     """Any failure that OmniGraph reports on purpose."""
@@ -191,6 +201,16 @@ class OmniGraphError(Exception):
         """Return the error as a JSON object for a program."""
         return {"error": self.message, "code": self.code, "hint": self.hint}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        """Return the error of this class that `to_json` wrote; its problems are in the source."""
+        del source
+        error = cls.__new__(cls)
+        OmniGraphError.__init__(error, document["error"], hint=document.get("hint"))
+        known = ("error", "code", "hint")
+        error.__dict__.update({name: each for name, each in document.items() if name not in known})
+        return error
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_revive, (type(self), self.args, self.__dict__))
 
@@ -205,6 +225,8 @@ class _ProblemsError(InputError):
     """An error made of one or more problems, the first of which gives its code."""
 
     summary: ClassVar[str]
+    # The first letters of the codes of its problems.
+    letters: ClassVar[str] = ""
 
     def __init__(
         self, problems: Sequence[Problem], *, source: Source | None = None, total: int | None = None
@@ -232,6 +254,12 @@ class _ProblemsError(InputError):
             "problem_count": self.total,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        problems = [Problem.from_json(each) for each in document["problems"]]
+        quoted_source = None if document.get("source") is None else source
+        return cls(problems, source=quoted_source, total=document["problem_count"])
+
 
 class SourceError(_ProblemsError):
     """Problems in a text, each with its span."""
@@ -243,18 +271,21 @@ class SchemaError(SourceError):
     """A `.pg` schema does not compile."""
 
     summary = "the schema does not compile"
+    letters = "S"
 
 
 class QueryError(SourceError):
     """A `.gq` query does not compile."""
 
     summary = "the query does not compile"
+    letters = "QTD"
 
 
 class ParamsError(_ProblemsError):
     """The parameters do not fit the query."""
 
     summary = "the parameters do not fit"
+    letters = "P"
 
 
 class SchemaIrError(InputError):
@@ -285,6 +316,11 @@ class UnsupportedMigrationError(InputError):
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "unsupported_changes": list(self.changes)}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["unsupported_changes"])
+
 
 class UnreadableError(InputError):
     """A file cannot be read."""
@@ -296,6 +332,10 @@ class ConfigError(InputError):
     """A configuration file is invalid."""
 
     code = "config_invalid"
+
+
+# Records that break rules are counted up to here, and from there on no longer looked for.
+MOST_VIOLATIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,26 +376,40 @@ class Violation:
             "other": self.other,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the violation that `to_json` wrote."""
+        return cls(**{**document, "code": Code(document["code"])})
+
 
 class ViolationsError(InputError):
-    """Records break the rules of their types; nothing was written."""
+    """Records break the rules of their types; nothing was written.
+
+    Violations are counted up to `MOST_VIOLATIONS`; a `total` above it means that there are more.
+    """
 
     def __init__(self, violations: Sequence[Violation], *, total: int) -> None:
         first = violations[0]
-        more = "" if total == 1 else f" (and {total - 1} more)"
-        message = first.render().partition(": ")[2]
-        super().__init__(f"{message}{more}")
         self.code = str(first.code)
         self.violations = tuple(violations)
-        self.total = total
+        self.total = min(total, MOST_VIOLATIONS + 1)
+        message = first.render().partition(": ")[2]
+        more = "" if self.total == 1 else f" (and {self._beyond(1)} more)"
+        super().__init__(f"{message}{more}")
 
     def render(self) -> str:
         parts = [violation.render() for violation in self.violations]
         if self.total > len(self.violations):
-            parts.append(f"… and {self.total - len(self.violations)} more")
-        many = "1 violation" if self.total == 1 else f"{self.total} violations"
+            parts.append(f"… and {self._beyond(len(self.violations))} more")
+        many = "1 violation" if self.total == 1 else f"{self._beyond(0)} violations"
         parts.append(f"{many}; nothing was written")
         return "\n".join(parts)
+
+    def _beyond(self, told: int) -> str:
+        """Return how many violations there are beside so many."""
+        if self.total > MOST_VIOLATIONS:
+            return f"more than {MOST_VIOLATIONS - told:,}"
+        return str(self.total - told)
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -364,11 +418,19 @@ class ViolationsError(InputError):
             "violation_count": self.total,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        violations = [Violation.from_json(each) for each in document["violations"]]
+        return cls(violations, total=document["violation_count"])
+
 
 class StoreError(InputError):
     """The location cannot hold a graph."""
 
     code = "store_unusable"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class BranchNameError(InputError):
@@ -387,6 +449,12 @@ class GraphExistsError(InputError):
     """A graph already exists at this location."""
 
     code = "graph_exists"
+
+
+class OperationReusedError(InputError):
+    """The operation id was given to another request before."""
+
+    code = "operation_reused"
 
 
 class BranchExistsError(InputError):
@@ -417,6 +485,12 @@ class GraphNotFoundError(NotFoundError):
     """There is no graph at this location."""
 
     code = "graph_not_found"
+
+
+class GraphReplacedError(GraphNotFoundError):
+    """The graph that is open was removed, and another was made in its place."""
+
+    code = "graph_replaced"
 
 
 class BranchNotFoundError(NotFoundError):
@@ -487,6 +561,15 @@ class ExpectedVersionMismatchError(ConflictError):
         }
         return {**super().to_json(), "manifest_conflict": conflict}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        found = document["manifest_conflict"]
+        expected, actual = (
+            None if found[each] is None else int(found[each]) for each in ("expected", "actual")
+        )
+        return cls(found["table_key"], expected, actual)
+
 
 class HeadMovedError(ConflictError):
     """The branch kept moving, or is not at the commit that the caller expects."""
@@ -516,6 +599,11 @@ class SchemaConflictError(ConflictError):
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "schema_conflicts": list(self.conflicts)}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["schema_conflicts"])
+
 
 class MergeConflictsError(ConflictError):
     """Both sides of a merge changed the same values differently; nothing was done."""
@@ -530,6 +618,11 @@ class MergeConflictsError(ConflictError):
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["merge_conflicts"])
 
 
 class DeniedError(OmniGraphError):
@@ -558,6 +651,8 @@ class StorageError(OmniGraphError):
     """The disk or object store failed; nothing was done."""
 
     code = "storage_failed"
+    # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
+    cause: str | None = None
 
 
 class OutcomeUnknownError(OmniGraphError):
@@ -579,7 +674,7 @@ class EmbeddingError(OmniGraphError):
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than its budget allows."""
+    """A query needs more time, rows or memory than its budget allows, or a write more time."""
 
     code = "budget_exceeded"
 
@@ -609,6 +704,12 @@ class FormatError(OmniGraphError):
     code = "format_too_new"
 
 
+class FormatUnreadableError(FormatError):
+    """What says which format a graph has cannot be read."""
+
+    code = "format_unreadable"
+
+
 class RemoteError(OmniGraphError):
     """A server failed, or its answer could not be read."""
 
@@ -631,6 +732,33 @@ class UnavailableError(OmniGraphError):
     """This release does not support the operation."""
 
     code = "unavailable"
+
+
+def error_from_json(
+    document: Mapping[str, Any], source: Source | None = None
+) -> OmniGraphError | None:
+    """Return the error that `to_json` wrote, of the class that it had; None for an unknown code."""
+    if document.get("violations"):
+        return ViolationsError.from_json(document)
+    code = document["code"]
+    for kind in _classes():
+        if kind.code == code and not document.get("problems"):
+            return kind.from_json(document, source)
+        if (
+            issubclass(kind, _ProblemsError)
+            and document.get("problems")
+            and code[0] in kind.letters
+        ):
+            return kind.from_json(document, source)
+    return None
+
+
+def _classes() -> Iterator[type[OmniGraphError]]:
+    """Yield every class of the tree, those above before those below."""
+    waiting: list[type[OmniGraphError]] = [OmniGraphError]
+    for kind in waiting:
+        yield kind
+        waiting.extend(kind.__subclasses__())
 
 
 def _span_json(source: Source, span: Span) -> dict[str, Json]:

@@ -39,6 +39,7 @@ CAMPAIGNS = {
     ),
     "changes": Campaign("tests.changes.campaign", "--programs", 5_000),
     "schemas": Campaign("tests.evolution.campaign", "--histories", 2_000),
+    "protocol": Campaign("tests.protocol.campaign", "--samples", 1_000),
 }
 
 

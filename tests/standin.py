@@ -25,7 +25,9 @@ class Bucket:
 
     `loses` names the writes whose reply is lost: the connection is closed, or with `answers`
     an internal error is told. `drops` names the writes that time out before they are done;
-    `late` keeps them, so that a test can let them arrive.
+    `late` keeps them, so that a test can let them arrive. By method and key, requests are `silent`,
+    which are never answered, or `resets`, whose connection is closed before anything is done.
+    `refuses` is the status, the code and the message with which every request is refused.
     """
 
     honours_create: bool = True
@@ -34,6 +36,11 @@ class Bucket:
     loses: Callable[[str], bool] = lambda _: False
     drops: Callable[[str], bool] = lambda _: False
     answers: bool = False
+    silent: Callable[[str, str], bool] = lambda *_: False
+    refuses: tuple[int, str, str] | None = None
+    resets: Callable[[str, str], bool] = lambda *_: False
+    sent: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
     late: list[tuple[str, bytes, bool]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -52,6 +59,7 @@ class Bucket:
 
     def behave(self) -> None:
         """Answer everything from now on."""
+        self.refuses = None
         self.loses = self.drops = lambda _: False
 
     @contextmanager
@@ -77,6 +85,29 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as inherited
         """Say nothing."""
+
+    def parse_request(self) -> bool:
+        """Read the head of a request; one that is not to be answered ends here."""
+        if not super().parse_request():
+            return False
+        bucket = self.server.bucket
+        if bucket.silent(self.command, self._key()):
+            bucket.ended.wait(60)
+            self.close_connection = True
+            return False
+        if bucket.resets(self.command, self._key()):
+            self.close_connection = True
+            return False
+        if bucket.refuses is not None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, code, message = bucket.refuses
+            text = (
+                f"<?xml version='1.0'?>\n<Error>\n<Code>{code}</Code>\n<Message>{message}</Message>"
+            )
+            secret = "<StringToSign>secret-of-the-key</StringToSign></Error>"
+            self._send(self.command, (status, f"{text}{secret}".encode(), {}))
+            return False
+        return True
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -132,6 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         status, body, headers = reply
         with self.server.bucket.lock:
             self.server.bucket.asked[method] += 1
+            self.server.bucket.sent += 0 if self.command == "HEAD" else len(body)
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -152,6 +184,7 @@ def running(bucket: Bucket) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
+        bucket.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

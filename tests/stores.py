@@ -141,7 +141,7 @@ def s3_server() -> Iterator[str]:
         yield s3
     finally:
         server.kill()
-        server.wait()
+        server.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
         for port in ports:
             for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):

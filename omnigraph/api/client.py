@@ -3,31 +3,44 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
-from omnigraph.api.refused import error_of
+from omnigraph import errors
+from omnigraph.api.operation import ARROW, LINES
 from omnigraph.errors import (
     InputError,
     Json,
+    OmniGraphError,
     OutcomeUnknownError,
     RemoteError,
     UnreachableError,
+    error_from_json,
 )
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
     import httpx
 
-ARROW = "application/vnd.apache.arrow.stream"
-LINES = "application/x-ndjson"
 # A field of a query string; a list is one that is repeated, and None is left out.
 Field: TypeAlias = str | int | Sequence[str] | None
 _KEY = "idempotency-key"
 _SECONDS_TO_CONNECT = 10.0
+# What an answer means whose code is not known here, by its status.
+_BY_STATUS: Mapping[int, type[OmniGraphError]] = {
+    400: errors.InputError,
+    401: errors.UnauthorizedError,
+    404: errors.NotFoundError,
+    405: errors.UnavailableError,
+    409: errors.ConflictError,
+    413: errors.InputError,
+    501: errors.UnavailableError,
+}
+# The line with which a server ends an answer that it cannot complete is no longer.
+_LONGEST_LINE = 64 << 10
 
 
 class Client:
@@ -42,7 +55,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, seconds: float | None = None) -> None:
         self.url = _checked(url)
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise InputError("the token holds characters that no token has")
+            raise InputError("the token contains characters that no token has")
         self._token = token
         self._seconds = seconds
         self._connections = self._connected()
@@ -67,25 +80,25 @@ class Client:
         self._closing()
 
     def get(self, path: str, **query: Field) -> Json:
-        """Give the document at a path."""
+        """Return the document at a path."""
         return _json(self._send("GET", path, query=query))
 
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
-        """Give the answer to a POST that changes nothing; errors quote the source."""
+        """Return the answer to a POST that changes nothing; errors quote the source."""
         return _json(self._send("POST", path, body=body, source=source))
 
     def ask_arrow(self, path: str, body: Json, *, source: Source | None = None) -> bytes:
-        """Give the answer to a POST that changes nothing, as an Arrow stream."""
+        """Return the answer to a POST that changes nothing, as an Arrow stream."""
         headers = {"accept": ARROW}
         answer = self._send("POST", path, body=body, headers=headers, source=source)
-        if not answer.headers.get("content-type", "").startswith(ARROW):
+        if not answer.media_type.startswith(ARROW):
             raise _not_ours(answer)
         return answer.content
 
     def post(
         self, path: str, body: Json, *, key: str | None = None, source: Source | None = None
     ) -> Json:
-        """Send a change; the same key again gives the first answer, and nothing is done again."""
+        """Send a change; the same key again returns the first answer, and nothing is done again."""
         return _json(
             self._send("POST", path, body=body, headers=_keyed(key), source=source, writes=True)
         )
@@ -109,7 +122,10 @@ class Client:
         )
 
     def download(self, path: str, body: Json) -> Iterator[bytes]:
-        """Give the answer to a POST that changes nothing, in pieces as they arrive."""
+        """Return the answer to a POST that changes nothing, in pieces as they arrive.
+
+        An answer that breaks off raises the error that the server told last, or RemoteError.
+        """
         with self._asked(writes=False) as client:
             request = client.build_request("POST", self._at(path), json=body)
             answer = client.send(request, stream=True)
@@ -117,7 +133,7 @@ class Client:
                 if not answer.is_success:
                     answer.read()
                     raise error_of(answer.status_code, answer.content, None)
-                yield from answer.iter_bytes()
+                yield from _pieces(answer)
             finally:
                 answer.close()
 
@@ -132,14 +148,13 @@ class Client:
         headers: Mapping[str, str] | None = None,
         source: Source | None = None,
         writes: bool = False,
-    ) -> "httpx.Response":
+    ) -> "_Answer":
         import httpx
 
         given = {name: value for name, value in (query or {}).items() if value is not None}
         is_repeatable = content is None and (not writes or _KEY in (headers or {}))
         with self._asked(writes=writes) as client:
-            request = partial(
-                client.request,
+            request = client.build_request(
                 method,
                 self._at(path),
                 params=given,
@@ -148,19 +163,19 @@ class Client:
                 headers=headers,
             )
             try:
-                answer = request()
+                answer = _whole(client, request)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
                 # Servers close connections that were idle, perhaps just when one is used again.
                 if not is_repeatable:
                     raise
-                answer = request()
+                answer = _whole(client, request)
         if answer.is_success:
             return answer
-        raise error_of(answer.status_code, answer.content, source)
+        raise error_of(answer.status, answer.content, source)
 
     @contextmanager
     def _asked(self, *, writes: bool) -> "Iterator[httpx.Client]":
-        """Give the connections, and say of what goes wrong with them what it means."""
+        """Yield the connections, and raise what it means when something goes wrong with them."""
         import httpx
 
         if not self._closing.alive:
@@ -168,7 +183,7 @@ class Client:
         try:
             yield self._connections
         except UnicodeEncodeError:
-            raise InputError("what was given holds what is no character") from None
+            raise InputError("the request contains invalid Unicode") from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
             hint = "is it running, and is the address right?"
             raise UnreachableError(
@@ -194,7 +209,7 @@ class Client:
 
 
 def segment(name: str) -> str:
-    """Give a name as one segment of a path, whatever characters it has."""
+    """Return a name as one segment of a path, whatever characters it has."""
     return quote(name, safe="")
 
 
@@ -217,7 +232,53 @@ def _keyed(key: str | None) -> dict[str, str]:
     return {} if key is None else {_KEY: key}
 
 
-def _json(answer: "httpx.Response") -> Json:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer that came whole."""
+
+    url: str
+    status: int
+    media_type: str
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def _whole(client: "httpx.Client", request: "httpx.Request") -> _Answer:
+    """Send a request and return all of its answer."""
+    answer = client.send(request, stream=True)
+    try:
+        content = b"".join(_pieces(answer))
+    finally:
+        answer.close()
+    kind = answer.headers.get("content-type", "nothing")
+    return _Answer(str(answer.url), answer.status_code, kind, content)
+
+
+def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
+    """Yield an answer piece by piece; raises the error that the last line of a cut one tells of."""
+    import httpx
+
+    tail = b""
+    try:
+        for piece in answer.iter_bytes():
+            tail += piece
+            if len(tail) > _LONGEST_LINE:
+                yield tail[:-_LONGEST_LINE]
+                tail = tail[-_LONGEST_LINE:]
+    except (httpx.RemoteProtocolError, httpx.ReadError):
+        before, _, line = tail.rpartition(b'\n{"error":')
+        last = b'{"error":' + line
+        if _detail(last) is None:
+            raise
+        yield before
+        raise error_of(500, last, None) from None
+    yield tail
+
+
+def _json(answer: _Answer) -> Json:
     try:
         found: Json = json.loads(answer.content)
     except ValueError:
@@ -225,7 +286,36 @@ def _json(answer: "httpx.Response") -> Json:
     return found
 
 
-def _not_ours(answer: "httpx.Response") -> RemoteError:
-    kind = answer.headers.get("content-type", "nothing")
+def _not_ours(answer: _Answer) -> RemoteError:
     hint = "is that an omnigraph-server?"
-    return RemoteError(f"{answer.url} answered with {kind}, which was not asked for", hint=hint)
+    message = f"{answer.url} answered with {answer.media_type}, which was not asked for"
+    return RemoteError(message, hint=hint)
+
+
+def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
+    """Return the error that an answer tells of; its problems are in the source."""
+    found = _detail(body)
+    if found is None:
+        return RemoteError(f"the server answered with status {status}")
+    try:
+        known = error_from_json(found, source)
+    except (KeyError, TypeError, ValueError, IndexError):
+        known = None
+    if known is not None:
+        return known
+    error = _BY_STATUS.get(status, RemoteError).from_json(found)
+    if isinstance(found.get("code"), str):
+        error.code = found["code"]
+    return error
+
+
+def _detail(body: bytes) -> dict[str, Any] | None:
+    """Return all that an answer tells of an error; None when it is no such answer."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("error"), str):
+        return None
+    detail = found.get("detail")
+    return detail if isinstance(detail, dict) and isinstance(detail.get("error"), str) else found

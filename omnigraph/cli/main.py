@@ -28,6 +28,7 @@ from omnigraph.cli.commands.schema import schema
 from omnigraph.cli.commands.shell import shell
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
 from omnigraph.errors import OmniGraphError
+from omnigraph.files.bytes import forbid_world_writable
 
 _INTERRUPTED = 130
 _WANTS_JSON = "omnigraph.wants_json"
@@ -77,11 +78,12 @@ def omnigraph() -> None:
 def version(as_json: bool) -> None:
     """Print the version."""
     from omnigraph.cli.output import show_json
+    from omnigraph.storage.layout import FORMAT
 
     if as_json:
-        show_json({"version": __version__})
+        show_json({"version": __version__, "format_version": FORMAT})
     else:
-        click.echo(f"omnigraph {__version__}")
+        click.echo(f"omnigraph {__version__} (graph format {FORMAT})")
 
 
 for command in (
@@ -122,6 +124,7 @@ branch.add_command(merge)
 
 def main() -> None:
     """Run the command line; a reader that closes the pipe ends it quietly."""
+    forbid_world_writable()
     try:
         omnigraph(prog_name="omnigraph")
     except BrokenPipeError:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import Violation
-from omnigraph.evolve.constraints import broken_rules
+from omnigraph.evolve.constraints import broken_rules, without_edges
 from omnigraph.evolve.lens import lens
 from omnigraph.evolve.migrate import migrated
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas
 from omnigraph.schema.migration import plan_schema_migration
@@ -56,7 +56,7 @@ def aligned(repository: Repository, sides: Sides) -> Sides:
         sides.standing,
         None if schema == ours.commit.schema else schema,
         own,
-        tuple(_broken(ours, catalog)),
+        (*_broken(ours, catalog), *_without_edges(sides, catalog)),
     )
 
 
@@ -80,6 +80,24 @@ def _digest(repository: Repository, catalog: Catalog, ours: Snapshot, theirs: Sn
 def _moved(snapshot: Snapshot, catalog: Catalog, tables: Mapping[str, TableState]) -> Snapshot:
     commit = replace(snapshot.commit, tables={**snapshot.commit.tables, **tables})
     return replace(snapshot, commit=commit, catalog=catalog)
+
+
+def _without_edges(sides: Sides, catalog: Catalog) -> Iterator[Violation]:
+    """Give the nodes that only we have and that lack edges of which they want each to have some."""
+    for key, edge in catalog.by_identity.items():
+        is_new = isinstance(edge, EdgeType) and key not in sides.ours.commit.tables
+        if not isinstance(edge, EdgeType) or not is_new or edge.cardinality.minimum < 1:
+            continue
+        source = catalog.nodes[edge.source]
+        known = {
+            row_id
+            for side in (*sides.bases, sides.theirs)
+            for batch in lens(side, source).batches([])
+            for row_id in batch["id"].to_pylist()
+        }
+        for violation in without_edges(lens(sides.ours, source), edge):
+            if violation.id not in known:
+                yield violation
 
 
 def _broken(ours: Snapshot, catalog: Catalog) -> Iterator[Violation]:

@@ -1,18 +1,17 @@
 """Migrate: the schema of a branch becomes another one by one commit, or nothing is changed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
 
 from omnigraph.errors import (
-    ExpectedVersionMismatchError,
-    HeadMovedError,
     UnsupportedMigrationError,
     Violation,
     ViolationsError,
 )
-from omnigraph.evolve.constraints import broken_rules
+from omnigraph.evolve.constraints import broken_rules, without_edges
 from omnigraph.evolve.lens import lens
 from omnigraph.evolve.plan import (
     PlannedStep,
@@ -21,13 +20,14 @@ from omnigraph.evolve.plan import (
     is_index,
 )
 from omnigraph.evolve.tables import evolved, is_touched
-from omnigraph.schema.catalog import Catalog, StoredType
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import keep_stored_order, plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
+    AddType,
     IndexConstraint,
     MigrationStep,
     RenameProperty,
@@ -36,15 +36,13 @@ from omnigraph.schema.steps import (
 )
 from omnigraph.schema.types import VectorType
 from omnigraph.span import Source
-from omnigraph.versioning.attempts import attempts
-from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.commit import CommitKind, TableState
 from omnigraph.versioning.names import MAIN, normalize_name
-from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Adopt, WriteSet, stage
-from omnigraph.write.mutation import Intent, another_change
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Adopt, WriteSet
 
 _MOST_VIOLATIONS = 100
 
@@ -60,28 +58,24 @@ def apply_schema(repository: Repository, source: Source, intent: Intent) -> Sche
     Raises UnsupportedMigrationError or ViolationsError with everything that is in the way, and
     then nothing is changed. An operation id that was given before leads to what was done then.
     """
+    if intent.operation_id is not None:
+        intent = replace(intent, request=_digest(source, intent.branch))
+
+    def propose(snapshot: Snapshot) -> Proposal[SchemaPlan]:
+        migration = _Migration(snapshot, source)
+        plan = migration.plan(intent.branch)
+        _refuse(plan)
+        if migration.is_done(repository):
+            return Proposal(None, plan)
+        return Proposal(migration.write_set(repository, intent.branch), plan)
+
     with schema_lock(repository):
-        for _ in attempts():
-            snapshot = repository.snapshot(intent.branch)
-            # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
-            earlier = _earlier(repository, source, intent)
-            if earlier is not None:
-                return earlier
-            if intent.expect is not None and snapshot.commit.id != intent.expect:
-                raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
-            migration = _Migration(snapshot, source)
-            plan = migration.plan(intent.branch)
-            _refuse(plan)
-            if migration.is_done(repository):
-                return SchemaApplied(plan=plan, commit=None)
-            try:
-                return SchemaApplied(plan=plan, commit=migration.published(repository, intent))
-            except (ExpectedVersionMismatchError, HeadMovedError):
-                if intent.expect is not None:
-                    raise
-    raise HeadMovedError(
-        f"'{intent.branch}' moved again and again meanwhile", hint="apply it again"
-    )
+        done = transact(repository, intent, propose)
+    if done.finding is not None:
+        return SchemaApplied(plan=done.finding, commit=done.commit)
+    assert done.commit is not None
+    before = repository.snapshot_of(done.commit.parents[0])
+    return SchemaApplied(plan=_Migration(before, source).plan(intent.branch), commit=done.commit)
 
 
 def migrated(
@@ -103,19 +97,8 @@ def migrated(
     return states
 
 
-def _earlier(repository: Repository, source: Source, intent: Intent) -> SchemaApplied | None:
-    """Give what an operation did that was carried out before; raises when it was another one."""
-    if intent.operation_id is None:
-        return None
-    manifest = repository.manifest
-    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
-    if commit is None:
-        return None
-    is_same = commit.kind is CommitKind.SCHEMA and commit.branch == normalize_name(intent.branch)
-    if not is_same or repository.schema_source(commit.schema) != source.text:
-        raise another_change(intent.operation_id, commit)
-    before = repository.snapshot_of(commit.parents[0])
-    return SchemaApplied(plan=_Migration(before, source).plan(intent.branch), commit=commit)
+def _digest(source: Source, branch: str) -> str:
+    return sha256(repr(("schema", normalize_name(branch), source.text)).encode()).hexdigest()
 
 
 def _refuse(plan: SchemaPlan) -> None:
@@ -160,22 +143,18 @@ class _Migration:
         same_text = repository.schema_source(self.snapshot.commit.schema) == self.source.text
         return same_text and encode_catalog(self.catalog) == encode_catalog(self.snapshot.catalog)
 
-    def published(self, repository: Repository, intent: Intent) -> Commit:
-        """Publish the schema and its tables, if nobody changed what was looked at."""
-        states = migrated(repository, self.snapshot, self.catalog, intent.branch)
-        looked_at = frozenset(stored.identity for stored, _ in self._rules())
-        write_set = WriteSet(
+    def write_set(self, repository: Repository, branch: str) -> WriteSet:
+        """Return the tables of the new schema, staged, and the schema that a commit will name."""
+        states = migrated(repository, self.snapshot, self.catalog, branch)
+        looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
+        return WriteSet(
             base=self.snapshot,
             writes={key: (Adopt(state),) for key, state in states.items()},
             validated=looked_at - frozenset(states),
             kind=CommitKind.SCHEMA,
-            actor=intent.actor,
-            message=intent.message or _message(self.steps),
-            operation_id=intent.operation_id,
-            expected_head=intent.expect,
+            message=_message(self.steps),
             schema=repository.accept_schema(self.catalog, self.source.text),
         )
-        return publish(repository, intent.branch, stage(write_set, intent.branch))
 
     def _rules(self) -> Iterator[tuple[StoredType, AddConstraint]]:
         """Give the rules that are new for types that are there."""
@@ -191,6 +170,15 @@ class _Migration:
             return
         for stored, step in self._rules():
             yield from broken_rules(lens(self.snapshot, stored), step.constraint)
+        for edge in self._new_edges():
+            source = self.catalog.nodes[edge.source]
+            yield from without_edges(lens(self.snapshot, source), edge)
+
+    def _new_edges(self) -> Iterator[EdgeType]:
+        """Give the new types of edges of which nodes that are there have to have some."""
+        for step in self.steps:
+            if isinstance(step, AddType) and self._count_sources(step):
+                yield self.catalog.edges[step.name]
 
     def _planned(self, step: MigrationStep) -> PlannedStep:
         match step:
@@ -201,6 +189,9 @@ class _Migration:
             case AddConstraint():
                 checked = self._count(step.type_name) if self._is_seen(step) else 0
                 return PlannedStep(step=step, rows_checked=checked, breaking=not is_index(step))
+            case AddType():
+                checked = self._count_sources(step)
+                return PlannedStep(step=step, rows_checked=checked, breaking=checked > 0)
             case RenameType() | RenameProperty():
                 return PlannedStep(step=step, breaking=True)
             case _:
@@ -216,7 +207,25 @@ class _Migration:
     def _count(self, type_name: str) -> int:
         """Give how many rows there are of a type; an interface has none of its own."""
         stored = self.catalog.stored(type_name)
-        return 0 if stored is None else self.snapshot.state(stored.identity).row_count
+        if stored is None or stored.identity not in self.snapshot.commit.tables:
+            return 0
+        return self.snapshot.state(stored.identity).row_count
+
+    def _count_sources(self, step: AddType) -> int:
+        """Give how many nodes have to have edges of a new type."""
+        edge = self.catalog.edges.get(step.name)
+        if edge is None or edge.cardinality.minimum < 1:
+            return 0
+        return self._count(edge.source)
+
+    def _sources(self) -> frozenset[str]:
+        """Give the tables that are there whose nodes have to have edges of a new type."""
+        found = (
+            self.catalog.nodes[edge.source].identity
+            for edge in self.catalog.edges.values()
+            if edge.identity not in self.snapshot.commit.tables and edge.cardinality.minimum > 0
+        )
+        return frozenset(found) & frozenset(self.snapshot.commit.tables)
 
 
 def _message(steps: tuple[MigrationStep, ...]) -> str:

@@ -6,6 +6,11 @@ from pathlib import Path
 from omnigraph.errors import UnreadableError
 
 
+def forbid_world_writable() -> None:
+    """Let this process create no file that every user of the machine could change."""
+    os.umask(os.umask(0o077) | 0o002)
+
+
 def file_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a file; raise UnreadableError with the reason."""
     try:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 256 * 1024
 _MOST_PROBLEMS = 20
 _DEEPEST = 32
+_MOST_DIGITS = 18
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {
     "str": "text",
@@ -83,6 +84,9 @@ class Section:
         if node is None or not self._is(node, self._path(key), "int"):
             return None
         digits = node.value.replace("_", "")
+        if len(digits) > _MOST_DIGITS:
+            self.report(key, f"is a number of more than {_MOST_DIGITS} digits")
+            return None
         if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
             self.report(key, f"must be a whole number of at least 1, not {node.value}")
             return None

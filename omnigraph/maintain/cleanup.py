@@ -1,104 +1,31 @@
 """Cleanup: removes the tables of commits that are not kept, and what crashed writers left."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from omnigraph.data.values.rules import shortened
-from omnigraph.errors import HeadMovedError, InputError, Json
-from omnigraph.merge.runs import RunStatus, list_runs
+from omnigraph.errors import HeadMovedError
+from omnigraph.maintain.reports import Cleaned, CleanedTable
+from omnigraph.merge.runs import expire_runs, outdated
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Rejected
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.sweep import Unneeded, by_table, unneeded
 from omnigraph.storage.table import Table
+from omnigraph.versioning import freshness
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.retention import History, Retention, retained
+from omnigraph.versioning.retention import History, Retention, in_microseconds, retained
 
-# No write and no read may take longer than this.
-GRACE = timedelta(hours=24)
 # Lance tells rivals by what it finds in the ledger, so this much of it always stays.
-LEDGER_AGE = timedelta(hours=1)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d+)([smhdw])")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedTable:
-    """What a cleanup removes of one table, or of another part of the graph."""
-
-    table_key: str
-    bytes_removed: int = 0
-    old_versions_removed: int = 0
-    files_removed: int = 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "bytes_removed": self.bytes_removed,
-            "old_versions_removed": self.old_versions_removed,
-            "files_removed": self.files_removed,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """What a cleanup removed; without `confirmed`, what it would remove.
-
-    `others` are files beside the tables, by their folder; the ledger is among them.
-    """
-
-    confirmed: bool
-    commits_kept: int
-    commits_cleaned: int
-    tables: tuple[CleanedTable, ...]
-    others: tuple[CleanedTable, ...]
-
-    @property
-    def bytes_removed(self) -> int:
-        return sum(each.bytes_removed for each in (*self.tables, *self.others))
-
-    @property
-    def old_versions_removed(self) -> int:
-        return sum(each.old_versions_removed for each in self.tables)
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "confirmed": self.confirmed,
-            "commits_kept": self.commits_kept,
-            "commits_cleaned": self.commits_cleaned,
-            "tables": [each.to_json() for each in self.tables],
-            "others": [each.to_json() for each in self.others],
-        }
-
-
-def duration(given: timedelta | str) -> timedelta:
-    """Give a length of time that is written as `90s`, `15m`, `12h`, `7d` or `2w`."""
-    if isinstance(given, timedelta):
-        return given
-    found = _DURATION.fullmatch(given.strip())
-    if found is None:
-        raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-    except (OverflowError, ValueError) as failed:
-        longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
-
-
-def retention(
-    keep: int | None, older_than: timedelta | str | None, grace: timedelta | str
-) -> Retention:
-    """Give what is kept, in the terms of the ledger."""
-    age = None if older_than is None else _microseconds(older_than)
-    return Retention(keep, age, _microseconds(grace))
+LEDGER_AGE = freshness.LEDGER_AGE
+# Vectors that were paid for, by the digest of what they were made of.
+_ENTRY = re.compile(r"[0-9a-f]{64}")
 
 
 def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleaned:
@@ -110,7 +37,9 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     if not confirm:
         return _plan(repository, rule).told(confirmed=False)
     repository.check_writable()
-    for _ in attempts():
+    if rule.older_than is not None:
+        expire_runs(repository, repository.clock.time() - rule.age)
+    for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
@@ -118,15 +47,18 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         except Rejected:
             continue
         if claimed:
-            return _removed(repository, plan, rule)
-    raise HeadMovedError("branches were made again and again; nothing was removed")
+            with _begun():
+                return _removed(repository, plan, rule)
+    seconds = repository.patience.seconds
+    raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
     """What is to be removed, as of one version of the ledger."""
 
-    ledger: Table
+    published: Mapping[str, Commit]
+    retired: Mapping[str, int]
     keys: Mapping[str, str]
     doomed: frozenset[tuple[str, int]]
     tables: tuple[Unneeded, ...]
@@ -173,8 +105,8 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     commits = manifest.every_commit(ledger)
     heads = {head.name: head.commit for head in manifest.heads(ledger).values()}
     now = repository.clock.time()
-    buried = manifest.buried(ledger)
-    wanted = retained(History(commits, heads, manifest.retired(ledger)), rule, now)
+    buried, retired = manifest.buried(ledger), manifest.retired(ledger)
+    wanted = retained(History(commits, heads, retired), rule, now)
     # What an earlier cleanup took of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
@@ -193,18 +125,22 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     }
     cleaned = [each for each in commits.values() if _has(each, doomed | buried)]
     return _Plan(
-        ledger=ledger,
+        published=_published(commits, {*heads.values(), *retired}),
+        retired=retired,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
         doomed=frozenset(doomed),
         tables=tuple(found),
-        others=_others(repository, listing, commits.values(), rule, now),
+        others=_others(repository, listing, rule, now),
         commits_kept=len(kept),
         commits_cleaned=len(cleaned),
     )
 
 
 def _revoke_interrupted(repository: Repository) -> None:
-    """Take back the cleanups that buried what a head has: they cannot have removed anything."""
+    """Take back the cleanups that buried what a head has, if they removed nothing.
+
+    Release 0.1 marks a cleanup and looks at the heads afterwards, so a crash can leave such a one.
+    """
     manifest = repository.manifest
     ledger = manifest.newest()
     heads = [head.commit for head in manifest.heads(ledger).values()]
@@ -212,28 +148,93 @@ def _revoke_interrupted(repository: Repository) -> None:
     versions = {each for commit in commits for each in _versions(commit)}
     interrupted = manifest.cleanups_of(ledger, versions)
     if interrupted:
-        manifest.revoke(ledger, interrupted)
+        manifest.revoke(ledger, interrupted - _begun_to_remove(repository, ledger, interrupted))
+
+
+def _begun_to_remove(repository: Repository, ledger: Table, cleanups: Set[str]) -> set[str]:
+    """Return those of some cleanups of whose versions one is gone; manifests go first."""
+    manifest = repository.manifest
+    there = {each.path for each in repository.store.objects.listing()}
+    gone = {
+        (key, state.version)
+        for commit in manifest.every_commit(ledger).values()
+        for key, state in commit.tables.items()
+        if state.manifest not in there
+    }
+    return manifest.cleanups_of(ledger, gone) & cleanups
+
+
+def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:
+    """Return the commits at which a branch stood; the others were written and never published."""
+    left = {parent for each in commits.values() for parent in each.parents}
+    return {each.id: each for each in commits.values() if each.id in standing or each.id in left}
 
 
 def _claimed(repository: Repository, plan: _Plan) -> bool:
-    """Say in the ledger what is about to be removed; False when a new head needs some of it.
+    """Say in the ledger what is about to be removed; False when some of it is needed since.
 
-    All of it is buried under the id of this cleanup, so that others can be revoked.
+    All of it is buried under the id of this cleanup, so that others can be revoked. Whoever makes a
+    head that needs old versions after the last look keeps the cleanup from being marked.
     """
     if not plan.doomed:
         return True
     manifest = repository.manifest
-    cleanup_id = manifest.new_cleanup(plan.ledger, repository.clock.ulid())
-    manifest.bury(plan.ledger, cleanup_id, sorted(plan.doomed))
-    reached("versions buried")
-    marked = manifest.mark_cleaning(manifest.newest(), cleanup_id)
-    repository.tables.sync_table(marked)
-    reached("cleanup marked")
-    heads = [head.commit for head in manifest.heads(marked).values()]
-    if any(_has(each, plan.doomed) for each in manifest.commits(heads, marked).values()):
-        manifest.revoke(marked, [cleanup_id])
-        return False
-    return not manifest.is_revoked(marked, cleanup_id)
+    with _begun():
+        cleanup_id, begun = manifest.begin_cleanup(manifest.newest(), repository.clock.ulid())
+        reached("cleanup begun")
+        manifest.bury(begun, cleanup_id, sorted(plan.doomed))
+        reached("versions buried")
+        ledger = manifest.newest()
+        if _is_needed(repository, plan, ledger):
+            return False
+        reached("heads checked")
+        marked = manifest.mark_cleaning(ledger, cleanup_id)
+        repository.tables.sync_table(marked)
+        reached("cleanup marked")
+    return True
+
+
+def _is_needed(repository: Repository, plan: _Plan, ledger: Table) -> bool:
+    """Tell whether what a plan removes is needed by what came about since it was made.
+
+    These are the heads, the commits that were published since, back to those of the plan, and
+    where branches stood that were deleted since: the grace period of these begins now.
+    """
+    manifest = repository.manifest
+    retired = manifest.retired(ledger).items() - plan.retired.items()
+    waiting = {head.commit for head in manifest.heads(ledger).values()}
+    waiting |= {commit for commit, _ in retired}
+    seen: set[str] = set()
+    new: list[Commit] = []
+    while waiting:
+        seen |= waiting
+        found = manifest.commits(waiting, ledger).values()
+        if any(_has(each, plan.doomed) for each in found):
+            return True
+        later = [each for each in found if each.id not in plan.published]
+        new += later
+        waiting = {parent for each in later for parent in each.parents} - seen
+    return _needs_files(repository, plan, new)
+
+
+def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> bool:
+    """Tell whether commits have files that a plan removes.
+
+    Versions may be staged on those of any commit, also of one that is no parent of theirs.
+    """
+    known = _needed(plan.published.values())
+    gone = {each.path: each.parts for each in plan.tables}
+    return any(
+        not gone[path].isdisjoint(repository.tables.files_of(path, version))
+        for path, versions in _needed(new).items()
+        for version in versions - known.get(path, set())
+        if path in gone
+    )
+
+
+def _begun() -> AbstractContextManager[None]:
+    """Give what keeps a failure from saying that nothing was cleaned up."""
+    return aftermath("the cleanup may have done a part", "clean up again to complete it")
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
@@ -275,51 +276,49 @@ def _versions(commit: Commit) -> set[tuple[str, int]]:
 
 
 def _others(
-    repository: Repository,
-    listing: Iterable[Stored],
-    commits: Iterable[Commit],
-    rule: Retention,
-    now: int,
+    repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
 ) -> dict[str, tuple[Stored, ...]]:
-    """Give the files beside the tables that nothing needs, by their folder."""
-    schemas = {layout.schema_path(commit.schema) for commit in commits}
-    ended = _ended_runs(repository, rule, now)
-    folders = (layout.ASIDE, layout.SCHEMAS, layout.RUNS, layout.TOPOLOGY, layout.OPERATIONS)
+    """Return the files beside the tables that nothing needs, by their folder.
+
+    Schemas are never among them. They are small, and one that no commit names may be about to be
+    named: who applies it again finds it there.
+    """
+    folders = (
+        layout.ASIDE,
+        layout.RUNS,
+        layout.TOPOLOGY,
+        layout.OPERATIONS,
+        layout.EMBEDDINGS,
+    )
     found: dict[str, list[Stored]] = {folder: [] for folder in folders}
-    for each in listing:
+    old = [each for each in listing if each.modified < now - rule.grace]
+    runs = _old_runs(repository, old, rule, now)
+    for each in old:
         folder, _, name = each.path.partition("/")
-        is_old = each.modified < now - rule.grace
         match folder:
             case layout.ASIDE:
                 is_needed = False
-            case layout.SCHEMAS:
-                is_needed = each.path in schemas
             case layout.RUNS:
-                is_needed = name.partition("/")[0] not in ended
+                is_needed = each.path not in runs
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
             case layout.OPERATIONS:
-                is_needed = each.modified >= now - _microseconds(layout.OPERATIONS_AGE)
+                is_needed = each.modified >= now - in_microseconds(layout.OPERATIONS_AGE)
+            case layout.EMBEDDINGS:
+                is_old = rule.older_than is not None and each.modified < now - rule.age
+                is_needed = not (is_old and _ENTRY.fullmatch(name))
             case _:
                 continue
-        if is_old and not is_needed:
+        if not is_needed:
             found[folder].append(each)
     return {folder: tuple(files) for folder, files in found.items()}
 
 
-def _ended_runs(repository: Repository, rule: Retention, now: int) -> set[str]:
-    """Give the runs that ended so long ago that their records can go."""
+def _old_runs(
+    repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
+) -> set[str]:
+    """Return the files of runs that ended so long ago that their records can go."""
     if rule.older_than is None:
         return set()
-    return {
-        each.run_id
-        for each in list_runs(repository)
-        if each.status is not RunStatus.RUNNING and each.updated_at < now - rule.age
-    }
-
-
-def _microseconds(given: timedelta | str) -> int:
-    length = duration(given)
-    if length < timedelta(0):
-        raise InputError("a length of time cannot be negative")
-    return length // timedelta(microseconds=1)
+    files = [each.path for each in listing if each.path.startswith(f"{layout.RUNS}/")]
+    return outdated(repository, files, now - rule.age)

@@ -2,14 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
-from omnigraph.merge.runs import PREFIX, RunStatus
+from omnigraph.maintain.reports import Checkup
+from omnigraph.merge.run_record import RunStatus
+from omnigraph.merge.runs import PREFIX
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import decode_catalog
@@ -18,11 +21,13 @@ from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lo
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.reading import batches_where
 from omnigraph.storage.store import Store
+from omnigraph.storage.sweep import attached
 from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.audit import Audit, Damage, Finding, audit
+from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.format import check_format
-from omnigraph.versioning.manifest import Manifest
+from omnigraph.versioning.manifest import BRANCH_KEY, Manifest
 from omnigraph.versioning.names import MAIN
 
 _MISSING = {
@@ -35,33 +40,6 @@ _SIZE = {
     PartKind.DELETIONS: Damage.DELETIONS_MISSING,
     PartKind.INDEX: Damage.INDEX_SIZE,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkup:
-    """What was looked at, and the damage that was found."""
-
-    rows: int
-    commits: int
-    versions: int
-    files: int
-    findings: tuple[Finding, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        return not self.findings
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "sound": self.is_sound,
-            "ledger_rows": self.rows,
-            "commits": self.commits,
-            "table_versions": self.versions,
-            "files": self.files,
-            "findings": [each.to_json() for each in self.findings],
-        }
 
 
 def fsck(store: Store) -> Checkup:
@@ -84,6 +62,7 @@ def fsck(store: Store) -> Checkup:
         return _no_ledger(listing, failed.message)
     checking = _Checking(store, tables, found, listing)
     checking.check_ledger(ledger)
+    checking.check_lost()
     checking.check_schemas()
     checking.check_versions()
     checking.check_heads()
@@ -125,6 +104,40 @@ class _Checking:
         """Check the files of the ledger, and that its indexes find what it holds."""
         self._check_parts(layout.MANIFEST, ledger)
         self._check_lookups(layout.MANIFEST, ledger)
+
+    def check_lost(self) -> None:
+        """Find the commits at which a branch stood and of which no row says so.
+
+        One that was written and never published looks the same, so that earlier versions of the
+        ledger have to tell, and runs.
+        """
+        unnamed = self.found.commits.keys() - self.found.published
+        files = [each for each in self.listing if each.path.startswith(f"{layout.MANIFEST}/")]
+        lost: set[str] = set()
+        for version in sorted(attached(files)) if unnamed else ():
+            lost |= self._standing(version, unnamed - lost)
+        lost |= unnamed & {each for run in self._runs() for each in _commits_of(run)}
+        for each in sorted(lost):
+            message = "a branch stood at it, and no row of the ledger says so"
+            self.found.note(Damage.COMMIT_LOST, each, message)
+
+    def _standing(self, version: int, commits: Set[str]) -> set[str]:
+        """Return those of some commits at which a branch stood at a version of the ledger."""
+        try:
+            ledger = self.tables.open(layout.MANIFEST, version)
+        except StorageError:
+            return set()  # nothing needs an old one, and a cleanup may just have removed it
+        heads = [value for key, value in ledger.metadata.items() if key.startswith(BRANCH_KEY)]
+        return {each for each in commits if any(each in head for head in heads)}
+
+    def _runs(self) -> Iterator[dict[str, Json]]:
+        """Give the records of runs that can be read."""
+        for each in self.listing:
+            if each.path.startswith(f"{layout.RUNS}/"):
+                with suppress(ValueError):  # told by `check_runs`
+                    record = json.loads(self._object(each.path) or b"")
+                    if isinstance(record, dict):
+                        yield record
 
     def check_schemas(self) -> None:
         """Check the schema of every commit, and the copy beside the tables."""
@@ -203,7 +216,7 @@ class _Checking:
         if (key, state.version) not in self.found.buried:
             return False
         heads = self.found.heads.values()
-        return _manifest(state) not in self.sizes or all(each.commit != commit.id for each in heads)
+        return state.manifest not in self.sizes or all(each.commit != commit.id for each in heads)
 
     def _check_version(
         self, commit: Commit, key: str, state: TableState, stored: StoredType | None
@@ -233,7 +246,7 @@ class _Checking:
         try:
             return self.tables.open(state.path, state.version)
         except StorageError as failed:
-            is_there = _manifest(state) in self.sizes
+            is_there = state.manifest in self.sizes
             kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
             self.found.note(kind, where, failed.message)
             return None
@@ -300,15 +313,17 @@ class _Checking:
         return self.store.objects.read(path)
 
 
+def _commits_of(run: Mapping[str, Json]) -> Iterator[str]:
+    """Give the commits that the record of a run names."""
+    for name in ("base_snapshot_id", "published_snapshot_id"):
+        if isinstance(found := run.get(name), str):
+            yield found
+
+
 def _read(table: Table) -> pa.ChunkedArray:
     """Read every column of a table, and give the ids."""
     ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
     return pa.chunked_array(ids, pa.utf8())
-
-
-def _manifest(state: TableState) -> str:
-    """Give the path of the file that tells what a version is made of."""
-    return f"{state.path}/_versions/{layout.manifest_name(state.version)}"
 
 
 def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:

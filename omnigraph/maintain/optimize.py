@@ -2,19 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from omnigraph.errors import (
-    ExpectedVersionMismatchError,
-    HeadMovedError,
-    InputError,
-    Json,
-)
-from omnigraph.maintain.coverage import Coverage, table_coverage
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.errors import InputError
+from omnigraph.maintain.coverage import table_coverage
+from omnigraph.maintain.reports import Optimized, OptimizedTable
+from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Runner, ThreadRunner
+from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.compaction import Group, groups, rewritten, with_rewritten
 from omnigraph.storage.indexes import (
@@ -35,17 +32,16 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
-from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Made, WriteSet, stage
-from omnigraph.write.load.options import chosen
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Made, WriteSet
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
-# Below it, the threads of this process are done before Spark has begun.
-SPARK_FROM_BYTES = 4 << 30
 # So often a table is tried again that a writer changed meanwhile; then it is left to the next time.
 MOST_ATTEMPTS = 3
 
@@ -73,52 +69,6 @@ class OptimizeOptions:
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizedTable:
-    """What was done to one table; not committed when nothing was due, or when others won.
-
-    `yielded` is true for the latter: writers changed the table again and again.
-    """
-
-    table_key: str
-    fragments_removed: int
-    fragments_added: int
-    committed: bool
-    yielded: bool
-    indexes: tuple[Coverage, ...]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "fragments_removed": self.fragments_removed,
-            "fragments_added": self.fragments_added,
-            "committed": self.committed,
-            "yielded": self.yielded,
-            "indexes": [each.to_json() for each in self.indexes],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimized:
-    """What an optimize did; without a commit nothing was due."""
-
-    branch: str
-    engine: str
-    tables: tuple[OptimizedTable, ...]
-    commit: Commit | None
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "branch": self.branch,
-            "engine": self.engine,
-            "commit": None if self.commit is None else self.commit.id,
-            "tables": [each.to_json() for each in self.tables],
-        }
-
-
 def optimize_options(how: OptimizeHow) -> OptimizeOptions:
     """Give the options that keywords mean, and what the environment says about the rest."""
     given = how.get("concurrency")
@@ -142,11 +92,12 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     if options.concurrency < 1:
         raise InputError("at least one table has to be worked on at a time")
     work = _Work(repository, branch, options)
-    while (done := work.attempt()) is None:
-        pass
+    done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
-        repository.manifest.compacted(repository.manifest.newest())
-    return done
+        with _after(done.commit):
+            repository.manifest.compacted(repository.manifest.newest())
+    assert done.finding is not None
+    return replace(done.finding, commit=done.commit)
 
 
 @dataclass(slots=True)
@@ -157,39 +108,38 @@ class _Work:
     branch: str
     options: OptimizeOptions
     pieces: dict[tuple[str, object], Sequence[Piece]] = field(default_factory=dict)
+    proposed: dict[str, Table] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
 
-    def attempt(self) -> Optimized | None:
-        """Do all of it once; None when a writer came first, and it is to be tried again."""
-        snapshot = self.repository.snapshot(self.branch)
+    def propose(self, snapshot: Snapshot) -> Proposal[Optimized]:
+        """Do all of it once; a table that a writer keeps changing is left as it is."""
+        self._count_lost(snapshot)
         keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
         before = {key: snapshot.table(key) for key in keys}
         due = {} if self.options.indexes_only else {key: groups(before[key]) for key in keys}
         runner = self._runner(sum(each.size for found in due.values() for each in found))
         after = self._indexed(snapshot, self._compacted(before, due, runner), runner)
         changed = {key: each for key, each in after.items() if each.version != before[key].version}
-        commit = None
-        if changed:
-            try:
-                commit = self._published(snapshot, changed)
-            except ExpectedVersionMismatchError as moved:
-                self.lost[moved.table_key] = self.lost.get(moved.table_key, 0) + 1
-                return None
-            except HeadMovedError:
-                for key in changed:
-                    self.lost[key] = self.lost.get(key, 0) + 1
-                return None
-        return self._result(snapshot, before, after, commit, runner.engine)
+        self.proposed = {key: before[key] for key in changed}
+        result = self._result(snapshot, before, after, runner.engine)
+        return Proposal(self._write_set(snapshot, changed) if changed else None, result)
+
+    def _count_lost(self, snapshot: Snapshot) -> None:
+        """Count the tables that others changed since they were proposed."""
+        moved = {
+            key
+            for key, table in self.proposed.items()
+            if key not in snapshot.commit.tables or snapshot.table(key).key != table.key
+        }
+        for key in moved or self.proposed:
+            self.lost[key] = self.lost.get(key, 0) + 1
 
     def _yields(self, key: str) -> bool:
         return self.lost.get(key, 0) >= MOST_ATTEMPTS
 
     def _runner(self, size: int) -> Runner:
-        engine = self.options.engine
-        is_small = engine is Engine.AUTO and size < SPARK_FROM_BYTES
-        if is_small or engine is Engine.INLINE:
-            return ThreadRunner(self.options.concurrency)
-        return runner_for(Engine.SPARK, self.options.spark, size)
+        options = self.options
+        return runner_for_optimize(options.engine, options.spark, size, options.concurrency)
 
     def _compacted(
         self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner
@@ -229,23 +179,20 @@ class _Work:
         reached("segments built")
         return {key: with_segments(plan, added[key]) for key, plan in plans.items()}
 
-    def _published(self, snapshot: Snapshot, changed: Mapping[str, Table]) -> Commit:
-        write_set = WriteSet(
+    def _write_set(self, snapshot: Snapshot, changed: Mapping[str, Table]) -> WriteSet:
+        self.options.progress.begin("publishing")
+        return WriteSet(
             base=snapshot,
             writes={key: (Made(table),) for key, table in changed.items()},
             kind=CommitKind.PHYSICAL,
-            actor=self.options.actor,
             message="optimize",
         )
-        self.options.progress.begin("publishing")
-        return publish(self.repository, self.branch, stage(write_set, self.branch))
 
     def _result(
         self,
         snapshot: Snapshot,
         before: Mapping[str, Table],
         after: Mapping[str, Table],
-        commit: Commit | None,
         engine: str,
     ) -> Optimized:
         left = [key for key in snapshot.catalog.by_identity if key not in before]
@@ -255,7 +202,15 @@ class _Work:
             for key, table in tables.items()
         ]
         done = tuple(replace(each, yielded=each.table_key in left) for each in found)
-        return Optimized(branch=self.branch, engine=engine, tables=done, commit=commit)
+        return Optimized(branch=self.branch, engine=engine, tables=done, commit=None)
+
+
+def _after(commit: Commit | None) -> AbstractContextManager[None]:
+    """Give what keeps a failure from denying a commit that was made, if there is one."""
+    if commit is None:
+        return nullcontext()
+    done = f"the tables were optimized by commit {commit.id}, but the rest failed"
+    return aftermath(done, "optimize again to complete it")
 
 
 def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> OptimizedTable:

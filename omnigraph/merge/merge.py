@@ -2,40 +2,35 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.data.derived.topology import Topology
-from omnigraph.data.result import json_value
 from omnigraph.errors import (
     Code,
-    ExpectedVersionMismatchError,
-    HeadMovedError,
     InputError,
-    Json,
     MergeConflictsError,
     Violation,
 )
 from omnigraph.evolve.align import Sides, aligned
-from omnigraph.merge.diff import Op, diff, stats_json
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.diff import diff
+from omnigraph.merge.outcome import Merge, Outcome
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
-from omnigraph.read.dense import Dense
+from omnigraph.merge.threeway import Terms
+from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
-from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind
-from omnigraph.versioning.publish import publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, stage, written
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, written
 from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
-from omnigraph.write.mutation import another_change
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -47,6 +42,10 @@ _KINDS = {
 class Bulk(Protocol):
     """Merges tables in which more rows changed than are held in memory at once."""
 
+    @property
+    def deadline(self) -> Deadline:
+        """Until when the merge may run."""
+
     def takes(self, contest: Contest) -> bool:
         """Tell whether a type is merged in this way."""
 
@@ -57,20 +56,13 @@ class Bulk(Protocol):
         """Write what `merged` gave; rows that were settled since are as `change` has them."""
 
 
-class Outcome(StrEnum):
-    """What a merge came to."""
-
-    ALREADY_UP_TO_DATE = "already_up_to_date"
-    FAST_FORWARD = "fast_forward"
-    MERGED = "merged"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
-    before leads to what was done then.
+    before leads to what was done then. With `holds` the source is a branch that must still stand
+    where it was read when the merge is published.
     """
 
     actor: str | None = None
@@ -79,114 +71,79 @@ class MergeHow:
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
     bulk: Bulk | None = None
+    holds: bool = False
+
+    def check(self) -> None:
+        """Raise when the deadline is over; never called once a merge begins to publish."""
+        if self.bulk is not None:
+            self.bulk.deadline.check()
 
     @property
     def terms(self) -> Terms:
         """On what terms rows are merged."""
         return Terms(self.resolutions, self.strict)
 
-    def request(self, *asked: str) -> str:
-        """Give what stands for a merge: what is asked for, and on what terms."""
-        return sha256(repr((asked, self.resolutions, self.strict)).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Merge:
-    """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
-
-    source: str
-    target: str
-    outcome: Outcome
-    base: Commit
-    ours: Commit
-    theirs: Commit
-    stats: Mapping[str, Mapping[Op, int]]
-    conflicts: tuple[Conflict, ...] = ()
-    commit: Commit | None = None
-
-    def __repr__(self) -> str:
-        commit = None if self.commit is None else self.commit.id
-        sides = f"{self.source!r} into {self.target!r}"
-        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
-
-    def conflicts_json(self) -> list[dict[str, Json]]:
-        """Give the conflicts as JSON, each with who is on its sides."""
-        return [self._conflict(each) for each in self.conflicts]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the merge in the stable machine form."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "outcome": str(self.outcome),
-            "actor_id": None if self.commit is None else self.commit.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "base_commit": self.base.id,
-            "stats": stats_json(self.stats),
-            "merge_conflicts": list(self.conflicts_json()),
-        }
-
-    def _conflict(self, conflict: Conflict) -> dict[str, Json]:
-        return {
-            "kind": str(conflict.kind),
-            "table_key": conflict.table_key,
-            "type_name": conflict.type,
-            "row_id": conflict.row_id,
-            "property": conflict.property,
-            "message": conflict.message,
-            "base": json_value(conflict.base),
-            "ours": json_value(conflict.ours),
-            "theirs": json_value(conflict.theirs),
-            "ours_commit": self.ours.id,
-            "ours_actor": self.ours.actor,
-            "theirs_commit": self.theirs.id,
-            "theirs_actor": self.theirs.actor,
-        }
+    def intent(self, target: str, verb: str, source: str) -> Intent:
+        """Return the intent of a merge; its request says what is merged, and on what terms."""
+        asked = repr(((verb, source, target), self.resolutions, self.strict))
+        is_named = self.operation_id is not None
+        return Intent(
+            branch=target,
+            actor=self.actor,
+            message=self.message,
+            operation_id=self.operation_id,
+            request=sha256(asked.encode()).hexdigest() if is_named else None,
+            check=self.check,
+        )
 
 
 def merge(
-    repository: Repository, topology: Topology, source: str, target: str, how: MergeHow
+    repository: Repository,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: Snapshot | None = None,
 ) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    Raises MergeConflictsError with every conflict that no resolution settles, and then nothing is
+    What is merged is where the source stands, or the commit that was pinned for it. Raises
+    MergeConflictsError with every conflict that no resolution settles, and then nothing is
     changed. When the target moves meanwhile, the merge is made again on what it moved to.
     """
-    repository.check_writable()
-    request = how.request("merge", source, target)
-    done = _earlier(repository, how, request)
-    if done is not None:
-        ours, theirs = (repository.snapshot_of(each) for each in done.parents)
-        return _planned(repository, ours, theirs, how).result(source, target, done)
-    for _ in attempts():
-        ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
-        planned = _planned(repository, ours, theirs, how)
+
+    def propose(ours: Snapshot) -> Proposal[_Planned]:
+        planned = _planned(repository, ours, pinned or repository.snapshot_of(source), how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
-            return found
-        merged = planned.theirs.commit.id
-        try:
-            commit = planned.published(
-                repository, target, found, how, request=request, merged=merged
-            )
-        except (ExpectedVersionMismatchError, HeadMovedError):
-            continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
-        return planned.result(source, target, commit)
-    raise HeadMovedError(
-        f"'{target}' moved again and again while merging into it", hint="merge again"
-    )
+            return Proposal(None, planned)
+        return Proposal(planned.write_set(found, how, planned.theirs.commit.id), planned)
+
+    done = transact(repository, how.intent(target, "merge", source), propose)
+    if done.finding is None:
+        assert done.commit is not None
+        ours, theirs = (repository.snapshot_of(each) for each in done.commit.parents)
+        return _planned(repository, ours, theirs, how).result(source, target, done.commit)
+    return done.finding.result(source, target, done.commit)
 
 
-def preview(repository: Repository, source: str, target: str, how: MergeHow) -> Merge:
-    """Give what a merge would do, conflicts included; nothing is written."""
-    ours, theirs = repository.snapshot(target), repository.snapshot_of(source)
+def preview(
+    repository: Repository,
+    source: str,
+    target: str,
+    how: MergeHow,
+    *,
+    pinned: tuple[Snapshot, Snapshot] | None = None,
+) -> Merge:
+    """Give what a merge would do, conflicts included; nothing is written.
+
+    What is compared is where source and target stand, or the commits that were pinned for them.
+    """
+    theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
     return _planned(repository, ours, theirs, how).result(source, target)
 
 
-def revert(
-    repository: Repository, topology: Topology, commit_id: str, target: str, how: MergeHow
-) -> Merge:
+def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -> Merge:
     """Undo what a commit did by a new commit of a branch: merge what was before it, based on it."""
     repository.check_writable()
     undone = repository.commit(commit_id)
@@ -205,33 +162,20 @@ def revert(
         planned.plan(how)
         return planned
 
-    request = how.request("revert", commit_id, target)
-    done = _earlier(repository, how, request)
-    if done is not None:
-        return planned_on(repository.snapshot_of(done.parents[0])).result(commit_id, target, done)
-    for _ in attempts():
-        planned = planned_on(repository.snapshot(target))
+    def propose(ours: Snapshot) -> Proposal[_Planned]:
+        planned = planned_on(ours)
         found = planned.result(commit_id, target)
         if not (planned.changes or found.conflicts):
-            return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
-        try:
-            commit = planned.published(repository, target, found, how, request=request, merged=None)
-        except (ExpectedVersionMismatchError, HeadMovedError):
-            continue
-        Dense(repository.pinned(commit), topology).extend(planned.sides.standing)
-        return planned.result(commit_id, target, commit)
-    raise HeadMovedError(f"'{target}' moved again and again meanwhile", hint="revert again")
+            return Proposal(None, planned)
+        return Proposal(planned.write_set(found, how, None), planned)
 
-
-def _earlier(repository: Repository, how: MergeHow, request: str) -> Commit | None:
-    """Give the commit that an operation led to before; raises when it was another one."""
-    if how.operation_id is None:
-        return None
-    manifest = repository.manifest
-    done = manifest.operation(how.operation_id, how.actor, manifest.newest())
-    if done is not None and done.request != request:
-        raise another_change(how.operation_id, done)
-    return done
+    done = transact(repository, how.intent(target, "revert", commit_id), propose)
+    if done.commit is None:
+        assert done.finding is not None
+        found = done.finding.result(commit_id, target)
+        return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
+    planned = done.finding or planned_on(repository.snapshot_of(done.commit.parents[0]))
+    return planned.result(commit_id, target, done.commit)
 
 
 def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":
@@ -239,9 +183,21 @@ def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: Merg
     sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
     planned = _Planned(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _Planned(aligned(repository, sides))
+        planned = _Planned(aligned(repository, sides), _root(repository, sides))
         planned.plan(how)
     return planned
+
+
+def _root(repository: Repository, sides: Sides) -> Snapshot | None:
+    """Return where two bases parted, if that is one place and all have one schema."""
+    if len(sides.bases) != 2:
+        return None
+    one, other = (each.commit.id for each in sides.bases)
+    found = history.merge_bases(repository, one, other)
+    schemas = {each.commit.schema for each in (*sides.bases, sides.ours, sides.theirs)}
+    if len(found) != 1 or schemas != {found[0].schema}:
+        return None
+    return repository.pinned(found[0])
 
 
 @dataclass(slots=True)
@@ -249,6 +205,7 @@ class _Planned:
     """A merge that was thought through: what changes for us, and what clashes."""
 
     sides: Sides
+    root: Snapshot | None = None
     changes: dict[str, Change] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
@@ -282,6 +239,7 @@ class _Planned:
         """Find out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for contest in self._contests():
+            how.check()
             merged = self._merged(contest, how)
             name = contest.stored.name
             self.counts[name] = merged.counts
@@ -291,6 +249,7 @@ class _Planned:
                 self.adopted |= {name} if merged.adopts else set()
             if merged.violations is not None:
                 known[name] = merged.violations
+        how.check()
         self._settle(how.resolutions, known)
 
     def _contests(self) -> Iterator[Contest]:
@@ -300,7 +259,12 @@ class _Planned:
             if all(key in each.commit.tables for each in snapshots):
                 *bases, ours, theirs = (each.table(key) for each in snapshots)
                 if any(base.key != theirs.key for base in bases):
-                    yield Contest(stored, tuple(bases), ours, theirs)
+                    yield Contest(stored, tuple(bases), ours, theirs, self._root_table(key))
+
+    def _root_table(self, key: str) -> Table | None:
+        if self.root is None or key not in self.root.commit.tables:
+            return None
+        return self.root.table(key)
 
     def _merged(self, contest: Contest, how: MergeHow) -> Merged:
         if how.bulk is not None and how.bulk.takes(contest):
@@ -308,17 +272,8 @@ class _Planned:
             return how.bulk.merged(contest, how.terms)
         return merged_rows(contest, contest.parted(), how.terms)
 
-    def published(
-        self,
-        repository: Repository,
-        target: str,
-        found: Merge,
-        how: MergeHow,
-        *,
-        request: str,
-        merged: str | None,
-    ) -> Commit:
-        """Publish the merge; raises MergeConflictsError when there are conflicts."""
+    def write_set(self, found: Merge, how: MergeHow, merged: str | None) -> WriteSet:
+        """Return what the merge writes; raises MergeConflictsError when there are conflicts."""
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
         writes = self._writes(how)
@@ -328,19 +283,17 @@ class _Planned:
         is_whole = is_unchecked or self.sides.schema is not None
         standing = self.sides.standing
         seen = frozenset(standing.commit.tables) if is_whole else self.looked_at
-        write_set = WriteSet(
+        return WriteSet(
             base=standing,
             writes=writes,
             validated=seen - frozenset(writes),
             schema=self.theirs.commit.schema if is_unchecked else self.sides.schema,
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
-            actor=how.actor,
-            message=how.message or _message(found, how, reverts=merged is None),
-            operation_id=how.operation_id,
-            request=request if how.operation_id is not None else None,
+            sources=(self.theirs.commit.id,),
+            standing={found.source: merged} if how.holds and merged is not None else {},
+            message=_message(found, how, reverts=merged is None),
         )
-        return publish(repository, target, stage(write_set, target))
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
         """Give what is known of the merge."""

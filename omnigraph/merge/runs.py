@@ -2,28 +2,32 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
-from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     HeadMovedError,
     InputError,
-    Json,
     OmniGraphError,
+    OutcomeUnknownError,
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.merge.merge import Merge, MergeHow, merge
+from omnigraph.merge.merge import MergeHow, merge
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
+from omnigraph.storage.table import Table
+from omnigraph.versioning import history
+from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalize_name
+from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
 
@@ -35,37 +39,9 @@ _OPERATIONS = "operations"
 # The branch of a run is made before its record; so long, in microseconds, it is not taken for one
 # that a crash left.
 _LONGEST_BEGINNING = 3_600_000_000
-
-
-class RunStatus(StrEnum):
-    """How far a run came."""
-
-    RUNNING = "running"
-    PUBLISHED = "published"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
-
-    run_id: str
-    target_branch: str
-    run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
-    operation_hash: str | None
-    actor_id: str | None
-    status: RunStatus
-    published_snapshot_id: str | None
-    created_at: int
-    updated_at: int
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the record in the stable machine form."""
-        found: dict[str, Json] = asdict(self)
-        return {**found, "status": str(self.status)}
+# So long, in microseconds, a claim holds off those who would end its run in another way.
+_LONGEST_ENDING = 3_600_000_000
+_END_AGAIN = "end it in the same way again to complete it"
 
 
 def begin_run(
@@ -77,19 +53,25 @@ def begin_run(
 ) -> RunRecord:
     """Begin a run on a branch; with an operation hash that a live run has, give that run."""
     repository.check_writable()
+    check_operation_hash(operation_hash)
+    check_notes(actor=actor)
     clean_up(repository)
     branch = normalize_name(target)
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts():
+    for _ in attempts(repository.patience.seconds):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
             return _completed(repository, last)
         record = _new(repository, branch, operation_hash, actor)
-        path = f"{folder}/{len(taken) + 1:08}.json"
+        path = f"{folder}/{_number(taken[-1]) + 1 if taken else 1:08}.json"
         if repository.store.objects.create(path, _encoded(record)):
+            if taken and _record(repository, f"{folder}/{taken[-1]}") != last:
+                # A cleanup took the last one meanwhile, so others may have begun to count anew.
+                repository.store.objects.delete(path)
+                continue
             repository.tables.sync([path])
             reached("run claimed")
             return _completed(repository, record)
@@ -125,34 +107,61 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
     return record
 
 
-def publish_run(
-    repository: Repository, topology: Topology, run_id: str, how: MergeHow
-) -> tuple[RunRecord, Merge]:
-    """Merge what a run wrote into its target; its branch is removed."""
-    record = _live(repository, run_id)
-    _claim(repository, record, RunStatus.PUBLISHED)
+def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord:
+    """Merge what a run wrote into its target; its branch is removed.
+
+    A run that was published is returned as it is. The branch of the run must still be there when
+    its changes appear on the target, so that they never do after the run was aborted.
+    """
+    record = _not_ended_otherwise(repository, run_id, RunStatus.PUBLISHED)
+    if record.status is RunStatus.PUBLISHED:
+        return record
+    is_own = _claim(repository, record, RunStatus.PUBLISHED)
     try:
-        done = merge(repository, topology, record.run_branch, record.target_branch, how)
-    except OmniGraphError:
-        repository.store.objects.delete(_path(run_id, _CLAIMED))
+        done = merge(repository, record.run_branch, record.target_branch, replace(how, holds=True))
+    except OutcomeUnknownError:
         raise
-    published = done.ours.id if done.commit is None else done.commit.id
-    record = _ended(repository, record, RunStatus.PUBLISHED, published)
-    return record, done
+    except OmniGraphError:
+        if is_own:
+            repository.store.objects.delete(_path(run_id, _CLAIMED))
+        raise
+    if done.commit is None:
+        return _published(repository, record, done.ours.id)
+    merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not noted"
+    with aftermath(merged, _END_AGAIN):
+        return _published(repository, record, done.commit.id)
 
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
-    """Give a run up, as aborted or failed; what it wrote is never published."""
-    record = _live(repository, run_id)
+    """Give a run up, as aborted or failed; what it wrote is never published.
+
+    A run that ended so is given as it is. Its branch is removed first, which no publisher survives;
+    whoever came before that is found on the target.
+    """
+    record = _not_ended_otherwise(repository, run_id, status)
+    if record.status is status:
+        return record
     _claim(repository, record, status)
+    _remove(repository, record.run_branch)
+    with aftermath(f"the branch of run '{run_id}' is gone, but its end is not noted", _END_AGAIN):
+        merged = _merged(repository, record)
+    if merged is not None:
+        _published(repository, record, merged.id)
+        raise InputError(f"run '{run_id}' is {RunStatus.PUBLISHED} already")
     return _ended(repository, record, status, None)
 
 
 def list_runs(repository: Repository) -> list[RunRecord]:
     """Give all runs, newest first."""
+    return list(runs_after(repository))
+
+
+def runs_after(repository: Repository, after: str | None = None) -> Iterator[RunRecord]:
+    """Give the runs, newest first, behind one of them; each is read when it is its turn."""
     names = repository.store.objects.names(layout.RUNS)
     ids = sorted({name.partition("/")[0] for name in names}, reverse=True)
-    return [record for each in ids if (record := _read(repository, each)) is not None]
+    wanted = (each for each in ids if after is None or each < after)
+    return (record for each in wanted if (record := _read(repository, each)) is not None)
 
 
 def get_run(repository: Repository, run_id: str) -> RunRecord:
@@ -173,6 +182,50 @@ def clean_up(repository: Repository) -> None:
     for name in _branches(repository):
         if _is_over(repository, name.removeprefix(PREFIX)):
             _remove(repository, name)
+
+
+def expire_runs(repository: Repository, before: int) -> None:
+    """End the runs to which nobody wrote since a time, as failed, and remove what crashes left.
+
+    One that is about to be published stays: whoever began that can go on with it.
+    """
+    clean_up(repository)
+    live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
+    ledger = repository.manifest.newest()
+    for record in live:
+        is_free = _claimed_as(repository, record.run_id) in (None, RunStatus.FAILED)
+        if is_free and _last_written(repository, record, ledger) < before:
+            with suppress(InputError):
+                end_run(repository, record.run_id, RunStatus.FAILED)
+
+
+def _last_written(repository: Repository, record: RunRecord, ledger: Table) -> int:
+    """Return when a run was begun or, if that is later, when its branch last moved."""
+    if repository.manifest.twin(record.run_branch, ledger) is None:
+        return record.updated_at
+    head = repository.manifest.head_commit(record.run_branch, ledger)
+    return max(record.updated_at, head.created_at)
+
+
+def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[str]:
+    """Return those of the files of runs that belong to runs which ended before a time."""
+    runs = {each.run_id: each for each in list_runs(repository)}
+
+    def is_outdated(path: str) -> bool:
+        run_id = path.split("/")[1]
+        if run_id != _OPERATIONS:
+            return run_id in runs and _ended_before(runs[run_id], before)
+        record = _record(repository, path)
+        if record is None or record.run_id in runs:
+            return record is not None and _ended_before(runs[record.run_id], before)
+        # The run itself went before, or never began.
+        return record.created_at < before
+
+    return {each for each in paths if is_outdated(each)}
+
+
+def _ended_before(record: RunRecord, time: int) -> bool:
+    return record.status is not RunStatus.RUNNING and record.updated_at < time
 
 
 def _is_over(repository: Repository, run_id: str) -> bool:
@@ -203,38 +256,83 @@ def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
     ]
 
 
-def _live(repository: Repository, run_id: str) -> RunRecord:
+def _not_ended_otherwise(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
+    """Give a run that goes on or has this status; raises InputError for any other end."""
     repository.check_writable()
     record = get_run(repository, run_id)
-    if record.status is not RunStatus.RUNNING:
+    if record.status not in (RunStatus.RUNNING, status):
         raise InputError(f"run '{run_id}' is {record.status} already")
     return record
 
 
-def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> None:
-    """Note how a run is about to end, so that it cannot end in two ways.
+def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool:
+    """Note how a run is about to end, and tell whether this is who noted it.
 
     Who ends it in the same way goes on: the other one may have died, and to publish twice is to
-    publish once.
+    publish once. Another end has to wait until the claim is so old that a crash left it. The claim
+    only spares vain work: that no run is given up and published is seen to by its branch.
     """
     path = _path(record.run_id, _CLAIMED)
-    objects = repository.store.objects
-    if not objects.create(path, json.dumps(status).encode()):
-        found = json.loads(objects.read(path) or b"null")
+    objects, claim = repository.store.objects, json.dumps(status).encode()
+    is_own = objects.create(path, claim)
+    if not is_own:
+        found = _claimed_as(repository, record.run_id)
         if found not in (None, status):
-            raise InputError(f"run '{record.run_id}' is about to be {found}")
+            if not _is_left(repository, path):
+                raise InputError(f"run '{record.run_id}' is about to be {found}")
+            objects.write(path, claim)
+            is_own = True
     repository.tables.sync([path])
+    reached("end claimed")
+    return is_own
+
+
+def _claimed_as(repository: Repository, run_id: str) -> str | None:
+    """Return how a run is about to end, or None when nobody ends it."""
+    claim = repository.store.objects.read(_path(run_id, _CLAIMED))
+    found: str | None = json.loads(claim or b"null")
+    return found
+
+
+def _is_left(repository: Repository, path: str) -> bool:
+    """Tell whether a claim is older than any end of a run takes."""
+    found = repository.store.objects.listing(path.rpartition("/")[0])
+    oldest = repository.clock.time() - _LONGEST_ENDING
+    return any(each.path == path and each.modified < oldest for each in found)
+
+
+def _merged(repository: Repository, record: RunRecord) -> Commit | None:
+    """Give the commit of the target by which a run was published, if it was."""
+    try:
+        for commit in history.log(repository, record.target_branch):
+            if commit.id == record.base_snapshot_id:
+                return None
+            merged = commit.merged_parent
+            if merged is not None and repository.commit(merged).branch == record.run_branch:
+                return commit
+    except BranchNotFoundError:
+        return None  # the target is gone, and with it what was published to it
+    return None
+
+
+def _published(repository: Repository, record: RunRecord, commit_id: str) -> RunRecord:
+    """Note that a run was published; its branch is left to the next run if it cannot be removed."""
+    ended = _ended(repository, record, RunStatus.PUBLISHED, commit_id)
+    with suppress(OmniGraphError):
+        _remove(repository, record.run_branch)
+    return ended
 
 
 def _ended(
     repository: Repository, record: RunRecord, status: RunStatus, published: str | None
 ) -> RunRecord:
+    """Note how a run ended, and give its record; another one may have noted the same."""
     now = repository.clock.time()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
-    if not _write(repository, ended, _ENDED):
-        found = get_run(repository, record.run_id)
-        raise InputError(f"run '{record.run_id}' is {found.status} already")
-    _remove(repository, record.run_branch)
+    with aftermath(f"how run '{record.run_id}' ended could not be noted", _END_AGAIN):
+        is_first = _write(repository, ended, _ENDED)
+    if not is_first:
+        return _not_ended_otherwise(repository, record.run_id, status)
     return ended
 
 
@@ -253,9 +351,20 @@ def _branches(repository: Repository) -> Iterator[str]:
 
 def _write(repository: Repository, record: RunRecord, name: str) -> bool:
     """Write the record of a run's begin or end, which is never changed; False if there is one."""
-    path = _path(record.run_id, name)
-    created = repository.store.objects.create(path, _encoded(record))
-    repository.tables.sync([path])
+    path, data, objects = _path(record.run_id, name), _encoded(record), repository.store.objects
+    hint = "look at the run before repeating it"
+    try:
+        created = objects.create(path, data)
+    except StorageError as failed:
+        unsure = f"the store failed while writing {path}: {failed.message}"
+        with aftermath(unsure, hint):
+            created = objects.read(path) == data
+        if not created and repository.store.is_local:
+            raise
+        if not created:  # the request may still be on its way
+            raise OutcomeUnknownError(unsure, hint=hint) from failed
+    with aftermath(f"{path} is written but could not be flushed", hint):
+        repository.tables.sync([path])
     return created
 
 
@@ -274,6 +383,11 @@ def _operation(branch: str, operation_hash: str) -> str:
     return f"{layout.RUNS}/{_OPERATIONS}/{digest}"
 
 
+def _number(name: str) -> int:
+    """Return the number of a run among those of its operation."""
+    return int(name.removesuffix(".json"))
+
+
 def _encoded(record: RunRecord) -> bytes:
     return json.dumps(record.to_json()).encode()
 
@@ -285,7 +399,7 @@ def _record(repository: Repository, path: str) -> RunRecord | None:
         return None
     try:
         found = json.loads(data)
-        return RunRecord(**{**found, "status": RunStatus(found["status"])})
+        return RunRecord.from_json(found)
     except (ValueError, TypeError, KeyError) as failed:
         hint = "fsck tells whether more is damaged"
         raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

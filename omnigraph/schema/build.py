@@ -195,6 +195,8 @@ class _Builder:
     ) -> list[tuple[Interface, Span]]:
         """Add the properties of each interface; give the interfaces with their spans."""
         found: dict[str, tuple[Interface, Span]] = {}
+        taken = {member.property.identity for member in members.values()}
+        taken |= {item.identity for item in old.values()}
         for name in declaration.implements:
             interface = self.interfaces.get(name.text)
             if interface is None:
@@ -207,7 +209,7 @@ class _Builder:
             else:
                 found[name.text] = (interface, name.span)
                 for inherited in interface.properties.values():
-                    self._inherit(inherited, name, members, old)
+                    self._inherit(inherited, name, members, old, taken)
         return list(found.values())
 
     def _inherit(
@@ -216,6 +218,7 @@ class _Builder:
         interface: Name,
         members: dict[str, _DeclaredProperty],
         old: Mapping[str, Property],
+        taken: set[str],
     ) -> None:
         own = members.get(inherited.name)
         if inherited.renamed_from in members:
@@ -223,9 +226,8 @@ class _Builder:
             self.problems.report(Code.BAD_RENAME, members[inherited.renamed_from].span, message)
         if own is None:
             before = old.get(inherited.name) or old.get(inherited.renamed_from or "")
-            taken = {member.property.identity for member in members.values()}
-            taken |= {item.identity for item in old.values()}
             identity = before.identity if before else mint(inherited.name, taken)
+            taken.add(identity)
             added = replace(inherited, identity=identity)
             members[added.name] = _DeclaredProperty(added, Notes(embed=added.embed), interface.span)
         elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):

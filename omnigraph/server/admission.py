@@ -27,6 +27,7 @@ class Admission:
         self._entered: Counter[str] = Counter()
         self._seen: dict[str, float] = {}
         self._running: Counter[str] = Counter()
+        self._streaming: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[_Turn]] = OrderedDict()
 
     @property
@@ -34,7 +35,7 @@ class Admission:
         return self._running.total()
 
     def entered_by(self, actor: str) -> int:
-        """Give how many requests of an actor are here, running or not."""
+        """Return how many requests of an actor are here, running or not."""
         return self._entered[actor]
 
     @contextmanager
@@ -49,6 +50,18 @@ class Admission:
             yield
         finally:
             _less(self._entered, actor)
+
+    @contextmanager
+    def streaming(self, actor: str) -> Iterator[None]:
+        """Count a large answer until it was sent; too many of an actor are a Refusal."""
+        if self._streaming[actor] >= self._limits.streams:
+            message = "too many large answers to this actor are being sent already"
+            raise Refusal(429, "too_many_requests", message, {"Retry-After": "1"})
+        self._streaming[actor] += 1
+        try:
+            yield
+        finally:
+            _less(self._streaming, actor)
 
     @asynccontextmanager
     async def turn(self, actor: str) -> AsyncIterator[None]:
@@ -94,7 +107,7 @@ class Admission:
         )
 
     def _next(self) -> None:
-        """Give free turns away, to each waiting actor once before any gets a second."""
+        """Return free turns away, to each waiting actor once before any gets a second."""
         for actor in list(self._waiting):
             if not self._is_free(actor):
                 continue

@@ -2,34 +2,38 @@
 
 import asyncio
 import contextvars
+import io
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, TypeVar
+from typing import IO, Any, NoReturn, TypeVar, cast
 from uuid import uuid4
 
+import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.api.operation import Audience, Operation, SentFields
 from omnigraph.errors import DeniedError, Json, OmniGraphError
-from omnigraph.read.execution import Budget
 from omnigraph.server.admission import Admission
+from omnigraph.server.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
-    Call,
-    Operation,
-    Stream,
-    Whole,
+    KeyedRequest,
+    ServedBackend,
+    ServerCall,
+    WholeAnswer,
     WriteTurns,
     json_answer,
 )
 from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
-from omnigraph.server.idempotency import Kept
+from omnigraph.server.idempotency import AnswerLog
 from omnigraph.server.incoming import (
     Gone,
     Incoming,
@@ -44,8 +48,9 @@ from omnigraph.server.incoming import (
 )
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
+from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 from omnigraph.server.router import Router
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.ulid import is_ulid
@@ -68,36 +73,70 @@ class App:
     about: About
     hosts: frozenset[str] | None = None
     admission: Admission = field(init=False)
-    kept: Kept = field(init=False)
+    answers: AnswerLog = field(init=False)
     turns: WriteTurns = field(default_factory=WriteTurns)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
+    _begun: set[Future[Any]] = field(default_factory=set)
+    _open: set[threading.Event] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
-        self.kept = Kept(self.graph.repository)
+        self.answers = AnswerLog(self.graph.repository)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
 
+    @property
+    def backend(self) -> LocalBackend:
+        """What runs operations, for whoever may do everything."""
+        return cast(LocalBackend, self.graph.backend)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await _Exchange(self, scope, receive, send).run()
+            cancelled = threading.Event()
+            self._open.add(cancelled)
+            try:
+                await _Exchange(self, scope, receive, send, cancelled).run()
+            finally:
+                self._open.discard(cancelled)
+
+    def cancel(self) -> None:
+        """Cancel all requests that run; a write that begins to publish is finished."""
+        for cancelled in self._open:
+            cancelled.set()
+
+    def close(self, seconds: float) -> int:
+        """Let nothing begin any more, wait so long for what runs, and give how much still does."""
+        for executor in (self._workers, self._side):
+            executor.shutdown(wait=False, cancel_futures=True)
+        return len(wait(set(self._begun), seconds).not_done)
 
     async def worked(self, actor: str | None, work: Callable[[], _Found]) -> _Found:
         """Do a piece of work on a thread, when it is the actor's turn."""
         async with self.admission.turn(actor or ""):
             self.about.metrics.running = self.admission.running
-            return await _on_thread(self._workers, work)
+            return await self._on_thread(self._workers, work)
 
     async def quickly(self, work: Callable[[], _Found]) -> _Found:
         """Do what tells about the server on a thread that no other work keeps busy."""
-        return await _on_thread(self._side, work)
+        return await self._on_thread(self._side, work)
+
+    async def _on_thread(self, executor: Executor, work: Callable[[], _Found]) -> _Found:
+        """Do work on a thread, with the notes of this request at hand."""
+        context = contextvars.copy_context()
+        begun = executor.submit(lambda: context.run(work))
+        # A request that is given up leaves its thread at work, which a stop has to know.
+        self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return await asyncio.wrap_future(begun)
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, app: App, scope: Scope, receive: Receive, send: Send, cancelled: threading.Event
+    ) -> None:
         self._app = app
         self._scope = scope
         self._receive = receive
@@ -108,7 +147,8 @@ class _Exchange:
         self._notes = begin_notes()
         self._route: Route | None = None
         self._actor: str | None = None
-        self._cancelled = threading.Event()
+        self._cancelled = cancelled
+        self._is_gone = False
         self._status = 0
         self._code: str | None = None
         self._stays = ExitStack()
@@ -121,7 +161,7 @@ class _Exchange:
         except Gone:
             self._status, self._code = 499, "client_gone"
         except Aborted:
-            self._code = "aborted"
+            self._code = self._code or "aborted"
             raise
         except asyncio.CancelledError:
             self._cancelled.set()
@@ -148,19 +188,21 @@ class _Exchange:
             log_failure(self._id, failed)
             await self._refuse(internal())
         else:
-            await (self._whole(answer) if isinstance(answer, Whole) else self._stream(answer))
+            await (self._whole(answer) if isinstance(answer, WholeAnswer) else self._stream(answer))
 
-    async def _served(self) -> Answer:
+    async def _served(self) -> WholeAnswer | Begun:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
         route, params = self._app.router.match(self._scope["method"], self._scope["path"])
         self._route = route
         self._actor = self._app.gate.actor_of(route, self._headers)
-        if not isinstance(route.guard, Access):
+        if self._actor is not None:
+            self._scope[KNOWN] = True
+        if not isinstance(route.guard, Audience):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         self._app.gate.check(route, self._actor)
-        lines = route.body is not None and sends_lines(self._headers, route)
+        lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
         query = asked(self._scope["query_string"], kind)
         if lines:
@@ -183,8 +225,8 @@ class _Exchange:
             self._app.gate.check(route, self._actor, branch)
 
     def _incoming(self, route: Route) -> Incoming | None:
-        """Give the body that is to be read, if there is one."""
-        if route.body is None or not (route.needs_body or has_body(self._headers)):
+        """Return the body that is to be read, if there is one."""
+        if route.fields is None or not (route.needs_body or has_body(self._headers)):
             return None
         limits = self._app.limits
         takes_rows = route.lines is not None
@@ -196,82 +238,95 @@ class _Exchange:
         return Incoming(self._receive, most, seconds)
 
     async def _handled(
-        self, route: Route, params: Mapping[str, str], query: object, key: str | None, sent: "_Sent"
-    ) -> Answer:
-        app, limits = self._app, self._app.limits
+        self,
+        route: Route,
+        params: Mapping[str, str],
+        query: SentFields,
+        key: str | None,
+        sent: "_Sent",
+    ) -> WholeAnswer | Begun:
+        app = self._app
 
-        def work() -> Answer:
-            body = None
-            if route.body is not None and sent.data is not None:
-                body = decoded(sent.data, route.body)
-            call = Call(
-                graph=app.graph.acting_as(self._actor),
-                actor=self._actor,
-                path=params,
-                query=query,
-                body=body,
-                stream=sent.file,
+        def work() -> WholeAnswer | Begun:
+            began = time.monotonic()
+            answer = handle()
+            return answer if isinstance(answer, WholeAnswer) else begun(answer, began)
+
+        def handle() -> Answer:
+            operation, size = sent.operation(route, params, query)
+            call = ServerCall(
+                backend=ServedBackend(app.backend.access.acting_as(self._actor)),
+                operation=operation,
+                rows_size=size,
                 accept=wanted_media(self._headers, route),
-                budget=Budget(seconds=limits.query_seconds, bytes=limits.query_bytes),
+                limits=app.limits,
                 cancelled=self._cancelled,
                 turns=app.turns,
                 about=app.about,
             )
             if key is None:
                 return route.handler(call)
-            operation = Operation(key=key, request=self._digest(route, params, sent))
-            return app.kept.answered(
-                self._actor, operation, lambda begun: route.handler(replace(call, operation=begun))
+            keyed = KeyedRequest(key=key, request=self._digest(route, params, sent))
+            return app.answers.answered(
+                self._actor, keyed, lambda begun: route.handler(replace(call, keyed=begun))
             )
 
-        if isinstance(route.guard, Access):
+        if isinstance(route.guard, Audience):
             return await app.quickly(work)
         self._watching = asyncio.create_task(self._watch())
         return await app.worked(self._actor, work)
 
     def _digest(self, route: Route, params: Mapping[str, str], sent: "_Sent") -> str:
-        """Give what stands for the request: two with the same digest ask for the same."""
+        """Return what stands for the request: two with the same digest ask for the same."""
         query = self._scope["query_string"].decode("latin-1")
-        return "\n".join([route.name, *(params[name] for name in route.params), query, sent.digest])
+        return "\n".join(
+            [route.name, *(params[name] for name in route.parts.path), query, sent.digest]
+        )
 
     async def _watch(self) -> None:
         """Wait until the client goes away; then a query is cancelled, and an answer broken off."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._is_gone = True
         self._cancelled.set()
 
-    async def _whole(self, answer: Whole) -> None:
+    async def _whole(self, answer: WholeAnswer) -> None:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
         await self._start(answer.status, headers)
         await self._put({"type": "http.response.body", "body": answer.body})
 
-    async def _stream(self, answer: Stream) -> None:
+    async def _stream(self, answer: Begun) -> None:
         """Send an answer part by part; the next one is made when the last was taken."""
-        parts = iter(answer.parts)
         try:
-            part = await self._next(parts)
-            await self._start(200, {"content-type": answer.media_type})
-            while part is not None:
-                await self._put({"type": "http.response.body", "body": part, "more_body": True})
-                part = await self._next(parts)
-            await self._put({"type": "http.response.body", "body": b""})
+            with self._app.admission.streaming(self._actor or ""):
+                await self._start(200, {"content-type": answer.media_type})
+                part: bytes | None = answer.first
+                while part is not None:
+                    await self._put({"type": "http.response.body", "body": part, "more_body": True})
+                    part = await self._app.worked(self._actor, answer.next)
+                await self._put({"type": "http.response.body", "body": b""})
+        except Refusal as refusal:
+            await self._refuse(refusal)
         except (Aborted, Gone):
             raise
+        except OmniGraphError as failed:
+            await self._cut(refusal_of(failed))
         except Exception as failed:
             log_failure(self._id, failed)
-            if not self._status:
-                known = refusal_of(failed) if isinstance(failed, OmniGraphError) else internal()
-                await self._refuse(known)
-                return
-            raise Aborted from None
+            await self._cut(internal())
         finally:
-            close = getattr(parts, "close", None)
-            if close is not None:
-                with suppress(ValueError):  # a part of it is being made, and is its last
-                    await asyncio.shield(self._app.quickly(close))
+            with suppress(ValueError):  # a part of it is being made, and is its last
+                await asyncio.shield(self._app.quickly(answer.close))
 
-    async def _next(self, parts: Iterator[bytes]) -> bytes | None:
-        return await self._app.worked(self._actor, lambda: next(parts, None))
+    async def _cut(self, refusal: Refusal) -> NoReturn:
+        """End an answer that cannot be completed: say why on a last line, and cut the connection.
+
+        The chunk that ends an answer is never sent, so that no client takes it for complete.
+        """
+        self._code = refusal.code
+        line = b"\n" + msgspec.json.encode(refusal.to_json(self._id)) + b"\n"
+        await self._put({"type": "http.response.body", "body": line, "more_body": True})
+        raise Aborted
 
     async def _refuse(self, refusal: Refusal) -> None:
         self._code = refusal.code
@@ -299,7 +354,7 @@ class _Exchange:
 
     async def _put(self, message: Message) -> None:
         """Send a part; a client that does not take it in time is given up."""
-        if self._cancelled.is_set():
+        if self._is_gone:
             raise Gone
         try:
             async with asyncio.timeout(self._app.limits.send_seconds):
@@ -314,7 +369,7 @@ class _Exchange:
         metrics.answered(name, self._status, seconds)
         metrics.running = self._app.admission.running
         fields: dict[str, Json] = {"request_id": self._id, "route": name, "actor": self._actor}
-        if self._route is not None and not isinstance(self._route.guard, Access):
+        if self._route is not None and not isinstance(self._route.guard, Audience):
             fields["action"] = str(self._route.guard)
         fields |= told(self._notes, is_denied=self._code == DeniedError.code)
         fields |= {"status": self._status, "code": self._code, "ms": round(seconds * 1000, 2)}
@@ -330,9 +385,19 @@ class _Sent:
     file: IO[bytes] | None = None
     digest: str = ""
 
-
-async def _on_thread(executor: Executor, work: Callable[[], _Found]) -> _Found:
-    """Do work on a thread, with the notes of this request at hand."""
-    context = contextvars.copy_context()
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(executor, lambda: context.run(work))
+    def operation(
+        self, route: Route, params: Mapping[str, str], query: SentFields
+    ) -> tuple[Operation[Any] | None, int | None]:
+        """Return the operation that was sent, and how many bytes of rows came with it."""
+        if route.operation is None:
+            return None, None
+        body = None
+        if route.fields is not None and self.data is not None:
+            body = decoded(self.data, route.fields)
+        if route.lines is None:
+            return route.operation.decode(params, query, body), None
+        # A stream: a text of a client must never be taken for the name of a file.
+        rows = self.file or io.BytesIO(getattr(body, "data", "").encode())
+        size = rows.seek(0, io.SEEK_END)
+        rows.seek(0)
+        return route.operation.decode(params, query, body, {"data": rows}), size

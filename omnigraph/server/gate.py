@@ -1,11 +1,15 @@
 """Gate: who asks, and whether policy lets them, before anything of a body is read."""
 
+import stat
+import threading
+import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from starlette.datastructures import Headers
 
+from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.reload import ReloadedPolicy
@@ -13,9 +17,10 @@ from omnigraph.server.incoming import bearer_of
 from omnigraph.server.logs import log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.refusal import Refusal
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 from omnigraph.server.tokens import Tokens, TokenSource
 
+_TRY_AGAIN_SECONDS = 10.0
 _noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
 
 
@@ -26,13 +31,13 @@ class NotedPolicy:
     held: ReloadedPolicy
 
     def decide(self, request: Request) -> Decision:
-        """Give the decision of the policy in force."""
+        """Return the decision of the policy in force."""
         decision = self.held.decide(request)
         _noted.get([]).append((request, decision))
         return decision
 
     def somewhere(self, actor: str, action: Action) -> bool:
-        """Tell whether there is a branch on which an actor may do something."""
+        """Return whether there is a branch on which an actor may do something."""
         rules = self.held.current.rules
         return any(
             action in rule.actions and actor in rules.groups[rule.group] for rule in rules.rules
@@ -40,14 +45,14 @@ class NotedPolicy:
 
 
 def begin_notes() -> list[tuple[Request, Decision]]:
-    """Give the list that gets every decision made from here on for this request."""
+    """Return the list that gets every decision made from here on for this request."""
     notes: list[tuple[Request, Decision]] = []
     _noted.set(notes)
     return notes
 
 
 def told(notes: list[tuple[Request, Decision]], *, is_denied: bool) -> dict[str, Json]:
-    """Give the decision that a request came to as fields of a line of the log.
+    """Return the decision that a request came to as fields of a line of the log.
 
     What a list leaves out was denied as well, without the request being denied.
     """
@@ -72,6 +77,9 @@ class Gate:
     metrics: Metrics
     tokens: Tokens | None = field(init=False, repr=False)
     _seen: dict[Path, int] = field(default_factory=dict)
+    _tried: float = 0.0
+    _open: dict[str, str | None] = field(default_factory=dict)
+    _reloading: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
         self.tokens = self.source.read() if self.source.is_given else None
@@ -79,8 +87,8 @@ class Gate:
         self.changed_files()
 
     def actor_of(self, route: Route, headers: Headers) -> str | None:
-        """Give who sends a request; raises a Refusal when a token is needed and wrong."""
-        if route.guard is Access.ANYBODY or self.tokens is None:
+        """Return who sends a request; raises a Refusal when a token is needed and wrong."""
+        if route.guard is Audience.ANYBODY or self.tokens is None:
             return None
         token = bearer_of(headers)
         actor = None if token is None else self.tokens.actor_of(token)
@@ -115,25 +123,57 @@ class Gate:
 
     def reload(self) -> None:
         """Read tokens and policy again; what cannot be read leaves the old ones in force."""
-        for what, read in (("tokens", self._read_tokens), ("policy", self._read_policy)):
-            try:
-                is_new = read()
-            except OmniGraphError as wrong:
-                self.metrics.reloads[f"{what}_failed"] += 1
-                warn("reload failed", what=what, code=wrong.code)
-            else:
-                if is_new:
-                    self.metrics.reloads[what] += 1
-                    log("reloaded", what=what)
+        with self._reloading:  # else a slow reader could put old tokens in place of newer ones
+            self._tried = time.monotonic()
+            for what, read in (("tokens", self._read_tokens), ("policy", self._read_policy)):
+                try:
+                    is_new = read()
+                except Exception as failed:
+                    self._note_failure(what, failed)
+                else:
+                    self._note_success(what, is_new=is_new)
+            self.warn_of_readers()
+
+    def reload_changed(self) -> None:
+        """Read tokens and policy again if their files changed, or could not be read last time."""
+        is_due = self.metrics.failing and time.monotonic() > self._tried + _TRY_AGAIN_SECONDS
+        if self.changed_files() or is_due:
+            self.reload()
 
     def changed_files(self) -> bool:
-        """Tell whether the file of the tokens or of the policy changed since this was asked."""
-        paths = [] if self.policy is None else [self.policy.held.path]
-        paths += [] if self.source.path is None else [self.source.path]
-        seen = {path: _changed_at(path) for path in paths}
+        """Return whether the file of the tokens or of the policy changed since this was asked."""
+        seen = {path: _changed_at(path) for path in self._paths.values()}
         is_changed = seen != self._seen
         self._seen = seen
         return is_changed
+
+    def warn_of_readers(self) -> None:
+        """Write a line about each file that other users of the machine can read or change."""
+        open_to = {what: _open_to_others(path) for what, path in self._paths.items()}
+        for what, how in open_to.items():
+            if how is not None and self._open.get(what) != how:
+                warn("other users can open a file", what=what, how=how)
+        self._open = open_to
+
+    @property
+    def _paths(self) -> dict[str, Path]:
+        found = {} if self.policy is None else {"policy": self.policy.held.path}
+        return found if self.source.path is None else {**found, "tokens": self.source.path}
+
+    def _note_failure(self, what: str, failed: Exception) -> None:
+        """Count and log a failure, once for as long as it stays the same."""
+        code = failed.code if isinstance(failed, OmniGraphError) else type(failed).__name__
+        if self.metrics.failing.get(what) != code:
+            self.metrics.failing[what] = code
+            self.metrics.reloads[f"{what}_failed"] += 1
+            warn("reload failed", what=what, code=code)
+
+    def _note_success(self, what: str, *, is_new: bool) -> None:
+        was_failing = self.metrics.failing.pop(what, None) is not None
+        if is_new:
+            self.metrics.reloads[what] += 1
+        if is_new or was_failing:
+            log("reloaded", what=what, is_new=is_new)
 
     def _read_tokens(self) -> bool:
         if not self.source.can_change:
@@ -147,6 +187,17 @@ class Gate:
         return self.policy is not None and self.policy.held.reload()
 
 
+def _open_to_others(path: Path) -> str | None:
+    """Return what users that are neither the owner nor in the group may do to a file."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None
+    if mode & stat.S_IWOTH:
+        return "write"
+    return "read" if mode & stat.S_IROTH else None
+
+
 def _changed_at(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
@@ -155,7 +206,7 @@ def _changed_at(path: Path) -> int:
 
 
 def origin_problem(headers: Headers, hosts: frozenset[str] | None) -> Refusal | None:
-    """Give the refusal of a request that was not meant for this server, or None.
+    """Return the refusal of a request that was not meant for this server, or None.
 
     A web page of another site can let a browser send requests here; they name another host, or
     come with another origin.

@@ -11,7 +11,8 @@ class Limits:
     """What a client may send and use; times are in seconds.
 
     `threads` requests are worked on at the same time, `share` of them for one actor when there are
-    others, and `waiting` more of an actor may wait for their turn.
+    others, and `waiting` more of an actor may wait for their turn. An actor has at most `streams`
+    answers that are too large to be made at once; each has to be taken within `answer_seconds`.
     """
 
     body_bytes: int = MIB
@@ -24,9 +25,15 @@ class Limits:
     send_seconds: float = 60.0
     keep_alive_seconds: int = 15
     connections: int = 512
+    address_connections: int = 256
     threads: int = 2 * (os.cpu_count() or 1)
     share: int = max(1, (os.cpu_count() or 1) // 2)
     waiting: int = 64
     query_seconds: float = 60.0
     query_bytes: int = 1024 * MIB
+    answer_seconds: float = 600.0
+    streams: int = 2 * (os.cpu_count() or 1)
+    export_seconds: float = 3600.0
+    export_bytes: int = 64 * 1024 * MIB
+    write_seconds: float = 600.0
     stop_seconds: float = 30.0

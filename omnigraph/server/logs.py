@@ -7,7 +7,7 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-from omnigraph.errors import Json
+from omnigraph.errors import Json, StorageError, StoreError
 
 logger = logging.getLogger("omnigraph.server")
 _LONGEST = 300
@@ -52,8 +52,11 @@ def log_failure(request_id: str, failed: BaseException) -> None:
         f"{Path(each.filename).name}:{each.lineno} {each.name}"
         for each in traceback.extract_tb(failed.__traceback__)[-8:]
     ]
+    why: dict[str, Json] = {}
+    if isinstance(failed, StorageError | StoreError) and failed.cause is not None:
+        why = {"cause": failed.cause}
     kind = type(failed).__name__
-    warn("failed", request_id=request_id, kind=kind, frames=frames)
+    warn("failed", request_id=request_id, kind=kind, **why, frames=frames)
 
 
 def _short(value: Json) -> Json:

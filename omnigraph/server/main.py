@@ -10,6 +10,7 @@ import click
 
 from omnigraph import __version__
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.files.bytes import forbid_world_writable
 
 if TYPE_CHECKING:
     from omnigraph.server.config import Config
@@ -118,7 +119,7 @@ def _settings(
     server = None if config is None else config.server
     address = bind or (None if server is None else server.bind) or DEFAULT_BIND
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65_535:
+    if not host or not _is_port(port):
         raise click.UsageError(f"--bind is an address and a port like {DEFAULT_BIND}")
     return Settings(
         uri=uri,
@@ -127,6 +128,10 @@ def _settings(
         policy=None if config is None else config.policy.file,
         spark=settings_from(os.environ, default=None if config is None else config.spark),
     )
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65_535
 
 
 def _uri(config: "Config | None", target: str | None) -> str:
@@ -158,4 +163,5 @@ def _limits(given: tuple[str, ...]) -> "Limits":
 
 def main() -> None:
     """Run the server's command line."""
+    forbid_world_writable()
     omnigraph_server(prog_name="omnigraph-server")

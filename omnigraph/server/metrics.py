@@ -19,7 +19,9 @@ class Metrics:
     denied: Counter[str] = field(default_factory=Counter)
     running: int = 0
     connections: int = 0
+    evicted: int = 0
     reloads: Counter[str] = field(default_factory=Counter)
+    failing: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -32,7 +34,7 @@ class Metrics:
                     self.buckets[route, bound] += 1
 
     def text(self) -> str:
-        """Give all counts."""
+        """Return all counts."""
         with self._lock:
             lines = [
                 *_head("omnigraph_requests_total", "counter", "Requests by route and status."),
@@ -52,10 +54,17 @@ class Metrics:
                     f'omnigraph_reloads_total{{outcome="{outcome}"}} {count}'
                     for outcome, count in sorted(self.reloads.items())
                 ),
+                *_head("omnigraph_reload_failing", "gauge", "1 while old ones are in force."),
+                *(
+                    f'omnigraph_reload_failing{{what="{what}"}} {int(what in self.failing)}'
+                    for what in ("policy", "tokens")
+                ),
                 *_head("omnigraph_running", "gauge", "Requests that are worked on."),
                 f"omnigraph_running {self.running}",
                 *_head("omnigraph_connections", "gauge", "Open connections."),
                 f"omnigraph_connections {self.connections}",
+                *_head("omnigraph_evicted_total", "counter", "Idle connections closed for others."),
+                f"omnigraph_evicted_total {self.evicted}",
             ]
         return "\n".join(lines) + "\n"
 

@@ -1,6 +1,8 @@
 """Protocol: HTTP on one connection, within limits of size and time that hold before any request."""
 
 import asyncio
+import time
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import httptools
@@ -10,6 +12,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
 
+# Stands in the scope of a request whose token was right.
+KNOWN = "omnigraph.known"
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 64 << 20
 
@@ -36,11 +40,32 @@ class Guarded(HttpToolsProtocol):
         self._is_kept_alive = False
         self._is_ahead = False
         self._is_leaving = False
+        self._is_known = False
+        self._address: str | None = None
+        self._idle_since = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being read beyond its head, or answered."""
+        is_running = self.cycle is not None and not self.cycle.response_complete
+        return not is_running and not self._is_leaving and not self._transport.is_closing()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a request came on the connection whose token was right."""
+        return self._is_known or (self.scope is not None and KNOWN in self.scope)
+
+    def evict(self) -> None:
+        """Close an idle connection at once, in favour of another one."""
+        self.metrics.evicted += 1
+        self._disarm()
+        self._transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(_Leaving(transport, self))  # type: ignore[arg-type]
         self.metrics.connections = len(self.connections)
-        if len(self.connections) > self.limits.connections:
+        self._address = None if self.client is None else self.client[0]
+        if not self._has_room():
             self._refuse(503, "overloaded", "too many connections")
             return
         self._arm()
@@ -84,6 +109,7 @@ class Guarded(HttpToolsProtocol):
         if self._is_waiting_for_answer():
             self._is_ahead = True
             raise ValueError("another request came before the answer")
+        self._is_known = self.is_known
         super().on_message_begin()
         self._is_reading_head = True
 
@@ -117,6 +143,10 @@ class Guarded(HttpToolsProtocol):
             self.cycle.keep_alive = self._is_kept_alive
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        self._idle_since = time.monotonic()
+        super().on_response_complete()
+
     def shutdown(self) -> None:
         self._is_kept_alive = False
         super().shutdown()
@@ -137,6 +167,23 @@ class Guarded(HttpToolsProtocol):
         self.flow.resume_reading()
         self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._close)
 
+    def _has_room(self) -> bool:
+        """Return whether one more connection may stay; an idle one goes for it if need be."""
+        known = (each for each in self.connections if isinstance(each, Guarded))
+        others = [each for each in known if each is not self and each.is_open]
+        same = [each for each in others if each._address == self._address]
+        for crowd, most in (
+            (same, self.limits.address_connections),
+            (others, self.limits.connections),
+        ):
+            if sum(each.is_open for each in crowd) >= most and not evict_idle(crowd):
+                return False
+        return True
+
+    @property
+    def is_open(self) -> bool:
+        return not self._is_leaving and not self._transport.is_closing()
+
     @property
     def is_leaving(self) -> bool:
         return self._is_leaving
@@ -150,7 +197,7 @@ class Guarded(HttpToolsProtocol):
         self._transport.close()
 
     def _is_waiting_for_answer(self) -> bool:
-        """Tell whether a request is complete and its answer is not."""
+        """Return whether a request is complete and its answer is not."""
         is_running = self.cycle is not None and not self.cycle.response_complete
         return is_running and not self._is_reading_body
 
@@ -220,6 +267,18 @@ class Guarded(HttpToolsProtocol):
             self._refuse(408, "timeout", "the headers did not come in time")
         else:
             self._close()
+
+
+def evict_idle(crowd: "Iterable[Guarded]") -> bool:
+    """Close one idle connection; tells whether there was one.
+
+    It is the one that is idle for longest, and one on which nobody showed a token, if there is any.
+    """
+    idle = [each for each in crowd if each.is_idle]
+    if not idle:
+        return False
+    min(idle, key=lambda each: (each.is_known, each._idle_since)).evict()
+    return True
 
 
 class _Leaving:

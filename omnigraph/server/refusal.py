@@ -12,7 +12,7 @@ STATUSES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (errors.SchemaIrError, 500),
     (errors.UnreadableError, 500),
     (errors.ConfigError, 500),
-    (errors.StoreError, 500),
+    (errors.StoreError, 503),
     (errors.ReadOnlyError, 403),
     (errors.InputError, 400),
     (errors.GraphNotFoundError, 500),
@@ -22,6 +22,7 @@ STATUSES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (errors.BudgetError, 400),
     (errors.ResultOverflowError, 400),
     (errors.CancelledError, 503),
+    (errors.StorageError, 503),
     (errors.EmbeddingError, 502),
     (errors.UnavailableError, 501),
     (OmniGraphError, 500),
@@ -29,6 +30,8 @@ STATUSES: tuple[tuple[type[OmniGraphError], int], ...] = (
 # What is said of failures of the server's own, whose messages may name places and keys.
 _SAID = {
     "graph_not_found": "the graph is gone",
+    "graph_replaced": "the graph was replaced by another; start the server again to serve that one",
+    "store_unusable": "the store cannot be used; nothing was done",
     "storage_failed": "the store failed; nothing was done",
     "outcome_unknown": "the store failed, and nobody can tell whether it was done",
     "embedding_failed": "no vector could be made of a text; nothing was done",
@@ -56,7 +59,7 @@ class Refusal(Exception):
         self.detail = detail or {}
 
     def to_json(self, request_id: str) -> dict[str, Json]:
-        """Give the body of the answer."""
+        """Return the body of the answer."""
         found: dict[str, Json] = {"error": self.message, "code": self.code}
         for name in ("merge_conflicts", "manifest_conflict"):
             found |= {name: self.detail[name]} if name in self.detail else {}
@@ -65,14 +68,14 @@ class Refusal(Exception):
 
 
 def refusal_of(error: OmniGraphError) -> Refusal:
-    """Give the answer that stands for an error; one of the server's own is told without details."""
+    """Return the answer that stands for an error; the server's own are told without details."""
     status = next(status for kind, status in STATUSES if isinstance(error, kind))
-    if status in (500, 502):
-        return Refusal(status, error.code, _SAID.get(error.code, _INTERNAL))
     headers = {"Retry-After": "1"} if status == 503 else None
+    if status in (500, 502) or error.code in _SAID:
+        return Refusal(status, error.code, _SAID.get(error.code, _INTERNAL), headers)
     return Refusal(status, error.code, error.message, headers, error.to_json())
 
 
 def internal() -> Refusal:
-    """Give the answer to a request at which the server itself went wrong."""
+    """Return the answer to a request at which the server itself went wrong."""
     return Refusal(500, "internal", _INTERNAL)

@@ -18,17 +18,17 @@ class Router:
         ]
 
     def match(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
-        """Give the route and the parameters in the path; a Refusal when there is none."""
+        """Return the route and the parameters in the path; a Refusal when there is none."""
         allowed: list[str] = []
         for pattern, route in self._routes:
             found = pattern.match(path)
             if found is None:
                 continue
-            if route.method == method:
+            if method == route.method or (method == "HEAD" and route.method == "GET"):
                 return route, found.groupdict()
-            allowed.append(route.method)
+            allowed += ["GET", "HEAD"] if route.method == "GET" else [route.method]
         if not allowed:
-            raise Refusal(404, "no_route", "there is nothing at this path")
+            raise Refusal(404, "no_route", "there is nothing at this path; see /openapi.json")
         methods = ", ".join(dict.fromkeys(allowed))
         message = f"this path takes {methods}"
         raise Refusal(405, "method_not_allowed", message, {"Allow": methods})

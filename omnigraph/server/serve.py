@@ -5,9 +5,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -19,12 +19,13 @@ from omnigraph.errors import ConfigError, OmniGraphError
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
+from omnigraph.server.descriptors import Exhaustion, connections_within
 from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import configure, log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
-from omnigraph.server.protocol import Guarded
+from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
 from omnigraph.server.table import TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
@@ -33,6 +34,9 @@ from omnigraph.spark.session import SparkSettings
 
 _WATCH_SECONDS = 1.0
 _SWEEP_SECONDS = 3600.0
+# At a stop requests have this part of the grace period to end by themselves, then are cancelled.
+_UNDISTURBED = 2 / 3
+_LAST_SECONDS = 0.5
 # A thread that computes lets others have the interpreter after so long.
 _SWITCH_SECONDS = 0.0005
 
@@ -98,9 +102,11 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: App, settings: Settings) -> None:
         self.app = app
+        self.abandoned = 0
         self._settings = settings
         limits = settings.limits
-        protocol = type("Protocol", (Guarded,), {"limits": limits, "metrics": app.about.metrics})
+        fitting = replace(limits, connections=connections_within(limits.connections))
+        protocol = type("Protocol", (Guarded,), {"limits": fitting, "metrics": app.about.metrics})
         super().__init__(
             uvicorn.Config(
                 app,
@@ -114,7 +120,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=limits.keep_alive_seconds,
-                timeout_graceful_shutdown=int(limits.stop_seconds),
+                timeout_graceful_shutdown=max(1, int(limits.stop_seconds) - 1),
                 backlog=256,
             )
         )
@@ -135,9 +141,15 @@ class Server(uvicorn.Server):
             tokens=source or "none: everybody on this machine may do everything",
             policy=self.app.gate.policy is not None,
         )
+        asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
+        if self._settings.port == 0:
+            print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
+        self.app.gate.warn_of_readers()
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
         self._background = [
-            asyncio.create_task(self._reload_changed()),
-            asyncio.create_task(self._sweep()),
+            asyncio.create_task(_again("reload", _WATCH_SECONDS, self._reload_changed)),
+            asyncio.create_task(_again("sweep", _SWEEP_SECONDS, self._sweep)),
         ]
         if self._settings.spark.is_configured:
             threading.Thread(target=self._warm_up, name="omnigraph-spark", daemon=True).start()
@@ -146,9 +158,21 @@ class Server(uvicorn.Server):
         log("stopping", running=self.app.admission.running)
         for task in self._background:
             task.cancel()
+        loop = asyncio.get_running_loop()
+        patience = loop.call_later(
+            self._settings.limits.stop_seconds * _UNDISTURBED, self.app.cancel
+        )
         await super().shutdown(sockets)
+        patience.cancel()
         self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
+        self.abandoned = await loop.run_in_executor(None, self.app.close, _LAST_SECONDS)
+        if self.abandoned:
+            warn("stopped while requests were running", running=self.abandoned)
         log("stopped")
+
+    def _make_room(self) -> None:
+        """Close one idle connection, because no file descriptor is left."""
+        evict_idle([each for each in self.server_state.connections if isinstance(each, Guarded)])
 
     def reload(self) -> None:
         """Read tokens and policy again, beside the requests."""
@@ -156,19 +180,11 @@ class Server(uvicorn.Server):
 
     async def _reload_changed(self) -> None:
         loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
-            loop.add_signal_handler(signal.SIGHUP, self.reload)
-        while True:
-            await asyncio.sleep(_WATCH_SECONDS)
-            if self.app.gate.changed_files():
-                await loop.run_in_executor(None, self.app.gate.reload)
+        await loop.run_in_executor(None, self.app.gate.reload_changed)
 
     async def _sweep(self) -> None:
-        """Forget old keys, now and then."""
-        while True:
-            with suppress(OmniGraphError):
-                await self.app.quickly(self.app.kept.sweep)
-            await asyncio.sleep(_SWEEP_SECONDS)
+        """Forget old keys."""
+        await self.app.quickly(self.app.answers.sweep)
 
     def _warm_up(self) -> None:
         """Start Spark, so that the first large load need not wait for it."""
@@ -180,6 +196,16 @@ class Server(uvicorn.Server):
             log("spark is ready")
 
 
+async def _again(what: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do something now and then for as long as the server runs, whatever goes wrong with it."""
+    while True:
+        try:
+            await work()
+        except Exception as failed:
+            warn("background work failed", what=what, kind=type(failed).__name__)
+        await asyncio.sleep(seconds)
+
+
 def serve(settings: Settings) -> None:
     """Serve a graph until a signal says stop."""
     configure()
@@ -189,3 +215,8 @@ def serve(settings: Settings) -> None:
         os.environ.pop(variable, None)
     with suppress(KeyboardInterrupt):
         server.run()
+    if server.abandoned:
+        # The interpreter would wait for their threads. What they have not published is as if they
+        # had never begun, as after a kill.
+        sys.stderr.flush()
+        os._exit(0)

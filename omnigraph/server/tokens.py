@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.errors import ConfigError, UnavailableError, UnreadableError
+from omnigraph.versioning.notes import MOST_NAME_BYTES
 
 AWS_SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"  # noqa: S105 - the name of a variable
 FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
@@ -24,7 +25,7 @@ class Tokens:
     actors: Mapping[bytes, str] = field(repr=False)
 
     def actor_of(self, token: bytes) -> str | None:
-        """Give who a token stands for; it takes as long for every token."""
+        """Return who a token stands for; it takes as long for every token."""
         given = hashlib.sha256(token).digest()
         found: str | None = None
         for digest, actor in self.actors.items():
@@ -50,7 +51,7 @@ class TokenSource:
         return self.variable in (AWS_SECRET, FILE)
 
     def spent(self) -> "TokenSource":
-        """Give the source without the tokens themselves, once they were read."""
+        """Return the source without the tokens themselves, once they were read."""
         return self if self.can_change else TokenSource(self.variable)
 
     @property
@@ -65,7 +66,7 @@ class TokenSource:
         text = self._text()
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigError(f"{self.variable}: the tokens are no JSON") from None
         if not isinstance(found, dict):
             hint = 'write {"actor": "token", …}'
@@ -78,6 +79,9 @@ class TokenSource:
         if self.variable == AWS_SECRET:
             return _aws_secret(self.value)
         try:
+            if not Path(self.value).is_file():
+                # A pipe would keep its reader waiting, and a device never ends.
+                raise UnreadableError(f"cannot read the file of {FILE}: it is not a regular file")
             return Path(self.value).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as failed:
             reason = getattr(failed, "strerror", None) or "it is not UTF-8"
@@ -85,7 +89,7 @@ class TokenSource:
 
 
 def token_source(environment: Mapping[str, str]) -> TokenSource:
-    """Give where the environment says that tokens come from; the first of the four counts."""
+    """Return where the environment says that tokens come from; the first of the four counts."""
     for variable in (AWS_SECRET, FILE, JSON, SINGLE):
         if environment.get(variable):
             return TokenSource(variable, environment[variable])
@@ -97,11 +101,17 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
     for actor, token in found.items():
         if not isinstance(actor, str) or not actor.strip() or not actor.isprintable():
             raise ConfigError(f"{variable}: an actor has no name that can be shown")
+        if len(actor.encode()) > MOST_NAME_BYTES:
+            message = f"{variable}: an actor's name is longer than {MOST_NAME_BYTES} bytes"
+            raise ConfigError(message)
         if not isinstance(token, str) or len(token.strip()) < _FEWEST_CHARACTERS:
             raise ConfigError(
                 f"{variable}: the token of '{actor}' has fewer than {_FEWEST_CHARACTERS} characters"
             )
-        digest = hashlib.sha256(token.strip().encode()).digest()
+        try:
+            digest = hashlib.sha256(token.strip().encode()).digest()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{variable}: the token of '{actor}' is invalid Unicode") from None
         if digest in actors:
             raise ConfigError(f"{variable}: '{actors[digest]}' and '{actor}' have the same token")
         actors[digest] = actor
@@ -111,7 +121,7 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
 
 
 def _aws_secret(name: str) -> str:
-    """Give the text of a secret of AWS Secrets Manager."""
+    """Return the text of a secret of AWS Secrets Manager."""
     try:
         import boto3  # type: ignore[import-untyped]
     except ImportError:

@@ -3,7 +3,8 @@
 PySpark's own handler asks the JVM to cancel on the connection on which the interrupted call still
 waits. Py4J cannot do that: nothing is cancelled, and the tasks go on. Here another thread asks,
 which has a connection of its own. And a KeyboardInterrupt inside a call of Py4J can come out as an
-error of the network, so the main thread makes no long ones: it waits for a thread that does.
+error of the network, so the main thread makes no long ones: it waits for a thread that does. That
+thread may not have begun its job when Ctrl-C comes, so it is told that nobody waits any more.
 """
 
 import logging
@@ -23,13 +24,18 @@ Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
 
 _CANCEL_SECONDS = 5.0
 _PY4J = logging.getLogger("py4j")
+# Set by a Ctrl-C that came to our handler, for whoever has to tell it from an error of the network.
+_came = threading.Event()
 _SILENT = logging.CRITICAL + 1
 
 
-def interruptible(spark: "SparkSession", work: Callable[[], Result]) -> Result:
-    """Give what `work` gives; a Ctrl-C meanwhile is felt at once, and the work goes on unheard."""
-    from pyspark import inheritable_thread_target
+def interruptible(
+    spark: "SparkSession", work: Callable[[], Result], gone: threading.Event
+) -> Result:
+    """Give what `work` gives; a Ctrl-C meanwhile is felt at once.
 
+    Then the work goes on unheard, and `gone` is set so that it can end itself.
+    """
     if threading.current_thread() is not threading.main_thread():
         return work()
     answer: Future[Result] = Future()
@@ -40,9 +46,27 @@ def interruptible(spark: "SparkSession", work: Callable[[], Result]) -> Result:
         except BaseException as failed:
             answer.set_exception(failed)
 
-    inheriting = inheritable_thread_target(spark)(run)  # the tags of this thread
+    try:
+        _started(spark, run)
+        return answer.result()
+    except BaseException:
+        gone.set()
+        raise
+
+
+def _started(spark: "SparkSession", run: Callable[[], None]) -> None:
+    """Start a thread with the tags of this one; a Ctrl-C meanwhile is a KeyboardInterrupt."""
+    from py4j.protocol import Py4JError
+    from pyspark import inheritable_thread_target
+
+    _came.clear()
+    try:
+        inheriting = inheritable_thread_target(spark)(run)
+    except Py4JError:
+        if _came.is_set():
+            raise KeyboardInterrupt from None
+        raise
     threading.Thread(target=inheriting, daemon=True).start()
-    return answer.result()
 
 
 def current_handler() -> Handler:
@@ -58,6 +82,7 @@ def cancel_on_interrupt(context: "SparkContext", before: Handler) -> None:
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
+        _came.set()
         asking = threading.Thread(target=_cancel, args=(context,), daemon=True)
         asking.start()
         asking.join(_CANCEL_SECONDS)

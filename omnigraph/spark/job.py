@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import uuid4
 
-from omnigraph.errors import SparkError
-from omnigraph.spark.gateway import reason_in
+from omnigraph.errors import CancelledError, SparkError
+from omnigraph.spark.deadline import Deadline
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.interrupt import interruptible
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import is_connect
@@ -21,26 +22,39 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 _POLL_SECONDS = 0.2
+_END_SECONDS = 0.1
+_LAST_SECONDS = 2.0
 _GROUP = "spark.jobGroup.id"
 _NOISE = ("File ", "at ", "SQLSTATE")
 _DIED = "Python worker exited unexpectedly"
 _HINT = "the job changed nothing that can be seen"
 
 
-def watched(spark: "SparkSession", frame: "DataFrame", progress: Progress) -> list["Row"]:
-    """Give the rows of a small frame; what interrupts the wait cancels the job."""
+def watched(
+    spark: "SparkSession",
+    made: Callable[[], "DataFrame"],
+    progress: Progress,
+    deadline: Deadline | None = None,
+) -> list["Row"]:
+    """Give the rows of a small frame that `made` makes; what interrupts the wait cancels the job.
+
+    Raises CancelledError or BudgetError when the deadline is over before the job has ended.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    tag = Tag(spark)
-    try:
+    tag, deadline = Tag(spark), deadline or Deadline()
+
+    def collected() -> list["Row"]:
         with _reporting(spark, tag.name, progress):
-            return tag.over(frame.collect)
+            return made().collect()
+
+    deadline.check()
+    try:
+        return tag.over(collected, lambda: deadline.is_over)
     except (PySparkException, Py4JError) as failed:
+        deadline.check()
         raise failed_job(failed) from None
-    except BaseException:
-        tag.interrupt()
-        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +64,33 @@ class Tag:
     spark: "SparkSession"
     name: str = field(default_factory=lambda: f"omnigraph-{uuid4().hex}")
 
-    def over(self, work: Callable[[], Found]) -> Found:
-        """Give what some work gives, whose jobs have the tag; a Ctrl-C is felt at once."""
-        return interruptible(self.spark, lambda: self._tagged(work))
+    def over(self, work: Callable[[], Found], is_over: Callable[[], bool]) -> Found:
+        """Give what some work gives, whose jobs have the tag; a Ctrl-C is felt at once.
+
+        When it is felt, or when `is_over` says so, the jobs are cancelled, again and again until
+        the work has ended: the next one, or even the first, may begin later.
+        """
+        ended, gone = threading.Event(), threading.Event()
+
+        def poll() -> None:
+            while not ended.wait(_END_SECONDS):
+                if gone.is_set() or is_over():
+                    self.interrupt()
+
+        def tagged() -> Found:
+            threading.Thread(target=poll, daemon=True).start()
+            try:
+                return self._tagged(work, gone)
+            finally:
+                ended.set()
+
+        try:
+            return interruptible(self.spark, tagged, gone)
+        except BaseException:
+            if not ended.is_set():  # this process may end now, and the job is a server's
+                self.interrupt()
+                ended.wait(_LAST_SECONDS)
+            raise
 
     def interrupt(self) -> None:
         """Cancel all jobs with the tag that run now."""
@@ -62,13 +100,15 @@ class Tag:
             else:
                 self.spark.sparkContext.cancelJobsWithTag(self.name)
 
-    def _tagged(self, work: Callable[[], Found]) -> Found:
+    def _tagged(self, work: Callable[[], Found], gone: threading.Event) -> Found:
         """Do some work in the thread that begins its jobs: a tag belongs to one thread."""
         if is_connect(self.spark):
             self.spark.addTag(self.name)
         else:  # the tags of a classic session are known to the thread alone that gave them
             self.spark.sparkContext.addJobTag(self.name)
         try:
+            if gone.is_set():
+                raise CancelledError("nobody waits for the job any more")
             return work()
         finally:
             self._untag()
@@ -88,7 +128,7 @@ def failed_job(failed: Exception) -> SparkError:
     if isinstance(failed, PySparkException):
         return SparkError(_reason(failed), hint=_HINT)
     text = str(failed)
-    reason = "a Python worker exited unexpectedly" if _DIED in text else reason_in(text)
+    reason = "a Python worker exited unexpectedly" if _DIED in text else find_reason(text)
     return SparkError(f"the job failed: {reason}", hint=_HINT)
 
 

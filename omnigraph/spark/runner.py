@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.job import watched
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 
@@ -34,10 +35,18 @@ class Parcel:
 
 
 Reduce: TypeAlias = Callable[[Sequence[Parcel]], Found]
+Enough: TypeAlias = Callable[[Sequence[Found]], bool]
 
 
 class Runner(Protocol):
-    """Runs tasks. A task is a pure function: run twice, it does no harm."""
+    """Runs tasks. A task is a pure function: run twice, it does no harm.
+
+    Tasks that run here are given the `deadline`; those elsewhere end when it is over.
+    """
+
+    @property
+    def deadline(self) -> Deadline:
+        """Until when tasks may run."""
 
     @property
     def engine(self) -> str:
@@ -48,9 +57,16 @@ class Runner(Protocol):
         """How many tasks run at the same time."""
 
     def map(
-        self, task: Callable[[Item], Found], items: Sequence[Item], progress: Progress = NO_PROGRESS
+        self,
+        task: Callable[[Item], Found],
+        items: Sequence[Item],
+        progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,
     ) -> list[Found]:
-        """Give the result of the task for every item, in their order."""
+        """Give the result of the task for every item, in their order.
+
+        Once the first of them are `enough`, those of the items behind them may be left out.
+        """
 
     def map_reduce(
         self,
@@ -68,13 +84,23 @@ class InlineRunner:
     engine = "inline"
     slots = 1
 
+    def __init__(self, deadline: Deadline | None = None) -> None:
+        self.deadline = deadline or Deadline()
+
     def map(
-        self, task: Callable[[Item], Found], items: Sequence[Item], progress: Progress = NO_PROGRESS
+        self,
+        task: Callable[[Item], Found],
+        items: Sequence[Item],
+        progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,
     ) -> list[Found]:
-        found = []
+        found: list[Found] = []
         for item in items:
+            self.deadline.check()
             found.append(task(item))
             progress.advance(len(found), len(items))
+            if enough is not None and enough(found):
+                break
         return found
 
     def map_reduce(
@@ -84,21 +110,33 @@ class InlineRunner:
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
     ) -> list[Found]:
+        def parcels(item: Item) -> list[Parcel]:
+            found = []
+            for parcel in task(item):
+                self.deadline.check()
+                found.append(parcel)
+            return found
+
         buckets: dict[int, list[Parcel]] = {}
-        for parcels in self.map(lambda item: list(task(item)), items, progress):
-            for parcel in parcels:
+        for emitted in self.map(parcels, items, progress):
+            for parcel in emitted:
                 buckets.setdefault(parcel.bucket, []).append(parcel)
-        return [reduce(buckets[bucket]) for bucket in sorted(buckets)]
+        return InlineRunner.map(self, reduce, [buckets[bucket] for bucket in sorted(buckets)])
 
 
 class ThreadRunner(InlineRunner):
     """Runs tasks in this process, so many at a time."""
 
     def __init__(self, slots: int) -> None:
+        super().__init__()
         self.slots = slots
 
     def map(
-        self, task: Callable[[Item], Found], items: Sequence[Item], progress: Progress = NO_PROGRESS
+        self,
+        task: Callable[[Item], Found],
+        items: Sequence[Item],
+        progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,  # noqa: ARG002 - all are begun at once
     ) -> list[Found]:
         if not items:
             return []
@@ -115,17 +153,25 @@ class SparkRunner:
 
     engine = "spark"
 
-    def __init__(self, spark: "SparkSession", slots: int) -> None:
+    def __init__(self, spark: "SparkSession", slots: int, deadline: Deadline | None = None) -> None:
         self._spark = spark
         self.slots = slots
+        self.deadline = deadline or Deadline()
 
     def map(
-        self, task: Callable[[Item], Found], items: Sequence[Item], progress: Progress = NO_PROGRESS
+        self,
+        task: Callable[[Item], Found],
+        items: Sequence[Item],
+        progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,  # noqa: ARG002 - all are begun at once
     ) -> list[Found]:
         if not items:
             return []
-        mapped = self._numbers(len(items)).mapInArrow(_Map(task, items), _RESULTS_SQL)
-        results: dict[int, Found] = dict(_answers(watched(self._spark, mapped, progress)))
+
+        def mapped() -> "DataFrame":
+            return self._numbers(len(items)).mapInArrow(_Map(task, items), _RESULTS_SQL)
+
+        results: dict[int, Found] = dict(_answers(self._watched(mapped, progress)))
         return [results[number] for number in range(len(items))]
 
     def map_reduce(
@@ -137,14 +183,19 @@ class SparkRunner:
     ) -> list[Found]:
         if not items:
             return []
-        emitted = self._numbers(len(items)).mapInArrow(_Emit(task, items), _SHUFFLE_SQL)
 
         def reduced_table(table: pa.Table) -> pa.Table:  # Spark counts what it can be called with
             return _reduced(reduce, table)
 
-        reduced = emitted.groupBy("bucket").applyInArrow(reduced_table, _RESULTS_SQL)
-        results: dict[int, Found] = dict(_answers(watched(self._spark, reduced, progress)))
+        def reduced() -> "DataFrame":
+            emitted = self._numbers(len(items)).mapInArrow(_Emit(task, items), _SHUFFLE_SQL)
+            return emitted.groupBy("bucket").applyInArrow(reduced_table, _RESULTS_SQL)
+
+        results: dict[int, Found] = dict(_answers(self._watched(reduced, progress)))
         return [results[bucket] for bucket in sorted(results)]
+
+    def _watched(self, made: Callable[[], "DataFrame"], progress: Progress) -> "list[Row]":
+        return watched(self._spark, made, progress, self.deadline)
 
     def _numbers(self, count: int) -> "DataFrame":
         return self._spark.range(0, count, 1, count)

@@ -5,6 +5,7 @@ layout      where everything of a graph lies below its root
 objects     small whole files below a root, created only where nothing is yet
 folder      an empty place, on a local disk or in a bucket, that many processes write files to
 table       immutable versions of Lance tables; a change makes a new version that nobody sees yet
+forward     the newest version of a table that moves forward, and whether it is still that table
 staging     a version of a table made of pieces that many processes write and index
 reading     rows of one version of a table by address and by value
 delta       which rows differ between two versions of a table, told by their fragments
@@ -18,5 +19,7 @@ sweep       which files of the tables no version needs, told from a listing and 
 inspect     the files that a version of a table should be made of, against those that are there
 durable     makes files of a local disk survive a loss of power
 failures    turns what Lance and the object store raise into errors of our own
+causes      why a store refused or did not answer, from what its client says, and what to do
+waiting     runs what may wait for a store, and gives up when its time is over
 steps       names each moment at which something became durable, so that a test can cut there
 """

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from lance.commit import CommitConflictError
 from obstore.exceptions import BaseError as ObjectError
 
-from omnigraph.errors import StorageError
+from omnigraph.errors import StorageError, StoreError
+from omnigraph.storage.causes import NO_BUCKET, cause_of, code_of, hint_of, reason_of
 
 _PANIC = "PanicException"
 _LOST = "Incompatible transaction"
@@ -29,6 +30,14 @@ class Crowded(Rejected):
         self.message = message
 
 
+class LingeringError(StorageError):
+    """A commit got no answer in time, and may still be made by this process.
+
+    Lance tries again by itself and cannot be stopped, so nothing that is committed after it keeps
+    it from being made.
+    """
+
+
 @contextmanager
 def reported(doing: str) -> Iterator[None]:
     """Raise StorageError for whatever the substrate raises while the block runs.
@@ -44,21 +53,35 @@ def reported(doing: str) -> Iterator[None]:
             raise Rejected(str(failed)) from failed
         if _CROWDED in str(failed):
             raise Crowded(f"{doing}: {_brief(failed)}") from failed
-        raise StorageError(f"{doing}: {_brief(failed)}", hint=_hint(failed)) from failed
+        raise _error(doing, failed) from failed
     except BaseException as failed:
         if type(failed).__name__ != _PANIC:
             raise
         raise StorageError(f"{doing}: {_brief(failed)}") from failed
 
 
+def _error(doing: str, failed: BaseException) -> StorageError | StoreError:
+    kind = StoreError if code_of(str(failed)) == NO_BUCKET else StorageError
+    error = kind(f"{doing}: {_brief(failed)}", hint=_hint(failed))
+    error.cause = cause_of(str(failed))
+    return error
+
+
 def _hint(failed: BaseException) -> str | None:
-    """Say who may have removed a file, which readers of an old commit meet."""
-    if "not found" not in str(failed).casefold():
-        return None
+    """Say what to do, or who may have removed a file, which readers of an old commit meet."""
+    known = hint_of(str(failed))
+    if known is not None or "not found" not in str(failed).casefold():
+        return known
     return "a cleanup removes what only old commits need; fsck tells whether something is missing"
 
 
 def _brief(failed: BaseException) -> str:
-    """Give the first line of a message, without the place in Lance's own source."""
-    text = str(failed).partition("\n")[0]
-    return text.partition(", /home/")[0].partition(", rust/")[0] or type(failed).__name__
+    """Give the first line of a message and the reason, without the place in Lance's own source.
+
+    What a store answers is a document of many lines, of which the reason is all that is kept.
+    """
+    text, reason = str(failed), reason_of(str(failed))
+    line = text.partition("\n")[0].partition("<?xml")[0].partition("<Error")[0]
+    line = line.partition(", /home/")[0].partition(", rust/")[0].rstrip(": ")
+    shown = line or type(failed).__name__
+    return shown if reason is None or reason in shown else f"{shown}: {reason}"

@@ -4,6 +4,9 @@ from datetime import timedelta
 
 from omnigraph.schema.identity import fnv1a64
 
+# The newest shape of a ledger that this release knows, and the one that it writes.
+FORMAT = 2
+
 MANIFEST = "__manifest"
 SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -11,14 +12,20 @@ from uuid import uuid4
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.failures import reported
 
 if TYPE_CHECKING:
     from obstore import WritableFile
     from typing_extensions import Buffer
 
+# The names under which Lance takes how long a request may take, and how often it is tried again.
+WAITS = ("connect_timeout", "timeout")
+RETRIES = "client_max_retries"
+RETRY_SECONDS = "client_retry_timeout"
+_MOST_PROBES = 2
 _READ_AHEAD = 8 << 20
 _PAGE = 1_000
 
@@ -86,6 +93,31 @@ class Objects:
             except (NotFoundError, FileNotFoundError):
                 return {}
 
+    def tag(self, path: str) -> str | None:
+        """Return what the store says the content of an object by; None when it says nothing."""
+        with reported(f"cannot read {path}"):
+            return obstore.head(self.store, path)["e_tag"]
+
+    def mark(self, path: str) -> tuple[object, ...] | None:
+        """Give what tells an object from one that is written later in its place; None without."""
+        with reported(f"cannot read {path}"):
+            try:
+                found = obstore.head(self.store, path)
+            except (NotFoundError, FileNotFoundError):
+                return None
+        return found["e_tag"], found["last_modified"], found["size"], found["version"]
+
+    def first_names(self, folder: str) -> list[str]:
+        """Give the names right below a folder that sort first, from one page of a listing.
+
+        Of a directory bucket of S3, whose listings have no order, all names.
+        """
+        with reported(f"cannot list {folder}"):
+            pages = obstore.list(self.store, f"{folder}/", chunk_size=_PAGE)
+            every = isinstance(self.store, S3Store) and _is_directory_bucket(self.store)
+            listed = pages.collect() if every else next(iter(pages), [])
+        return [each["path"].removeprefix(f"{folder}/") for each in listed]
+
     def delete(self, path: str) -> None:
         """Remove an object, if it is there."""
         with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
@@ -137,15 +169,30 @@ class Objects:
         for name in self.names(folder):
             self.delete(f"{folder}/{name}")
 
+    def discard(self, folder: str) -> None:
+        """Remove everything below a folder that nobody needs any more, if the store lets us.
+
+        What stays is left to a cleanup: what the folder was for is done or has failed already, and
+        neither is changed by that.
+        """
+        with suppress(StorageError):
+            self.delete_all(folder)
+
     def honours_create(self, folder: str) -> bool:
         """Tell whether creating an object twice is refused the second time."""
-        path = f"{folder}/{uuid4().hex}"
+        for _ in range(_MOST_PROBES - 1):
+            with suppress(StorageError):  # a single request may be lost
+                return self._honours_create(f"{folder}/{uuid4().hex}")
+        return self._honours_create(f"{folder}/{uuid4().hex}")
+
+    def _honours_create(self, path: str) -> bool:
         try:
-            first = self.create(path, b"first")
-            second = self.create(path, b"second")
-            return first and not second and self.read(path) == b"first"
+            # A store may answer "exists" to the second try of a request whose reply was lost.
+            self.create(path, b"first")
+            return not self.create(path, b"second") and self.read(path) == b"first"
         finally:
-            self.delete(path)
+            with suppress(StorageError):  # what is left there is removed by a cleanup
+                self.delete(path)
 
 
 class _Writing(io.RawIOBase):
@@ -200,6 +247,18 @@ def _open(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Ob
             return LocalStore(prefix=Path(root), mkdir=True, automatic_cleanup=True)
         given = dict(options)
         client: Any = {"allow_http": given.pop("allow_http", "false") == "true"}
+        client |= {name: given.pop(name) for name in WAITS if name in given}
+        retry: Any = {}
+        if RETRIES in given:
+            retry["max_retries"] = int(given.pop(RETRIES))
+        if RETRY_SECONDS in given:
+            retry["retry_timeout"] = timedelta(seconds=int(given.pop(RETRY_SECONDS)))
         config: Any = given or None
-        opened: ObjectStore = from_url(root, config=config, client_options=client)
+        opened: ObjectStore = from_url(
+            root, config=config, client_options=client, retry_config=retry or None
+        )
         return opened
+
+
+def _is_directory_bucket(store: S3Store) -> bool:
+    return str(store.config.get("bucket", "")).endswith("--x-s3")

@@ -52,8 +52,13 @@ _SCAN_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One version of one table, as any process can open it."""
+    """One version of one table of one graph, as any process can open it.
 
+    The path and the version alone do not tell which: another graph may have been made in the
+    place of one that was removed, and a process that lives long may know both.
+    """
+
+    graph: str
     store: Store
     path: str
     version: int
@@ -61,7 +66,8 @@ class Place:
     def open(self) -> Table:
         """Give the table; a process keeps what it has opened."""
         options = tuple(sorted(self.store.options.items()))
-        return _tables(self.store.root, self.store.is_local, options).open(self.path, self.version)
+        tables = _tables(self.graph, self.store.root, self.store.is_local, options)
+        return tables.open(self.path, self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,8 @@ class Indexing:
 
 def place_of(table: Table) -> Place:
     """Give the address of a version, to hand it to other processes."""
-    return Place(table._tables.store, table.path, table.version)
+    tables = table._tables
+    return Place(tables.graph, tables.store, table.path, table.version)
 
 
 def write_pieces(place: Place, rows: Rows) -> list[Piece]:
@@ -247,5 +254,7 @@ def _parts(due: DueSegment, rows: Mapping[int, int], most_rows: int) -> Iterator
 
 
 @lru_cache(maxsize=8)
-def _tables(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Tables:
-    return Tables(Store(root, is_local, dict(options)))
+def _tables(graph: str, root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> Tables:
+    tables = Tables(Store(root, is_local, dict(options)))
+    tables.graph = graph
+    return tables

@@ -1,5 +1,6 @@
 """Store: one place to keep a graph, by URI: how it is reached, and whether it can be trusted."""
 
+import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,16 +11,22 @@ from uuid import uuid4
 
 from omnigraph.errors import StoreError
 from omnigraph.storage import layout
-from omnigraph.storage.objects import Objects
+from omnigraph.storage.objects import RETRIES, RETRY_SECONDS, WAITS, Objects
 
 _REMOTE = ("s3", "gs", "az")
+CONNECT_SECONDS = "OMNIGRAPH_STORE_CONNECT_SECONDS"
+REQUEST_SECONDS = "OMNIGRAPH_STORE_REQUEST_SECONDS"
+RETRY_COUNT = "OMNIGRAPH_STORE_RETRIES"
+_REQUESTS_PER_COMMIT = 4
+_LONGEST_WAIT = 86_400.0
+_ENDPOINT, _ALLOW_HTTP = "aws_endpoint", "allow_http"
 _S3_OPTIONS = {
     "aws_region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
     "aws_access_key_id": ("AWS_ACCESS_KEY_ID",),
     "aws_secret_access_key": ("AWS_SECRET_ACCESS_KEY",),
     "aws_session_token": ("AWS_SESSION_TOKEN",),
-    "aws_endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-    "allow_http": ("AWS_ALLOW_HTTP",),
+    _ENDPOINT: ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    _ALLOW_HTTP: ("AWS_ALLOW_HTTP",),
 }
 
 
@@ -34,6 +41,12 @@ class Store:
     @property
     def objects(self) -> Objects:
         return Objects.at(self.root, self.is_local, dict(self.options))
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long a commit to a bucket may take: a few times as long as one request."""
+        milliseconds = self.options.get(WAITS[-1], "30000ms").removesuffix("ms")
+        return _REQUESTS_PER_COMMIT * int(milliseconds) / 1000
 
     def uri(self, path: str) -> str:
         """Give the full address of something below the root."""
@@ -89,7 +102,7 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
     if not rest.partition("/")[0]:
         raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")
     variables = os.environ if environment is None else environment
-    options = _s3_options(variables) if scheme == "s3" else {}
+    options = _waits(variables) | (_s3_options(variables) if scheme == "s3" else {})
     return Store(f"{scheme}://{rest.rstrip('/')}", is_local=False, options=options)
 
 
@@ -102,13 +115,64 @@ def _absolute(path: str) -> str:
         raise StoreError(f"{path}: {failed}") from None
 
 
+def _waits(variables: Mapping[str, str]) -> dict[str, str]:
+    """Give how long a request may take, and how often it is tried again."""
+    connect = _number(variables, CONNECT_SECONDS, 5.0)
+    request = _number(variables, REQUEST_SECONDS, 30.0)
+    retries = _number(variables, RETRY_COUNT, 5.0)
+    waits = (f"{max(round(each * 1000), 1)}ms" for each in (connect, request))
+    return {
+        **dict(zip(WAITS, waits, strict=True)),
+        RETRIES: str(int(retries)),
+        # No new try begins once a request could have taken all the time that one may take.
+        RETRY_SECONDS: str(max(math.ceil(request), 1)),
+    }
+
+
+def _number(variables: Mapping[str, str], name: str, usual: float) -> float:
+    text = variables.get(name) or str(usual)
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= _LONGEST_WAIT:
+        hint = f"give a number from 0 to {_LONGEST_WAIT:g}, or unset it"
+        raise StoreError(f"{name} is '{text}'", hint=hint)
+    return found
+
+
 def _s3_options(variables: Mapping[str, str]) -> dict[str, str]:
     options = {}
     for option, names in _S3_OPTIONS.items():
         value = next((variables[name] for name in names if variables.get(name)), None)
         if value is not None:
             options[option] = value
+    _check_endpoint(options, variables)
     forced = variables.get("AWS_S3_FORCE_PATH_STYLE", "").lower()
     if forced:
         options["aws_virtual_hosted_style_request"] = "false" if forced == "true" else "true"
     return options
+
+
+def _check_endpoint(options: dict[str, str], variables: Mapping[str, str]) -> None:
+    """Raise StoreError for the address of a server that no request could be sent to."""
+    for name in _S3_OPTIONS[_ENDPOINT]:
+        if not variables.get(name, "set").strip():
+            hint = "unset it, or give the address of the server"
+            raise StoreError(f"{name} is set, but empty", hint=hint)
+    endpoint = options.get(_ENDPOINT)
+    if endpoint is None:
+        return
+    scheme = endpoint.partition("://")[0].lower()
+    if "://" not in endpoint or scheme not in ("http", "https"):
+        raise StoreError(
+            "the address of the S3 server does not begin with http:// or https://",
+            hint="correct AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL",
+        )
+    allowed = options.get(_ALLOW_HTTP, "").lower() in ("true", "1")
+    options[_ALLOW_HTTP] = str(allowed).lower()
+    if scheme == "http" and not allowed:
+        raise StoreError(
+            "the S3 server is reached without encryption, which is not allowed",
+            hint="set AWS_ALLOW_HTTP=true for a server that you trust, or give an https:// address",
+        )

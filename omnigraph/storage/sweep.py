@@ -33,6 +33,11 @@ class Unneeded:
         return {f"{self.path}/{'/'.join(each[:2])}" for each in folders if each[0] == _INDEXES}
 
     @property
+    def parts(self) -> set[str]:
+        """The removed files as the versions of the table name what they are made of."""
+        return {_part(each.path.removeprefix(f"{self.path}/")) for each in self.others}
+
+    @property
     def size(self) -> int:
         return sum(each.size for each in (*self.manifests, *self.others))
 
@@ -59,7 +64,7 @@ def unneeded(
     forward are always needed, and those that were written after that time, which somebody may be
     about to publish. A needed version that cannot be read raises StorageError.
     """
-    wanted = {path: _attached(each) | needed.get(path, set()) for path, each in files.items()}
+    wanted = {path: attached(each) | needed.get(path, set()) for path, each in files.items()}
     young = {path: _young(each, before) - wanted[path] for path, each in files.items()}
     named = _named(tables, wanted, young)
     found = []
@@ -82,7 +87,8 @@ def detached_version(path: str) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def _attached(files: Iterable[Stored]) -> set[int]:
+def attached(files: Iterable[Stored]) -> set[int]:
+    """Return the versions of a table that move forward, told by their manifests."""
     names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
     numbers = (each.removesuffix(_MANIFEST) for each in names)
     return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
@@ -128,16 +134,22 @@ def _is_unneeded(path: str, file: Stored, versions: Set[int], named: Set[str]) -
         case "_versions":
             version = detached_version(name)
             return version is not None and version not in versions
-        case "data":
-            stem, inside, _ = rest.partition("/")
-            return (f"data/{stem}.lance" if inside else name) not in named
-        case "_deletions":
-            return name not in named
+        case "data" | "_deletions":
+            return _part(name) not in named
         case _ if kind == _INDEXES:
-            return "/".join(name.split("/")[:2]) not in named
+            return _part(name) not in named
         case "_transactions":
             # Only what moves forward looks back at them.
             read, _, _ = rest.partition("-")
             return read.isdigit() and int(read) >= layout.DETACHED
         case _:
             return False
+
+
+def _part(name: str) -> str:
+    """Return what versions call the part of a table that a file belongs to."""
+    kind, _, rest = name.partition("/")
+    stem, inside, _ = rest.partition("/")
+    if kind == "data" and inside:
+        return f"data/{stem}.lance"
+    return f"{kind}/{stem}" if kind == _INDEXES else name

@@ -1,21 +1,31 @@
-"""Attempts: how often something is tried again that others were faster with."""
+"""Attempts: retry with back-off after losing a race, for a while."""
 
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-MOST_ATTEMPTS = 20
-_SHORTEST_SECONDS = 0.002
-_LONGEST_SECONDS = 0.2
+_FIRST_PAUSE = 0.05
 
 
-def attempts() -> Iterator[int]:
-    """Give the number of each attempt; before all but the first there is a pause by chance.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How many seconds a writer retries after lost races, and waits for its turn."""
 
-    The pauses grow, so that many writers of the same rows get out of each other's way.
+    seconds: float = 60.0
+    turn: float = 0.5
+
+
+def attempts(seconds: float) -> Iterator[int]:
+    """Return the number of each attempt, from 0, until so many seconds have passed.
+
+    Between attempts there is a random pause. It shrinks with every lost race, so that whoever
+    waits longest comes first; one of the rivals always wins, so shorter pauses cannot block all.
     """
-    for number in range(MOST_ATTEMPTS):
-        if number:
-            longest = min(_SHORTEST_SECONDS * 2**number, _LONGEST_SECONDS)
-            time.sleep(random.uniform(0, longest))  # noqa: S311 - no secret
+    until, number = time.monotonic() + seconds, 0
+    while True:
         yield number
+        number += 1
+        if time.monotonic() >= until:
+            return
+        time.sleep(random.uniform(0, _FIRST_PAUSE / number))  # noqa: S311 - no secret

@@ -1,6 +1,6 @@
 """Branches: heads that are made, moved and removed by one flip each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from omnigraph.errors import (
     BranchNameError,
@@ -13,11 +13,15 @@ from omnigraph.errors import (
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.versioning.manifest import Head
+from omnigraph.versioning.aftermath import aftermath
+from omnigraph.versioning.attempts import attempts
+from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
-from omnigraph.versioning.publish import RETRY_BUDGET, sync_flip
+from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
+
+_LOOK = "list the branches before repeating the change"
 
 
 def list_branches(repository: Repository) -> list[str]:
@@ -46,11 +50,11 @@ def delete_branch(repository: Repository, name: str) -> None:
     _delete(repository, given)
 
 
-def delete_system_branch(repository: Repository, name: str) -> None:
-    """Remove one of the system's own branches."""
+def delete_system_branch(repository: Repository, name: str, commit_id: str | None = None) -> None:
+    """Remove one of the system's own branches, if it stands at a commit when one is given."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    _delete(repository, name)
+    _delete(repository, name, commit_id)
 
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
@@ -70,17 +74,33 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     return made
 
 
-def _delete(repository: Repository, name: str) -> None:
+def _delete(repository: Repository, name: str, commit_id: str | None = None) -> None:
     def updates(ledger: Table) -> Mapping[str, Head | None]:
         head = repository.manifest.head(name, ledger)
+        if commit_id is not None and head.commit != commit_id:
+            raise BranchNotFoundError(f"no branch '{name}' at {commit_id}")
         here = repository.manifest.standing_at(head.commit, ledger)
-        if all(other.name == head.name for other in here):
+        others = {other.name: other for other in here if other.name != head.name}
+        if not others:
             retired = repository.manifest.retire(ledger, head, repository.clock.time())
             repository.tables.sync_table(retired)
             reached("branch retired")
-        return {head.name: None}
+        return {head.name: None, **_witness(head.name, others)}
 
     _flip(repository, updates)
+
+
+def _witness(name: str, others: Mapping[str, Head]) -> Mapping[str, Head]:
+    """Return a head that has to stay where it stands while another one there is deleted.
+
+    Of two deletes at once of the last two names of a commit one is rejected then, and notes where
+    it stood. `main` leaves a commit only by going on from it. Each takes the next name, so that
+    many deletes at once are in each other's way as little as can be.
+    """
+    if not others or MAIN in others:
+        return {}
+    witness = min(others, key=lambda each: (each < name, each))
+    return {witness: others[witness]}
 
 
 def _create(repository: Repository, name: str, source: str) -> Head:
@@ -93,13 +113,22 @@ def _create(repository: Repository, name: str, source: str) -> Head:
 
     made = _flip(repository, updates)[name]
     assert made is not None
-    try:
-        # A cleanup either sees the new head, or is seen here.
-        repository.refuse_cleaned(made.commit, repository.manifest.newest())
-    except CommitCleanedError:
-        _delete(repository, name)
-        raise
+    # A cleanup either sees the new head, or is seen here.
+    if _was_cleaned(repository, name, made):
+        raise CommitCleanedError(f"commit {made.commit} was cleaned up meanwhile")
     return made
+
+
+def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
+    """Tell whether a cleanup took what a new branch stands at; the branch is removed then."""
+    done = f"'{name}' was made, but whether a cleanup took its commit meanwhile cannot be told"
+    with aftermath(done, _LOOK):
+        try:
+            repository.refuse_cleaned(made.commit, repository.manifest.newest())
+        except CommitCleanedError:
+            _delete(repository, name)
+            return True
+        return False
 
 
 def _start(repository: Repository, name: str, source: str, ledger: Table) -> Head:
@@ -123,7 +152,7 @@ def _flip(
     """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts(repository.patience.seconds):
         try:
             ledger = manifest.newest()
             wanted = updates(ledger)
@@ -133,23 +162,42 @@ def _flip(
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted
-    raise HeadMovedError("the branch moved again and again; nothing was changed")
+    seconds = repository.patience.seconds
+    raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 
 def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | None]) -> Table:
     """Flip heads; when there is no answer, find out whether it was done."""
     manifest = repository.manifest
     try:
-        return manifest.flip(ledger, wanted)
+        return manifest.flip(ledger, wanted, needs_old=_needs_old(manifest, ledger, wanted))
     except (StorageError, Crowded) as failed:
-        try:
+        with aftermath(f"the store failed while changing a branch: {failed.message}", _LOOK):
             settled = manifest.settled(failed)
-        except (StorageError, Crowded):
+            after = manifest.heads(settled)
+            if all(after.get(fold(name)) == head for name, head in wanted.items()):
+                return settled
+            moved = _have_moved(manifest, ledger, settled, wanted)
+        if moved:
+            # Others moved it since, from where it stood or from where it was to stand.
             raise OutcomeUnknownError(
-                f"the store failed while changing a branch: {failed.message}",
-                hint="list the branches before repeating the change",
+                f"the store failed while changing a branch, which moved since: {failed.message}",
+                hint=_LOOK,
             ) from failed
-        heads = manifest.heads(settled)
-        if all(heads.get(fold(name)) == head for name, head in wanted.items()):
-            return settled
         raise
+
+
+def _have_moved(manifest: Manifest, ledger: Table, settled: Table, names: Iterable[str]) -> bool:
+    """Tell whether any of some heads stood elsewhere in one of the ledgers after another.
+
+    It may stand where it stood before, because others undid what was done.
+    """
+    before, folded = manifest.heads(ledger), [fold(name) for name in names]
+    later = (manifest.heads(ledger.at(v)) for v in range(ledger.version + 1, settled.version + 1))
+    return any(each.get(name) != before.get(name) for each in later for name in folded)
+
+
+def _needs_old(manifest: Manifest, ledger: Table, wanted: Mapping[str, Head | None]) -> bool:
+    """Tell whether a head is to stand where none does, which a cleanup may be about to take."""
+    commits = {head.commit for head in wanted.values() if head is not None}
+    return not all(any(manifest.standing_at(each, ledger)) for each in commits)

@@ -2,18 +2,30 @@
 
 from collections.abc import Callable
 
-from omnigraph.errors import FormatError
+from omnigraph.errors import FormatError, FormatUnreadableError
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP
 
+_MOST_DIGITS = 9
+_SHOWN = 40
+
 
 def stamp_of(ledger: Table) -> int:
-    """Give the format of a ledger; one without a stamp has the first."""
-    stored = (ledger.schema.metadata or {}).get(STAMP.encode())
-    return 1 if stored is None else int(stored)
+    """Give the format of a ledger; one without a stamp has the first.
+
+    Raises FormatUnreadableError when the stamp is no format.
+    """
+    stored: bytes = (ledger.schema.metadata or {}).get(STAMP.encode(), b"1")
+    if not stored.isdigit() or len(stored) > _MOST_DIGITS or not int(stored):
+        shown = stored[:_SHOWN].decode(errors="replace")
+        raise FormatUnreadableError(
+            f"the graph says '{shown}' where the number of its format should be",
+            hint="its ledger was damaged, or written by something else; restore a backup",
+        )
+    return int(stored)
 
 
 def check_format(ledger: Table) -> None:

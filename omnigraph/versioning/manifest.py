@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from uuid import uuid4
 
 import pyarrow as pa
@@ -14,21 +15,23 @@ from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     GraphNotFoundError,
+    GraphReplacedError,
     StorageError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Crowded, Rejected
-from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS
+from omnigraph.storage.failures import Crowded, LingeringError, Rejected
+from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.freshness import LEDGER_AGE, Freshness
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
-FORMAT = 2
+FORMAT = layout.FORMAT
 
 _MOST_COMMITS = 4_096
 BRANCH_KEY = "branch/"
@@ -38,6 +41,7 @@ _RETIRED = "retired:"
 _CLEANED = "cleaned"
 _CLEANUP = "cleanup"
 _REVOKED = "revoked/"
+_BEGUN = "begun/"
 _TOMBSTONE = "table_tombstone"
 _LOOKED_UP = ("object_id", "location", "table_key")
 _INDEXES = tuple(IndexSpec(column, IndexKind.BTREE) for column in _LOOKED_UP)
@@ -65,14 +69,34 @@ class Manifest:
         self._tables = tables
         self._commits: OrderedDict[str, Commit] = OrderedDict()
         self._lock = threading.Lock()
+        self._freshness = Freshness()
+        self._first: str | None = None
+        self._known: Table | None = None
 
     def newest(self) -> Table:
         """Give the newest version of the ledger: one probe, and no read when it is known."""
+        since = self._freshness.now()
         found = self._tables.newest(layout.MANIFEST)
         if found is None:
             hint = "init makes one of a schema"
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
+        self._freshness.note(found.version, since)
+        if found is not self._known:
+            self._check_graph(found)
         return found
+
+    def _check_graph(self, ledger: Table) -> None:
+        """Raise GraphReplacedError when this is the ledger of another graph than before."""
+        first = first_commit(ledger)
+        if self._first is None:
+            self._first = first
+            self._tables.graph = first or self._tables.graph
+        elif first != self._first:
+            raise GraphReplacedError(
+                f"the graph at {self._tables.store.root} was removed, and another was made there",
+                hint="open it again",
+            )
+        self._known = ledger
 
     def heads(self, at: Table) -> dict[str, Head]:
         """Give the head of every branch by its folded name."""
@@ -208,17 +232,25 @@ class Manifest:
         rows = commit_rows(commit, changed, at.schema)
         if operation_id is not None:
             rows = pa.concat_tables([rows, _operation_rows(operation_id, commit, at.schema)])
+        since = self._freshness.now()
         added = self._tables.add_rows(at, rows)
+        self._freshness.note(added.version, since)
         fragment = max(each.fragment_id for each in added.dataset.get_fragments())
         return added, Head(commit.branch, commit.id, commit.version, fragment)
 
     def flip(
-        self, at: Table, updates: Mapping[str, Head | None], *, needs_old: bool = False
+        self,
+        at: Table,
+        updates: Mapping[str, Head | None],
+        *,
+        needs_old: bool = False,
+        operation: tuple[str | None, str] | None = None,
     ) -> Table:
         """Move, make or remove heads, all at once; raises Rejected when one moved after `at`.
 
         With `needs_old` also when tables were cleaned up after it, because the heads need versions
-        that no head needed before.
+        that no head needed before. With an operation, its actor and its id, also when another flip
+        after it was for the same one.
         """
         keys = {
             BRANCH_KEY + fold(name): None if head is None else head.encoded()
@@ -226,7 +258,17 @@ class Manifest:
         }
         if needs_old:
             keys[_CLEANED] = cleaning(at)
-        return self._tables.set_keys(at, keys)
+        if operation is not None:
+            # Lance refuses two commits that remove one key, also where there never was any: so
+            # they exclude each other, and the ledger does not grow.
+            digest = sha256(json.dumps(operation).encode()).hexdigest()
+            keys[_operation(digest)] = None
+        if self._freshness.age(at.version) > LEDGER_AGE / 2:
+            raise Rejected("the ledger was read too long ago to tell who changed it since")
+        flipped = self._tables.set_keys(at, keys)
+        if self._freshness.age(at.version) > LEDGER_AGE:
+            raise StorageError("the flip took longer than the ledger tells who else changed it")
+        return flipped
 
     def every_commit(self, at: Table) -> dict[str, Commit]:
         """Read all commits that the ledger holds, also those that no branch ever stood at."""
@@ -258,22 +300,32 @@ class Manifest:
         ]
         return self._tables.add_rows(at, pa.Table.from_pylist(rows, schema=at.schema))
 
-    def new_cleanup(self, at: Table, ulid: str) -> str:
-        """Give the id of a cleanup: a new one, which sorts behind all that were marked."""
-        return ulid if ulid > cleaning(at) else f"{cleaning(at)}+"
+    def begin_cleanup(self, at: Table, ulid: str) -> tuple[str, Table]:
+        """Note that a cleanup begins, under an id that sorts behind all that were marked.
 
-    def mark_cleaning(self, at: Table, cleanup: str) -> Table:
-        """Say that a cleanup removes what it buried; what it gives has all heads of then.
-
-        Others that buried something and were not marked never will be: they are revoked. Raises
-        Rejected when one with a later id was marked.
+        Returns the id and the ledger. Raises Rejected when one was begun or marked after `at`: so
+        whoever marks a cleanup knows of all others that may bury something under a lower id.
         """
         last = cleaning(at)
-        if cleanup <= last:
+        cleanup = ulid if ulid > last else f"{last}+"
+        return cleanup, self._tables.set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
+
+    def mark_cleaning(self, at: Table, cleanup: str) -> Table:
+        """Say that a cleanup removes what it buried, which no head of `at` may need.
+
+        Others that began and were not marked never will be: they are revoked. Raises Rejected when
+        that happened to this one, and when after `at` another was begun or marked, or a head was
+        made that needs old versions.
+        """
+        last = cleaning(at)
+        if cleanup <= last or _BEGUN + cleanup not in at.metadata or self.is_revoked(at, cleanup):
             raise Rejected(f"cleanup {last} was marked before {cleanup}")
-        buried = {each for each, _ in self._graves(at, None)}
-        unmarked = {each for each in buried - {cleanup} if each > last}
-        return self._tables.set_keys(at, {**_revoking(unmarked), _CLEANED: cleanup})
+        begun = {key.removeprefix(_BEGUN) for key in at.metadata if key.startswith(_BEGUN)}
+        # Some may have been begun by a release that does not note it.
+        buried = {each for each, _ in self._graves(at, None) if each > last}
+        ended: dict[str, str | None] = {_BEGUN + each: None for each in begun}
+        revoked = _revoking((begun | buried) - {cleanup})
+        return self._tables.set_keys(at, {**ended, **revoked, _CLEANED: cleanup})
 
     def revoke(self, at: Table, cleanups: Iterable[str]) -> Table:
         """Say that cleanups remove nothing of what they buried.
@@ -323,30 +375,37 @@ class Manifest:
 
     def folded(self, at: Table) -> Table:
         """Give the ledger with its small fragments joined and indexed, when that is due."""
-        try:
-            return self._tables.folded(at, MANIFEST_LEVELS, _INDEXES)
-        except Rejected:
-            return self.newest()
+        return self._joined(at, MANIFEST_LEVELS)
 
     def compacted(self, at: Table) -> Table:
         """Give the ledger in one fragment; when a writer comes first, it stays as it is."""
+        return self._joined(at, WHOLE_LEVELS)
+
+    def _joined(self, at: Table, levels: tuple[Level, ...]) -> Table:
+        since = self._freshness.now()
         try:
-            return self._tables.folded(at, WHOLE_LEVELS, _INDEXES)
+            joined = self._tables.folded(at, levels, _INDEXES)
         except Rejected:
             return self.newest()
+        if joined.version != at.version:
+            self._freshness.note(joined.version, since)
+        return joined
 
     def settled(self, failed: StorageError | Crowded) -> Table:
         """Give the newest ledger, in which the attempt that failed can no longer appear.
 
         A request that an object store lost, or an attempt that Lance cut off, may still be on its
-        way. Any other commit to the ledger takes the place that it needs.
+        way. Any other commit to the ledger takes the place that it needs. An attempt that this
+        process has not ended is not settled by that, and raised again.
         """
+        if isinstance(failed, LingeringError):
+            raise failed
         if self._tables.store.is_local and not isinstance(failed, Crowded):
             return self.newest()
         try:
             return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
-        except Crowded:
-            raise
+        except Crowded as crowded:
+            raise StorageError(crowded.message) from crowded
         except Rejected:
             return self.newest()
 

@@ -1,27 +1,27 @@
 """Publish: makes a staged change a commit, for all tables at once, by one flip."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.errors import (
     BranchNotFoundError,
     CommitCleanedError,
     ExpectedVersionMismatchError,
     HeadMovedError,
-    OutcomeUnknownError,
     SchemaMovedError,
     StorageError,
 )
 from omnigraph.storage.failures import Crowded, Rejected
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.versioning.aftermath import aftermath
+from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
+from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
-
-RETRY_BUDGET = 5
 
 
 def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
@@ -35,12 +35,12 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
     attempt = _Attempt(repository, normalize_name(branch), staged, operation)
-    for _ in range(RETRY_BUDGET):
+    for _ in attempts(repository.patience.seconds):
         commit = attempt.run()
         if commit is not None:
             return commit
     raise HeadMovedError(
-        f"'{branch}' moved {RETRY_BUDGET} times while publishing to it",
+        f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
     )
 
@@ -55,13 +55,9 @@ def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
 
 def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
     """Flush a flip; when that fails, what it made is visible but may not last."""
-    try:
+    visible = f"{what} is visible but could not be flushed"
+    with aftermath(visible, "it is lost if the machine loses power now"):
         repository.tables.sync_table(flipped)
-    except StorageError as failed:
-        raise OutcomeUnknownError(
-            f"{what} is visible but could not be flushed: {failed.message}",
-            hint="it is lost if the machine loses power now",
-        ) from failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +66,30 @@ class _Attempt:
     branch: str
     staged: Staged
     operation: str
+    lost: list[StorageError] = field(default_factory=list)
 
     def run(self) -> Commit | None:
         """Try once, under an id of its own; None when another commit of the branch came first."""
         manifest = self.repository.manifest
         ledger = manifest.folded(manifest.newest())
-        current = self._current(ledger)
         earlier = self._earlier(ledger)
         if earlier is not None:
             return earlier
+        current = self._current(ledger)
         self._check_expected(current)
+        others = self._standing(ledger)
         commit = self._commit(current)
-        if self._needs_old and manifest.is_cleaned(commit, ledger):
+        if self._needs_old and self._is_cleaned(commit, ledger):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
         try:
-            given = self.staged.write_set.operation_id
-            added, head = manifest.add(ledger, commit, self.staged.tables, given)
+            added, head = self._added(ledger, commit)
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
             # Nobody came between them, so the later one guards as much and costs no look back.
             guard = added if added.version == ledger.version + 1 else ledger
-            flipped = self._flipped(guard, commit, head)
+            flipped = self._flipped(guard, commit, {**others, self.branch: head})
         except Rejected:
             return None
         reached("head flipped")
@@ -119,20 +116,57 @@ class _Attempt:
         )
         return write_set.creates_branch or any(adopts)
 
-    def _flipped(self, ledger: Table, commit: Commit, head: Head) -> Table:
+    def _is_cleaned(self, commit: Commit, ledger: Table) -> bool:
+        """Tell whether a cleanup removed versions of a commit, or what they were staged on.
+
+        The files of a version are those of the one below it too, which the commit does not name.
+        """
+        manifest, write_set = self.repository.manifest, self.staged.write_set
+        below = {write_set.base.commit.id, *write_set.sources, *commit.parents}
+        versions = {(key, state.version) for key, state in commit.tables.items()}
+        for each in manifest.commits(below, ledger).values():
+            staged = each.tables.keys() & self.staged.tables.keys()
+            versions |= {(key, each.tables[key].version) for key in staged}
+        return bool(manifest.buried(ledger, versions))
+
+    def _standing(self, ledger: Table) -> dict[str, Head]:
+        """Give the other heads that must stay as they are; flipped to the same, they are guarded.
+
+        Lance refuses two commits that set one key, also to the value that it has.
+        """
+        found: dict[str, Head] = {}
+        for name, commit_id in self.staged.write_set.standing.items():
+            found[name] = self.repository.manifest.head(name, ledger)
+            if found[name].commit != commit_id:
+                raise head_moved(name, commit_id, found[name].commit)
+        return found
+
+    def _added(self, ledger: Table, commit: Commit) -> tuple[Table, Head]:
+        given = self.staged.write_set.operation_id
         try:
-            heads = {self.branch: head}
-            return self.repository.manifest.flip(ledger, heads, needs_old=self._needs_old)
+            return self.repository.manifest.add(ledger, commit, self.staged.tables, given)
+        except StorageError as failed:
+            raise self._again(failed) from failed
+
+    def _again(self, failed: StorageError | Crowded) -> Exception:
+        """Give what to raise after a request to a bucket was lost: once, it is tried again."""
+        if self.repository.store.is_local or self.lost or isinstance(failed, Crowded):
+            return failed
+        self.lost.append(failed)
+        return Rejected(failed.message)
+
+    def _flipped(self, ledger: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
+        asked, manifest = self.staged.write_set, self.repository.manifest
+        operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
+        try:
+            return manifest.flip(ledger, heads, needs_old=self._needs_old, operation=operation)
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
     def _earlier(self, ledger: Table) -> Commit | None:
         """Give the commit that this operation led to before, if its id was given."""
-        write_set = self.staged.write_set
-        if write_set.operation_id is None:
-            return None
-        manifest = self.repository.manifest
-        return manifest.operation(write_set.operation_id, write_set.actor, ledger)
+        asked = self.staged.write_set
+        return repeated(self.repository, asked.operation_id, asked.actor, asked.request, ledger)
 
     def _check_expected(self, current: Commit) -> None:
         expected_head = self.staged.write_set.expected_head
@@ -190,18 +224,17 @@ class _Attempt:
         )
 
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
-        """Find out whether a flip without an answer was made."""
+        """Find out whether a flip without an answer was made.
+
+        One that was not made can no longer be, because something else took its place.
+        """
         manifest = self.repository.manifest
-        try:
+        unsure = f"the store failed while publishing commit {commit.id}"
+        with aftermath(unsure, "look for it in the log of the branch before repeating the change"):
             ledger = manifest.settled(failed)
             if manifest.is_published(commit.id, ledger):
                 return ledger
-        except (StorageError, Crowded) as again:
-            raise OutcomeUnknownError(
-                f"the store failed while publishing commit {commit.id}: {again.message}",
-                hint="look for it in the log of the branch before repeating the change",
-            ) from failed
-        raise failed
+        raise self._again(failed) from failed
 
 
 def _version(tables: Mapping[str, TableState], key: str) -> int | None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, cast
@@ -28,6 +28,8 @@ from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
+from omnigraph.versioning.aftermath import aftermath
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
 from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_ledger
@@ -36,6 +38,8 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
 
 _MOST_ATTEMPTS = 1_000
+_COMPLETED_LATER = "opening the graph for writing completes it"
+_LOOK = "open it to see whether it was made"
 
 
 @dataclass(slots=True)
@@ -47,6 +51,9 @@ class Repository:
     manifest: Manifest
     clock: Clock
     read_only: bool
+    patience: Patience = field(default_factory=Patience)
+    # Called with the snapshots before and after a commit, to extend what is derived from tables.
+    extend: Callable[[Snapshot, Snapshot], None] | None = field(default=None, repr=False)
     _catalogs: dict[str, Catalog] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -119,24 +126,23 @@ class Repository:
         source, ir = (objects.read(path) for path in (layout.SCHEMA_SOURCE, layout.SCHEMA_IR))
         if (source, ir) == (stored["source"].encode(), stored["ir"].encode()):
             return
+        self.refuse_edited(source)
+        self._write_schema_files(stored)
+
+    def refuse_edited(self, source: bytes | None) -> None:
+        """Raise SchemaEditedError for a text beside the tables that the graph never had."""
         # A change of the schema may have been cut before the files were written.
         if source is not None and not self._had_schema(source.decode(errors="replace")):
             raise SchemaEditedError(
                 f"{self.store.uri(layout.SCHEMA_SOURCE)} is not what the graph's schema says",
                 hint="move your text elsewhere and apply it with omnigraph schema apply",
             )
-        self._write_schema_files(stored)
 
     def show_schema(self, commit: Commit) -> None:
         """Write the schema of a commit of `main` beside the tables, for people."""
-        try:
+        done = f"commit {commit.id} is there, but {layout.SCHEMA_SOURCE} could not be written"
+        with aftermath(done, _COMPLETED_LATER):
             self._write_schema_files(_read_schema(self.store, commit.schema))
-        except StorageError as failed:
-            raise OutcomeUnknownError(
-                f"commit {commit.id} is there, but {layout.SCHEMA_SOURCE} could not be written: "
-                f"{failed.message}",
-                hint="opening the graph for writing completes it",
-            ) from failed
 
     def accept_schema(self, catalog: Catalog, source: str) -> str:
         """Store a schema that a commit will name, and give its digest."""
@@ -229,6 +235,7 @@ def create(
         tables.sync_table(tables.open(state.path, state.version))
     reached("tables synced")
     repository = Repository(store, tables, Manifest(tables), clock, read_only=False)
+    repository.refuse_edited(store.objects.read(layout.SCHEMA_SOURCE))
     _begin(repository, first)
     return repository
 
@@ -238,23 +245,22 @@ def _begin(repository: Repository, first: Commit) -> None:
     tables, root = repository.tables, repository.store.root
     try:
         made = tables.create_exclusively(layout.MANIFEST, new_ledger(first))
-    except StorageError:
-        newest = tables.newest(layout.MANIFEST)
-        made = newest is not None and first_commit(newest) == first.id
-        if not made:
+    except StorageError as failed:
+        unsure = f"the store failed while making the graph at {root}: {failed.message}"
+        with aftermath(unsure, _LOOK):
+            newest = tables.newest(layout.MANIFEST)
+            made = newest is not None and first_commit(newest) == first.id
+        if not made and repository.store.is_local:
             raise
+        if not made:  # the request may still be on its way
+            raise OutcomeUnknownError(unsure, hint=_LOOK) from failed
     if not made:
         raise GraphExistsError(f"there is a graph at {root} already")
     reached("ledger created")
-    try:
+    with aftermath(f"the graph at {root} was made but not completed", _COMPLETED_LATER):
         tables.sync_table(repository.manifest.newest())
         reached("ledger synced")
         repository.restore_schema_files()
-    except StorageError as failed:
-        raise OutcomeUnknownError(
-            f"the graph at {root} was made but not completed: {failed.message}",
-            hint="opening it for writing completes it",
-        ) from failed
 
 
 def open_repository(
@@ -285,7 +291,7 @@ def write_schema(store: Store, catalog: Catalog, source: str) -> str:
     digest = hashlib.sha256(text.encode()).hexdigest()
     path, data = layout.schema_path(digest), text.encode()
     if not store.objects.create(path, data):
-        store.objects.write(path, data)  # so that it is not old enough to be cleaned up
+        store.objects.write(path, data)  # a loss of power may have left it without content
     return digest
 
 

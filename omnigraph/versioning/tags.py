@@ -2,29 +2,44 @@
 
 from omnigraph.errors import (
     BranchExistsError,
+    BranchNameError,
     BranchNotFoundError,
     TagExistsError,
     TagNotFoundError,
 )
+from omnigraph.syntax.names import MOST_BYTES as MOST_BRANCH_BYTES
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import MAIN, TAG, new_branch_name
 from omnigraph.versioning.repository import Repository
 
+# The branch that stands for a tag has a longer name, which has to be one that a branch can have.
+MOST_BYTES = MOST_BRANCH_BYTES - len(TAG)
+
 
 def create_tag(repository: Repository, name: str, target: str = MAIN) -> str:
     """Give a name to a commit, or to where a branch stands now; gives the id of the commit."""
-    given = new_branch_name(name)
+    given = _new_name(name)
     try:
         return create_system_branch(repository, TAG + given, target).commit
     except BranchExistsError as taken:
         raise TagExistsError(taken.message, hint=taken.hint) from None
 
 
-def delete_tag(repository: Repository, name: str) -> None:
-    """Take a name away; the commit stays."""
+def _new_name(name: str) -> str:
+    """Give the form of a name that a user may give to a new tag."""
+    given = new_branch_name(name)
+    if len(given.encode()) > MOST_BYTES:
+        raise BranchNameError(
+            f"'{given[:57]}…' cannot name a tag: it is longer than {MOST_BYTES} bytes"
+        )
+    return given
+
+
+def delete_tag(repository: Repository, name: str, commit_id: str | None = None) -> None:
+    """Take a name away, if it is that of a commit when one is given; the commit stays."""
     try:
-        delete_system_branch(repository, TAG + new_branch_name(name))
+        delete_system_branch(repository, TAG + new_branch_name(name), commit_id)
     except BranchNotFoundError:
         near = nearest_name(name, list_tags(repository))
         hint = f"did you mean '{near}'?" if near else None

@@ -10,6 +10,7 @@ from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, TableState
 from omnigraph.versioning.names import normalize_name
+from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -65,8 +66,10 @@ class WriteSet:
     `validated` names the tables that the change was checked against without touching them.
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
     An operation id that was given before leads to the commit that it led to then. With
-    `expected_head` the branch must still stand at this commit. `schema` is the digest of the schema
-    that the branch gets, when it is another one.
+    `expected_head` the branch must still stand at this commit, and so must other branches at
+    those that `standing` has by their names. `schema` is the digest of the schema that the branch
+    gets, when it is another one. `sources` are further commits whose tables the change takes over,
+    as they are or as the ground of new versions.
     """
 
     base: Snapshot
@@ -79,9 +82,14 @@ class WriteSet:
     creates_branch: bool = False
     operation_id: str | None = None
     expected_head: str | None = None
+    standing: Mapping[str, str] = field(default_factory=dict)
     affected: tuple[int, int] | None = None
     request: str | None = None
     schema: str | None = None
+    sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_notes(actor=self.actor, message=self.message, operation=self.operation_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,130 +1,74 @@
 """Mutation: a mutation becomes one commit, or nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
-    ExpectedVersionMismatchError,
-    HeadMovedError,
-    InputError,
-    Json,
     Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Run
+from omnigraph.read.dense_reader import DenseReader
+from omnigraph.read.execution import Execution, PlanRequest
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
-from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet, stage
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet
 from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 from omnigraph.write.filling import Vectors
 from omnigraph.write.mutate import mutated
+from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """Where a change goes, who makes it, and what it takes for granted."""
-
-    branch: str
-    actor: str | None = None
-    message: str | None = None
-    expect: str | None = None
-    operation_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a change did; without a commit there was nothing to change."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    commit: Commit | None = field(repr=False)
-    actor: str | None = None
-
-    @property
-    def operation_id(self) -> str | None:
-        """The id by which the same change is known when it is sent again."""
-        return None if self.commit is None else self.commit.operation_id
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the receipt in the stable machine form."""
-        return {
-            "branch": self.branch,
-            "query_name": self.query_name,
-            "affected_nodes": self.affected_nodes,
-            "affected_edges": self.affected_edges,
-            "actor_id": self.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "operation_id": self.operation_id,
-        }
-
-
 def change(
     repository: Repository,
     topology: Topology,
-    asked: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
 
-    `asked` gives the mutation as the schema of a snapshot understands it. When others changed the
-    same tables or the schema meanwhile, it is run again on what they left. Raises ViolationsError
-    with everything that is wrong, and then nothing is visible.
+    `compile_on` returns the mutation as the schema of a snapshot understands it. Raises
+    ViolationsError with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
-    for _ in attempts():
-        snapshot = repository.snapshot(intent.branch)
-        plan, terms = asked(snapshot)
-        # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
-        earlier = _earlier(repository, plan, terms, intent)
-        if earlier is not None:
-            return earlier
-        if intent.expect is not None and snapshot.commit.id != intent.expect:
-            raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
-        try:
-            return _Attempt(repository, topology, plan, terms, intent, snapshot).run()
-        except (ExpectedVersionMismatchError, HeadMovedError) as moved:
-            if intent.expect is not None:
-                current = repository.snapshot(intent.branch).commit.id
-                raise head_moved(intent.branch, intent.expect, current) from moved
-    raise HeadMovedError(
-        f"'{intent.branch}' moved again and again while it was changed",
-        hint="repeat the change",
-    )
+    if intent.operation_id is not None:
+        asked = compile_on(repository.snapshot(intent.branch))
+        intent = replace(intent, request=_digest(*asked, intent))
+
+    def propose(snapshot: Snapshot) -> Proposal[MutationPlan]:
+        return _Mutation(repository, topology, snapshot, *compile_on(snapshot)).propose()
+
+    done = transact(repository, intent, propose)
+    plan = done.finding or compile_on(repository.snapshot(intent.branch))[0]
+    return _receipt(plan, intent, done.commit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Mutation:
     """A mutation on one snapshot."""
 
     repository: Repository
     topology: Topology
-    plan: MutationPlan
-    terms: Terms
-    intent: Intent
     snapshot: Snapshot
+    plan: MutationPlan
+    terms: PlanRequest
 
-    def run(self) -> Receipt:
-        """Run the mutation, check what it leaves, and publish it."""
-        reader = Dense(self.snapshot, self.topology)
-        run = Run(
+    def propose(self) -> Proposal[MutationPlan]:
+        """Run the mutation and check what it leaves."""
+        reader = DenseReader(self.snapshot, self.topology)
+        run = Execution(
             reader=reader,
             params=self.terms.params,
             now=self.terms.now,
@@ -139,27 +83,18 @@ class _Attempt:
         if found := _told_once([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
-            return _receipt(self.plan, self.terms, self.intent, None)
+            return Proposal(None, self.plan)
         run.check(0)
-        commit = self._published(changes, verdict.looked_at)
-        if commit.parent == self.snapshot.commit.id:
-            Dense(self.repository.pinned(commit), self.topology).extend(self.snapshot)
-        return _receipt(self.plan, self.terms, self.intent, commit)
+        return Proposal(self._write_set(changes, verdict.looked_at), self.plan)
 
-    def _published(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> Commit:
+    def _write_set(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> WriteSet:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
-        write_set = WriteSet(
+        return WriteSet(
             base=self.snapshot,
             writes=writes,
             validated=(looked_at | self._cascades(changes)) - frozenset(writes),
-            actor=self.intent.actor,
-            message=self.intent.message,
-            operation_id=self.intent.operation_id,
-            expected_head=self.intent.expect,
             affected=_affected(changes),
-            request=_digest(self.plan, self.terms, self.intent),
         )
-        return publish(self.repository, self.intent.branch, stage(write_set, self.intent.branch))
 
     def _writes(self, change: Change) -> tuple[TableWrite, ...]:
         table = self.snapshot.table(change.stored.identity)
@@ -177,7 +112,7 @@ class _Attempt:
 
 
 def _replaces(table: Table, change: Change) -> bool:
-    return bool(rows_with(table, "id", change.ids, ["id"]).num_rows)
+    return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
 def _told_once(violations: Iterable[Violation]) -> list[Violation]:
@@ -201,35 +136,13 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
+def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
     """Give what stands for a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
 
 
-def _earlier(
-    repository: Repository, plan: MutationPlan, terms: Terms, intent: Intent
-) -> Receipt | None:
-    """Give the receipt of an operation that was carried out before."""
-    if intent.operation_id is None:
-        return None
-    manifest = repository.manifest
-    commit = manifest.operation(intent.operation_id, intent.actor, manifest.newest())
-    return None if commit is None else _receipt(plan, terms, intent, commit)
-
-
-def another_change(operation_id: str, commit: Commit) -> InputError:
-    """Give the error for an operation id under which something else was done before."""
-    return InputError(
-        f"the operation id '{operation_id}' was given to another change",
-        hint=f"it led to commit {commit.id}; give each change an id of its own",
-    )
-
-
-def _receipt(plan: MutationPlan, terms: Terms, intent: Intent, commit: Commit | None) -> Receipt:
-    """Give the receipt of a commit; raises when another change led to it."""
-    if commit is not None and commit.request not in (None, _digest(plan, terms, intent)):
-        raise another_change(commit.operation_id, commit)
+def _receipt(plan: MutationPlan, intent: Intent, commit: Commit | None) -> Receipt:
     nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
     return Receipt(
         branch=intent.branch if commit is None else commit.branch,

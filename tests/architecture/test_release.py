@@ -41,9 +41,10 @@ def wheel(dist: Path) -> Path:
 
 def test_the_version_is_one_of_a_release_and_the_changelog_begins_with_it() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", VERSION)
-    newest = re.search(r"(?m)^## (.+)$", (ROOT / "CHANGELOG.md").read_text())
-    assert newest is not None
-    assert re.fullmatch(rf"{re.escape(VERSION)} \(\d{{4}}-\d\d-\d\d\)", newest[1])
+    headings = re.findall(r"(?m)^## (.+)$", (ROOT / "CHANGELOG.md").read_text())
+    released = [each for each in headings if not each.endswith("(unreleased)")]
+    assert released == headings or released == headings[1:]
+    assert re.fullmatch(rf"{re.escape(VERSION)} \(\d{{4}}-\d\d-\d\d\)", released[0])
 
 
 def test_a_wheel_holds_the_packages_what_they_read_and_the_licence(wheel: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import __version__
+from omnigraph.storage.layout import FORMAT
 
 BIN = Path(sys.executable).parent
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
@@ -46,10 +47,11 @@ def lint(folder: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
 
 def test_the_version_is_printed_in_every_form(tmp_path: Path) -> None:
     expected = f"omnigraph {__version__}\n".encode()
-    assert run("omnigraph", "version", cwd=tmp_path).stdout == expected
+    whole = f"omnigraph {__version__} (graph format {FORMAT})\n".encode()
+    assert run("omnigraph", "version", cwd=tmp_path).stdout == whole
     assert run("omnigraph", "-v", cwd=tmp_path).stdout == expected
     as_json = run("omnigraph", "version", "--json", cwd=tmp_path)
-    assert json.loads(as_json.stdout) == {"version": __version__}
+    assert json.loads(as_json.stdout) == {"version": __version__, "format_version": FORMAT}
 
 
 def test_lint_of_good_queries_exits_with_zero(folder: Path) -> None:
@@ -215,3 +217,14 @@ def test_a_real_bash_completes_commands(tmp_path: Path) -> None:
     )
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout == b"explain\n"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_no_file_of_a_graph_is_world_writable(folder: Path, umask: int) -> None:
+    command = ["sh", "-c", f"umask {umask:03o} && omnigraph init --schema people.pg g.omni"]
+    assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
+
+    modes = {path.stat().st_mode & 0o777 for path in (folder / "g.omni").rglob("*")}
+
+    assert modes
+    assert all(mode & (umask | 0o002) == 0 for mode in modes)

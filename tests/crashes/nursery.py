@@ -62,7 +62,7 @@ class Nursery:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
-        self._process.wait()
+        self._process.wait(60)
 
     def start(self, job: str, **arguments: Any) -> int:
         """Start a child and give its pid."""

@@ -43,13 +43,15 @@ def warmed(folder: Path) -> Iterator[Path]:
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     try:
+        end = time.monotonic() + 60
         while not address.exists():
             assert process.poll() is None, "the warm process ended"
+            assert time.monotonic() < end, "the warm process did not say its address within 60 s"
             time.sleep(0.02)
         yield folder
     finally:
         process.terminate()
-        process.wait()
+        process.wait(60)
 
 
 def main() -> None:

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout
-from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.writes import Append, Delete
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
@@ -45,7 +45,7 @@ def sound_graph(root: Path) -> None:
     write(graph, {PERSON: (Append(people({"q": 7})),)}, "draft")
     write(graph, {PERSON: (Delete(pa.array(["p30", "p31"])),)})
     insert = 'query add() { insert Person { slug: "z", name: "Zoe" } }'
-    graph.branch(operation_id="once").change(insert)
+    graph.branch(operation_id="once").mutate(insert)
     graph.begin_run()
     graph.publish_run(graph.begin_run("draft").run_id)
 
@@ -157,9 +157,14 @@ def _encoded(root: Path, **other: object) -> str:
 def _bury_head(root: Path) -> None:
     manifest = open_graph(root).repository.manifest
     version = _head(root).tables[PERSON].version
-    buried = manifest.bury(manifest.newest(), "c1", [(PERSON, version)])
-    manifest.mark_cleaning(buried, "c1")
+    cleanup, begun = manifest.begin_cleanup(manifest.newest(), "c1")
+    manifest.mark_cleaning(manifest.bury(begun, cleanup, [(PERSON, version)]), cleanup)
     _manifest(root).unlink()
+
+
+def _lose_commit(root: Path) -> None:
+    repository = open_graph(root).repository
+    repository.tables.set_keys(repository.manifest.newest(), {"branch/draft": None})
 
 
 def _state(key: str, change: Callable[[list[Any]], None]) -> Callable[[Path, dict[str, Any]], None]:
@@ -290,6 +295,7 @@ PLANTS = (
         Damage.COMMIT_DISAGREES,
         _recorded(lambda _, record: record.update(id="01K9ZZZZZZZZZZZZZZZZZZZZZZ")),
     ),
+    Plant("a branch is gone without a note", Damage.COMMIT_LOST, _lose_commit),
     Plant("a commit is there twice", Damage.ROW_TWICE, _twice),
     Plant(
         "a row is of no known type",

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.api.graph import open as open_graph
-from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import HeadMovedError, OmniGraphError
 from omnigraph.merge.bulk import bulk_of
 from omnigraph.merge.merge import MergeHow
@@ -40,7 +39,7 @@ def merge(
     steps.observer = observer = Cut(cut)
     graph = open_graph(root)
     how = MergeHow(bulk=IN_PARTS if in_parts else None)
-    run_merge(graph.repository, Topology(1 << 20), source, into, how)
+    run_merge(graph.repository, source, into, how)
     steps.observer = None
     return observer.trace
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import InputError, MergeConflictsError
 from omnigraph.merge.bulk import bulk_of
-from omnigraph.merge.merge import Merge, MergeHow, merge, preview
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.merge import MergeHow, merge, preview
+from omnigraph.merge.outcome import Merge
 from omnigraph.merge.rowmerge import Contest
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.versioning.writes import Upsert
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world
@@ -37,10 +37,10 @@ def outcome(graph: Graph, how: MergeHow) -> dict[str, Any]:
     foreseen = shown(preview(graph.repository, THEIRS, into, how))
     if foreseen["merge_conflicts"]:
         with pytest.raises(MergeConflictsError) as refused:
-            merge(graph.repository, Topology(1 << 20), THEIRS, into, how)
+            merge(graph.repository, THEIRS, into, how)
         assert list(refused.value.conflicts) == foreseen["merge_conflicts"]
     else:
-        done = merge(graph.repository, Topology(1 << 20), THEIRS, into, how)
+        done = merge(graph.repository, THEIRS, into, how)
         assert shown(done) == foreseen
     return {**foreseen, "left": everything(graph, into)}
 

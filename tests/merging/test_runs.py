@@ -1,6 +1,7 @@
 """A run is written aside and published at once, given up, or left behind by a crash."""
 
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
@@ -12,16 +13,20 @@ from omnigraph.errors import (
     InputError,
     MergeConflictsError,
     OmniGraphError,
+    OutcomeUnknownError,
     RunNotFoundError,
     StorageError,
 )
 from omnigraph.merge import runs
 from omnigraph.merge.merge import merge
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import steps
+from omnigraph.storage.table import Table
+from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.ulid import Clock
 from tests.changes.town import content, do
 from tests.merging.village import OURS, THEIRS, each, of, update
+from tests.promises.faults import Faults, once
 
 
 class Crash(Exception):
@@ -148,14 +153,17 @@ def test_a_run_that_is_given_up_leaves_a_record_and_no_branch(graph: Graph, end:
         graph.snapshot(run.run_branch)
 
 
-def test_a_run_ends_once(graph: Graph) -> None:
+def test_a_run_ends_in_one_way_and_says_so_again(graph: Graph) -> None:
     ends = [graph.publish_run, graph.abort_run, graph.fail_run]
     for end in ends:
-        run = graph.begin_run()
-        status = end(run.run_id).status
-        for again in ends:
-            with pytest.raises(InputError, match=f"is {status} already"):
-                again(run.run_id)
+        run = begun(graph, update("ada", age=1))
+        ended, head = end(run.run_id), graph.snapshot().commit.id
+
+        assert end(run.run_id) == open_graph(graph.uri).run(run.run_id) == ended
+        for other in set(ends) - {end}:
+            with pytest.raises(InputError, match=f"is {ended.status} already"):
+                other(run.run_id)
+        assert graph.snapshot().commit.id == head
 
 
 def test_runs_are_listed_newest_first_and_outlive_the_process(graph: Graph) -> None:
@@ -319,12 +327,29 @@ def test_the_branch_of_a_run_that_ended_in_a_crash_is_removed_by_the_next_one(
     run = begun(graph, update("ada", age=1))
     crash_at(monkeypatch, "branch retired")
     with pytest.raises(Crash):
-        graph.abort_run(run.run_id)
-    assert (str(graph.run(run.run_id).status), hidden(graph)) == ("aborted", {run.run_branch})
+        graph.publish_run(run.run_id)
+    assert (str(graph.run(run.run_id).status), hidden(graph)) == ("published", {run.run_branch})
 
     graph.abort_run(graph.begin_run().run_id)
 
     assert hidden(graph) == set()
+
+
+@pytest.mark.parametrize("step", ["end claimed", "branch retired", "branch flipped"])
+def test_an_abort_that_was_cut_off_is_brought_to_its_end_by_the_next_one(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    before = content(graph)
+    run = begun(graph, update("ada", age=1))
+    crash_at(monkeypatch, step)
+    with pytest.raises(Crash):
+        graph.abort_run(run.run_id)
+
+    with pytest.raises(InputError, match="is about to be aborted"):
+        graph.publish_run(run.run_id)
+    assert graph.abort_run(run.run_id).status == "aborted"
+
+    assert (content(graph), hidden(graph)) == (before, set())
 
 
 def test_records_of_runs_are_plain_files(graph: Graph) -> None:
@@ -373,3 +398,98 @@ def test_a_run_that_could_not_be_published_can_be_aborted(graph: Graph) -> None:
         graph.publish_run(run.run_id)
 
     assert graph.abort_run(run.run_id).status == "aborted"
+
+
+def test_a_publisher_that_failed_leaves_the_claim_of_another_one(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    each(graph, update("ada", age=2))
+    failed: list[str] = []
+
+    def observer(step: str) -> None:
+        if step == "commit written" and not failed:
+            failed.append(step)
+            with pytest.raises(MergeConflictsError):
+                open_graph(graph.uri).publish_run(run.run_id)
+            with pytest.raises(InputError, match="is about to be published"):
+                graph.abort_run(run.run_id)
+
+    monkeypatch.setattr(steps, "observer", observer)
+    done = graph.publish_run(run.run_id, resolutions="theirs")
+
+    assert (failed, str(done.status), age(graph, "ada")) == (["commit written"], "published", 1)
+
+
+def test_a_run_that_was_given_up_is_not_published_by_who_relied_on_the_claim_of_another(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    each(graph, update("ada", age=2))
+    before = content(graph)
+    claimed, may_fail = Event(), Event()
+    ended: list[RunRecord] = []
+
+    def fails() -> None:
+        with pytest.raises(MergeConflictsError):
+            open_graph(graph.uri).publish_run(run.run_id)
+
+    def observer(step: str) -> None:
+        if step == "end claimed" and current_thread() is other:
+            claimed.set()
+            assert may_fail.wait(30), "nobody let the first publisher go on"
+        if step == "commit written" and not ended and current_thread() is not other:
+            may_fail.set()
+            other.join(30)
+            ended.append(graph.abort_run(run.run_id))
+
+    other = Thread(target=fails)
+    monkeypatch.setattr(steps, "observer", observer)
+    other.start()
+    assert claimed.wait(30), "the first publisher never claimed the run"
+    with pytest.raises(BranchNotFoundError):
+        graph.publish_run(run.run_id, resolutions="theirs")
+
+    assert [str(record.status) for record in (*ended, graph.run(run.run_id))] == ["aborted"] * 2
+    assert content(graph) == before
+
+
+def test_a_run_whose_publishing_has_an_unknown_outcome_is_not_given_up(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(graph, update("ada", age=1))
+    faults = Faults()
+    faults.install(monkeypatch)
+
+    def fail(*_: object) -> Table:
+        raise StorageError("the store is away")
+
+    lost = once(lambda call: "after" if "branch/main" in call.flips else None)
+    with faults.broken(lost), monkeypatch.context() as patch:
+        patch.setattr(Manifest, "settled", fail)
+        with pytest.raises(OutcomeUnknownError):
+            graph.publish_run(run.run_id)
+
+    for end in (graph.abort_run, graph.fail_run):
+        with pytest.raises(InputError, match="is about to be published"):
+            end(run.run_id)
+    assert (str(graph.publish_run(run.run_id).status), age(graph, "ada")) == ("published", 1)
+
+
+def test_a_claim_that_a_crash_left_gives_way_in_time_but_not_to_a_lie(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, landed = (begun(graph, update(name, age=1)) for name in ("ada", "bob"))
+    for run, step in ((lost, "end claimed"), (landed, "head flipped")):
+        crash_at(monkeypatch, step)
+        with pytest.raises(Crash):
+            graph.publish_run(run.run_id)
+    later = open_graph(graph.uri)
+    later.repository.clock = Clock(lambda: Clock().time() + 24 * 3_600 * 1_000_000)
+
+    assert later.abort_run(lost.run_id).status == "aborted"
+    with pytest.raises(InputError, match="is published already"):
+        later.abort_run(landed.run_id)
+
+    assert str(later.run(landed.run_id).status) == "published"
+    assert (age(graph, "ada"), age(graph, "bob"), hidden(graph)) == (30, 1, set())

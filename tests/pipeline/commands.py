@@ -26,7 +26,7 @@ def running(*command: str, cwd: Path, **environment: str) -> Iterator["subproces
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=60)
 
 
 def until(seen: Callable[[], object], seconds: float = 60.0) -> None:

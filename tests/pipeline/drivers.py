@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
-SECONDS = 300
+SECONDS = 240
 
 PRELUDE = """
 import json, os, signal, sys, threading, time
@@ -35,7 +38,8 @@ def slow(batches):
         yield batch
 
 def rows(spark, task=same):
-    frame = spark.range(0, 4, 1, 2).mapInArrow(task, "id long")
+    def frame():
+        return spark.range(0, 4, 1, 2).mapInArrow(task, "id long")
     return [row.id for row in watched(spark, frame, NO_PROGRESS)]
 
 def jvm(spark):
@@ -59,13 +63,38 @@ class Driver:
             start_new_session=True,
         )
 
+        self._lines: Queue[str | None] = Queue()
+        self._count = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+
     def heard(self) -> dict[str, Any]:
         """Give the next line that the script says."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, self.complaints()
+        line = self._next()
+        assert line is not None, f"it ended before line {self._count}: {self.complaints()}"
         told: dict[str, Any] = json.loads(line)
         return told
+
+    def all_heard(self) -> list[dict[str, Any]]:
+        """Give all lines that the script says until it ends."""
+        found = []
+        while (line := self._next()) is not None:
+            found.append(json.loads(line))
+        return found
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with suppress(ValueError):  # closed under our hands
+            for line in self.process.stdout:
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def _next(self) -> str | None:
+        self._count += 1
+        try:
+            return self._lines.get(timeout=SECONDS)
+        except Empty:
+            said = f"line {self._count} did not come within {SECONDS} s"
+            raise AssertionError(f"{said}: {self.complaints()}") from None
 
     def complaints(self) -> str:
         self.errors.seek(0)
@@ -77,7 +106,7 @@ class Driver:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(SECONDS)
         for pipe in (self.process.stdin, self.process.stdout, self.errors):
             assert pipe is not None
             pipe.close()

@@ -19,11 +19,12 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Found, InlineRunner, Item
+from omnigraph.spark.runner import Enough, Found, InlineRunner, Item
 from omnigraph.storage import steps
 from omnigraph.write.load import load
 from omnigraph.write.load.files import files_at
-from omnigraph.write.load.options import LoadMode, options_of
+from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.options import options_of
 from omnigraph.write.load.splits import Format, Source
 from tests.crashes.faults import small_disk
 from tests.pipeline.cluster import cluster
@@ -145,9 +146,10 @@ class TwiceRunner(InlineRunner):
         task: Callable[[Item], Found],
         items: Sequence[Item],
         progress: Progress = NO_PROGRESS,
+        enough: Enough[Found] | None = None,
     ) -> list[Found]:
-        super().map(task, items, progress)
-        return super().map(task, items, progress)
+        super().map(task, items, progress, enough)
+        return super().map(task, items, progress, enough)
 
 
 @pytest.mark.parametrize("mode", list(LoadMode))

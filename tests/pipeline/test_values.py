@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.api.graph import init
-from omnigraph.data.values.columns import converted, one_by_one
+from omnigraph.data.values.columns import convert_each, convert_whole
 from omnigraph.errors import Code
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.types import ValueType
+from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.records import Block, RecordReader
 from omnigraph.write.load.stage import broken_rules
 from tests.pipeline.loads import broken, node, rows
@@ -53,7 +54,7 @@ def line_of(value: str) -> bytes:
 
 
 def read(kind: str, values: Iterable[str]) -> Block:
-    return reader_of(kind).read(b"".join(map(line_of, values)))
+    return reader_of(kind).read(b"".join(map(line_of, values)), Deadline())
 
 
 def read_singly(kind: str, values: Iterable[str]) -> Block:
@@ -110,7 +111,7 @@ def test_null_is_held_where_it_may_be_and_refused_where_it_may_not(kind: str) ->
     assert faults_of(read(kind, ["null"])) == []
     required = RecordReader(compile_schema(f"node Thing {{ value: {kind} }}"))
     lines = line_of("null") + b'{"type":"Thing","data":{}}\n'
-    assert faults_of(required.read(lines)) == [
+    assert faults_of(required.read(lines, Deadline())) == [
         (number, Code.REQUIRED_VALUE, "value", "is required") for number in (0, 1)
     ]
 
@@ -293,7 +294,10 @@ def test_a_column_converted_at_once_is_the_one_converted_value_by_value(
     start = data.draw(st.integers(0, len(column)))
     column = column[start:]
 
-    quick, exact = converted(column, kind_of(kind)), one_by_one(column.to_pylist(), kind_of(kind))
+    quick, exact = (
+        convert_whole(column, kind_of(kind)),
+        convert_each(column.to_pylist(), kind_of(kind)),
+    )
 
     if quick is not None:
         assert exact.reasons == {}

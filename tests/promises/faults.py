@@ -43,18 +43,35 @@ _CALLS: tuple[tuple[Any, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: its place among all calls, what was called, and the head keys it would flip."""
+    """One call: its place among all calls, what was called, and what it would write.
+
+    `keys` are those of a table that it sets or removes, `path` is the object that it puts.
+    """
 
     number: int
     name: str
-    flips: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    path: str = ""
+
+    @property
+    def flips(self) -> tuple[str, ...]:
+        """The keys of heads that it would flip."""
+        return tuple(key for key in self.keys if key.startswith("branch/"))
+
+    def decides(self, what: str) -> bool:
+        """Tell whether it sets a key, or puts an object whose path ends so."""
+        return what in self.keys or self.path.endswith(what)
 
 
 @dataclass
 class Faults:
-    """Every call goes through here; the plan says which of them break, and when."""
+    """Every call goes through here; the plan says which of them break, and when.
+
+    `done` is told of every call that did its work.
+    """
 
     plan: Plan = lambda _: None
+    done: Callable[[Call], None] = lambda _: None
     words: str = "injected"
     seen: list[Call] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -81,12 +98,14 @@ class Faults:
         @wraps(original)
         def call(*given: Any, **named: Any) -> Any:
             with self._lock:
-                noted = Call(len(self.seen), label, _flipped([*given, *named.values()]))
+                path = given[1] if label == "obstore.put" else ""
+                noted = Call(len(self.seen), label, _keys([*given, *named.values()]), path)
                 self.seen.append(noted)
                 when = self.plan(noted)
             if when == "before":
                 raise OSError(f"{self.words} before {label}")
             result = original(*given, **named)
+            self.done(noted)
             if when == "after":
                 raise OSError(f"{self.words} after {label}")
             return result
@@ -146,9 +165,8 @@ def _healthy(_: Call) -> None:
     return None
 
 
-def _flipped(given: list[Any]) -> tuple[str, ...]:
-    """Give the keys of heads that a commit sets or removes."""
+def _keys(given: list[Any]) -> tuple[str, ...]:
+    """Give the keys of a table that a commit sets or removes."""
     changes = [each for each in given if isinstance(each, LanceOperation.UpdateConfig)]
     maps = [each.table_metadata_updates for each in changes if each.table_metadata_updates]
-    keys = [key for each in maps for key in (each.updates or {})]
-    return tuple(key for key in keys if key.startswith("branch/"))
+    return tuple(key for each in maps for key in (each.updates or {}))

@@ -151,7 +151,7 @@ def _race(graph: Graph, base: Commit, age: int, ready: threading.Barrier) -> int
         base=graph.snapshot(base.id), writes={PERSON: (Upsert(people({"ann": age})),)}
     )
     staged = stage_writes(write_set, "main")
-    ready.wait()
+    ready.wait(60)
     try:
         publish(graph.repository, "main", staged)
     except ExpectedVersionMismatchError:

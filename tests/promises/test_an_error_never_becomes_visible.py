@@ -170,6 +170,37 @@ def test_a_lost_reply_is_a_success_although_another_commit_came_on_top(
     assert ages(graph) == {"ann": 1}
 
 
+@pytest.mark.parametrize("change", ["create", "rename", "delete"])
+def test_when_others_move_a_branch_whose_change_got_no_reply_the_outcome_is_unknown(
+    change: str, lane: Lane, faults: Faults
+) -> None:
+    lane.skip_second_opinion()
+    graph, rival = new_graph(lane.root), open_graph(lane.root, durable=False)
+    graph.create_branch("old")
+    acts: dict[str, Callable[[], object]] = {
+        "create": lambda: graph.create_branch("new"),
+        "rename": lambda: graph.rename_branch("old", "new"),
+        "delete": lambda: graph.delete_branch("old"),
+    }
+    moves: dict[str, Callable[[], object]] = {
+        "create": lambda: write(rival, {PERSON: (Append(people({"ann": 1})),)}, "new"),
+        "rename": lambda: write(rival, {PERSON: (Append(people({"ann": 1})),)}, "new"),
+        "delete": lambda: rival.create_branch("old", _add(rival, "ann").id),
+    }
+    moved: list[object] = []
+
+    def move(call: Call) -> None:
+        if call.flips and not moved:
+            moved.append(call)
+            moves[change]()
+
+    faults.done = move
+    with faults.broken(once(flip("after"))), pytest.raises(OutcomeUnknownError):
+        acts[change]()
+
+    assert ages(graph, "old" if change == "delete" else "new") == {"ann": 1}
+
+
 def test_a_flip_that_did_not_land_is_an_error_and_stays_unseen(lane: Lane, faults: Faults) -> None:
     graph = new_graph(lane.root)
 
@@ -303,15 +334,32 @@ def test_a_branch_whose_making_got_no_reply_is_made(standin: Lane, bucket: Bucke
 def test_a_flip_that_comes_late_finds_its_place_taken(standin: Lane, bucket: Bucket) -> None:
     graph = new_graph(standin.root)
     _add(graph, "ann")
-    bucket.drops = _nth_manifest(2)
+    bucket.drops = _nth_manifest(2, 5)
 
     with pytest.raises(StorageError):
         _add(graph, "bob")
 
     bucket.behave()
-    assert bucket.late, "the flip never came to the server"
+    assert len(bucket.late) == 2, "the flip and its second attempt never came to the server"
     assert not any(bucket.arrive())
     assert ages(open_graph(standin.root)) == {"ann": 1}
+
+
+@pytest.mark.parametrize("write", [1, 2], ids=["record", "flip"])
+def test_a_write_of_the_ledger_that_is_lost_once_is_tried_again(
+    write: int, standin: Lane, bucket: Bucket
+) -> None:
+    graph = new_graph(standin.root)
+    _add(graph, "ann")
+    bucket.drops = _nth_manifest(write)
+
+    _add(graph, "bob")
+
+    bucket.behave()
+    assert len(bucket.late) == 1
+    assert not any(bucket.arrive())
+    assert ages(open_graph(standin.root)) == {"ann": 1, "bob": 1}
+    assert len(list(graph.log())) == 3
 
 
 def _add(graph: Graph, name: str) -> Commit:
@@ -334,15 +382,15 @@ def _single_faults(lane: Lane, calls: list[Call]) -> list[tuple[Plan, str]]:
     ]
 
 
-def _nth_manifest(number: int) -> Callable[[str], bool]:
-    """Pick the n-th manifest of the ledger that is written from now on, and nothing else."""
+def _nth_manifest(*numbers: int) -> Callable[[str], bool]:
+    """Pick these of the manifests of the ledger that are written from now on, and nothing else."""
     seen: list[str] = []
 
     def picked(key: str) -> bool:
         if "/__manifest/_versions/" not in key or not key.endswith(".manifest"):
             return False
         seen.append(key)
-        return len(seen) == number
+        return len(seen) in numbers
 
     return picked
 

@@ -18,7 +18,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.storage.store import Store, store_at
 from tests.races.verdict import after_appending, after_counting
-from tests.races.worker import Tally, Task, add_edges, add_people, count_up
+from tests.races.worker import Tally, Task, add_edges, add_people, count_up, insert_people
 from tests.sample import new_graph
 from tests.stores import BUCKET, s3_environment, s3_server
 
@@ -54,7 +54,7 @@ class _Race:
         """Give all broken promises, and how often a worker was told that it lost."""
         problems: list[str] = []
         refused = 0
-        for race in (self._one_branch, self._own_branches, self._two_tables):
+        for race in (self._one_branch, self._inserts, self._own_branches, self._two_tables):
             try:
                 broken, lost = race()
             except Exception as failed:
@@ -67,6 +67,11 @@ class _Race:
         graph = self._graph()
         tallies = self._tallies(count_up, graph, ["main"] * self._processes)
         return after_counting(open_graph(graph.uri), "main", tallies), _refused(tallies)
+
+    def _inserts(self) -> tuple[list[str], int]:
+        graph = self._graph()
+        tallies = self._tallies(insert_people, graph, ["main"] * self._processes)
+        return after_appending(open_graph(graph.uri), "main", tallies, []), _refused(tallies)
 
     def _own_branches(self) -> tuple[list[str], int]:
         graph = self._graph()

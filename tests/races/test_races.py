@@ -25,6 +25,7 @@ from tests.races.worker import (
     count_up_on,
     create_at,
     delete_at,
+    insert_people,
     write_until_gone,
 )
 from tests.sample import PERSON, new_graph, people, write
@@ -66,6 +67,15 @@ def test_writers_of_one_row_on_one_branch_lose_nothing_and_are_told(
     assert [len(tally.acknowledged) for tally in tallies] == [WRITES] * PROCESSES
     assert sum(tally.refused for tally in tallies) > 0, "nobody met anybody"
     assert after_counting(open_graph(graph.uri), "main", tallies) == []
+
+
+def test_people_who_insert_into_one_branch_at_once_all_finish(
+    graph: Graph, pool: ProcessPoolExecutor
+) -> None:
+    tallies = list(pool.map(insert_people, tasks(graph, ["main"] * PROCESSES)))
+
+    assert [len(tally.acknowledged) for tally in tallies] == [WRITES] * PROCESSES
+    assert after_appending(open_graph(graph.uri), "main", tallies, []) == []
 
 
 def test_writers_of_different_branches_never_meet(graph: Graph, pool: ProcessPoolExecutor) -> None:

@@ -66,6 +66,20 @@ def add_edges(task: Task) -> Tally:
     return _all(task, lambda n: write(graph, {KNOWS: (Append(knows([(n, n)])),)}, task.branch))
 
 
+def insert_people(task: Task) -> Tally:
+    """Insert persons as a user does, by a mutation each; whoever loses a race is not told."""
+    branch = open_graph(task.uri, durable=False).branch(task.branch)
+    acknowledged = {}
+    for number in range(task.writes):
+        name = task.name(number)
+        receipt = branch.mutate(
+            "query add($slug: String) { insert Person { slug: $slug, name: $slug } }", slug=name
+        )
+        assert receipt.commit is not None
+        acknowledged[name] = receipt.commit.id
+    return Tally(acknowledged, 0)
+
+
 def create_at(uri: str, name: str, start: float) -> str | None:
     """Make a branch at a moment; None when somebody else had it, else the name."""
     graph = open_graph(uri, durable=False)

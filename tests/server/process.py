@@ -35,11 +35,15 @@ class Running:
 
 @contextmanager
 def running(
-    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    script: Path | None = None,
 ) -> Iterator[Running]:
-    """Run the command until the block ends; it may have ended before."""
+    """Run the command, or a script that does, until the block ends; it may have ended before."""
     log = folder / f"log-{time.monotonic_ns()}"
-    command = [str(Path(sys.executable).with_name("omnigraph-server")), *arguments]
+    program = str(Path(sys.executable).with_name("omnigraph-server"))
+    command = [*([program] if script is None else [sys.executable, str(script)]), *arguments]
     with log.open("wb") as file:
         process = subprocess.Popen(
             [*command, "--bind", "127.0.0.1:0"],
@@ -51,7 +55,7 @@ def running(
         yield Running(process, _address(process, log), log)
     finally:
         process.kill()
-        process.wait()
+        process.wait(30)
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:

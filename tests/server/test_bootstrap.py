@@ -41,7 +41,7 @@ def test_the_script_serves_the_example_and_leaves_nothing_behind(tmp_path: Path)
     finally:
         if script.poll() is None:
             os.killpg(script.pid, signal.SIGKILL)
-            script.wait()
+            script.wait(60)
 
 
 def _wait_for(url: str, script: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -1,14 +1,17 @@
 """Connections: what no well-behaved client sends neither gets through nor holds the server up."""
 
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from omnigraph.server.limits import Limits
 from tests.server.raw import AUTHORIZED, connect, exchange, post, talk
-from tests.server.serving import ALL, QUICK, Served
+from tests.server.serving import ALL, QUICK, Served, serving
 
 HOST = b"Host: localhost\r\n"
 JSON = b"Content-Type: application/json"
@@ -206,14 +209,70 @@ def test_a_web_page_of_another_site_is_refused(served: Served) -> None:
     assert not any(name.startswith("access-control") for name in same.headers)
 
 
-def test_more_connections_than_are_allowed_are_turned_away(served: Served) -> None:
-    with ExitStack() as stack:
-        for _ in range(QUICK.connections):
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BRANCHES = b"GET /branches HTTP/1.1\r\nHost: localhost\r\n" + AUTHORIZED + b"\r\n"
+FEW = replace(QUICK, connections=4, header_seconds=20.0, body_seconds=20.0)
+
+
+def _answered(found: socket.socket, request: bytes = HEALTH) -> bool:
+    """Tell whether a request gets an answer on an open connection."""
+    found.settimeout(5)
+    try:
+        found.sendall(request)
+        return found.recv(65_536).startswith(b"HTTP/1.1 200")
+    except (ConnectionError, OSError):
+        return False
+
+
+def test_when_there_are_too_many_connections_the_oldest_idle_one_goes(tmp_path: Path) -> None:
+    with serving(tmp_path, FEW) as served, ExitStack() as stack:
+        found = [stack.enter_context(closing(connect(served.address))) for _ in range(2)]
+        found[1].sendall(b"GET /healthz HTTP/1.1\r\nHo")  # half of a head is idle as well
+        found += [stack.enter_context(closing(connect(served.address))) for _ in range(2)]
+        time.sleep(0.1)
+        found += [stack.enter_context(closing(connect(served.address))) for _ in range(2)]
+
+        assert [_answered(each) for each in found[2:]] == [True] * 4
+        assert [_answered(each) for each in found[:2]] == [False] * 2
+
+
+def test_idle_connections_of_actors_go_last(tmp_path: Path) -> None:
+    with serving(tmp_path, FEW) as served, ExitStack() as stack:
+        known = stack.enter_context(closing(connect(served.address)))
+        assert _answered(known, BRANCHES)
+        for _ in range(50):
             stack.enter_context(closing(connect(served.address)))
+
+        assert _answered(known, BRANCHES)
+
+
+def test_while_all_connections_are_busy_others_are_turned_away(tmp_path: Path) -> None:
+    with serving(tmp_path, FEW) as served, ExitStack() as stack:
+        for _ in range(FEW.connections):
+            busy = stack.enter_context(closing(connect(served.address)))
+            busy.sendall(post("/read", JSON, b"Content-Length: 1000"))
+        time.sleep(0.3)
+
         reply = exchange(served.address, seconds=2)
+
         assert reply.statuses == [503]
         assert reply.is_closed
-    time.sleep(0.3)
+
+
+def test_one_address_cannot_take_all_connections(tmp_path: Path) -> None:
+    limits = replace(FEW, connections=8, address_connections=2)
+    with serving(tmp_path, limits) as served, ExitStack() as stack:
+        for _ in range(2):
+            busy = stack.enter_context(closing(connect(served.address)))
+            busy.sendall(post("/read", JSON, b"Content-Length: 1000"))
+        time.sleep(0.3)
+        port = int(served.address.rpartition(":")[2])
+        other = stack.enter_context(
+            closing(socket.create_connection(("127.0.0.1", port), 5, ("127.0.0.2", 0)))
+        )
+
+        assert exchange(served.address, seconds=2).statuses == [503]
+        assert _answered(other)
 
 
 def test_limits_have_a_default_for_everything() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import threading
 import time
@@ -286,3 +287,92 @@ def test_an_export_loads_back_to_the_same_graph(served: Served) -> None:
 def test_the_schema_is_plain_text_for_who_wants_that(served: Served) -> None:
     text = served.ask("GET", "/schema", headers={"accept": "text/plain"}).text
     assert text == served.ask("GET", "/schema").json()["schema_source"] == served.graph.schema
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"reader": "\\ud800 is no character"}',
+        "[" * 100_000,
+        "\x00",
+        '{"reader": "é\\udfff-xyzzy"}',
+    ],
+    ids=["surrogate", "deep", "zero", "lone"],
+)
+def test_tokens_that_cannot_be_read_leave_the_old_ones_and_the_watcher(
+    tmp_path: Path, text: str
+) -> None:
+    with serving(tmp_path) as served:
+        file = tmp_path / "tokens.json"
+        file.write_text(text)
+        _until(lambda: served.client.get("/healthz").json()["reload_failing"] == ["tokens"])
+        assert served.ask("GET", "/branches").status_code == 200
+        assert 'omnigraph_reload_failing{what="tokens"} 1' in served.ask("GET", "/metrics").text
+
+        file.write_text(json.dumps({**TOKENS, "reader": "another-token-of-the-reader"}))
+
+        _until(lambda: served.ask("GET", "/branches", actor="reader").status_code == 401)
+        assert served.client.get("/healthz").json()["reload_failing"] == []
+
+
+def test_the_watcher_goes_on_when_tokens_become_a_pipe(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        file = tmp_path / "tokens.json"
+        file.unlink()
+        os.mkfifo(file)
+        _until(lambda: served.client.get("/healthz").json()["reload_failing"] == ["tokens"])
+        file.unlink()
+        file.write_text(json.dumps({**TOKENS, "reader": "another-token-of-the-reader"}))
+        _until(lambda: served.ask("GET", "/branches", actor="reader").status_code == 401)
+
+
+def test_whatever_a_reload_raises_keeps_the_old_state_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps(TOKENS))
+    monkeypatch.setattr("omnigraph.server.gate._TRY_AGAIN_SECONDS", 0.0)
+    gate = app_of(_settings(tmp_path, environment={FILE: str(tokens)})).gate
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "read_text", lambda *_, **__: 1 // 0)
+        gate.reload()
+        assert gate.metrics.failing == {"tokens": "ZeroDivisionError"}
+        assert gate.tokens is not None
+        assert gate.tokens.actor_of(TOKENS["owner"].encode()) == "owner"
+
+    gate.reload_changed()
+
+    assert gate.metrics.failing == {}
+
+
+def test_a_file_of_secrets_that_others_can_open_draws_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps(TOKENS))
+    tokens.chmod(0o644)
+    gate = app_of(_settings(tmp_path, environment={FILE: str(tokens)})).gate
+
+    with caplog.at_level("WARNING", "omnigraph.server"):
+        gate.warn_of_readers()
+        gate.warn_of_readers()
+        tokens.chmod(0o600)
+        gate.warn_of_readers()
+
+    assert [each.__dict__["fields"] for each in caplog.records] == [
+        {"what": "tokens", "how": "read"}
+    ]
+
+
+def test_the_root_says_what_this_is_and_head_is_answered(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        about = served.client.get("/").json()
+        head = served.client.head("/healthz")
+
+        assert about["name"] == "omnigraph-server"
+        assert served.client.get(about["openapi"]).status_code == 200
+        health = served.client.get(about["health"]).json()
+        assert health["format_version"] == about["format_version"]
+        assert (head.status_code, head.content) == (200, b"")
+        assert served.client.head("/read").status_code == 405
+        assert served.client.get("/docs").json()["code"] == "no_route"

@@ -1,11 +1,13 @@
 """Process: the command starts, stops, reloads; and when it is killed, nothing is lost or half."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
@@ -17,7 +19,8 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.server.main import omnigraph_server
 from tests.sample import PERSON, ages, edges, new_graph
 from tests.server.process import Running, ask, running
-from tests.server.serving import ALL
+from tests.server.raw import connect
+from tests.server.serving import ALL, PEOPLE
 
 PAIR = """query pair($a: String, $b: String) {
   insert Person { slug: $a name: $a age: 1 }
@@ -73,7 +76,7 @@ def _write(server: Running, number: int, acknowledged: list[str]) -> None:
 
 def _writes_again(graph: Graph) -> None:
     before = graph.snapshot().state(PERSON).row_count
-    graph.change(PAIR, a="after-a", b="after-b")
+    graph.mutate(PAIR, a="after-a", b="after-b")
     assert graph.snapshot().state(PERSON).row_count == before + 2
 
 
@@ -151,3 +154,24 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
     code += "finally: print('heavy:', *(n for n in ('lance', 'uvicorn') if n in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("heavy:")
+
+
+def test_when_no_descriptor_is_left_the_log_has_no_traceback(tmp_path: Path) -> None:
+    new_graph(tmp_path / "graph").load(PEOPLE)
+    with running(tmp_path, str(tmp_path / "graph")) as server, ExitStack() as stack:
+        taken = len([*Path(f"/proc/{server.process.pid}/fd").iterdir()])
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (taken + 20, taken + 20))
+
+        for _ in range(60):
+            stack.enter_context(closing(connect(server.address)))
+        deadline = time.monotonic() + 10
+        while "no file descriptor left" not in server.log.read_text():
+            assert time.monotonic() < deadline, "the limit was never reached"
+            time.sleep(0.05)
+        stack.close()
+        while httpx.get(f"{server.url}/healthz", timeout=10).status_code != 200:
+            assert time.monotonic() < deadline
+
+        log = server.log.read_text()
+        assert "Traceback" not in log
+        assert all(line.startswith("{") for line in log.splitlines())

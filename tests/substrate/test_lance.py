@@ -325,7 +325,7 @@ def test_of_many_writers_one_creates_the_table_when_none_tries_again(place: Plac
     def create(number: int) -> str | None:
         name = f"id-{number}"
         new = list(write_fragments(rows(**{name: "x"}), place.uri, schema=SCHEMA))
-        ready.wait()
+        ready.wait(60)
         try:
             LanceDataset.commit(place.uri, LanceOperation.Overwrite(SCHEMA, new), max_retries=0)
         except OSError:

@@ -1,5 +1,6 @@
 """Branches are made, renamed and deleted by one flip each."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from omnigraph.errors import (
     ReadOnlyError,
 )
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
+from omnigraph.versioning.names import SCHEMA_LOCK, TAG
 from omnigraph.versioning.writes import Upsert
+from tests.maintenance.tidying import before_flip
 from tests.sample import PERSON, ages, new_graph, people, write
 
 
@@ -124,3 +127,89 @@ def test_a_graph_opened_for_reading_changes_nothing(graph: Graph) -> None:
     with pytest.raises(ReadOnlyError):
         set_age(reader, 2)
     assert (reader.branches(), ages(reader)) == (["main"], {"ada": 1})
+
+
+def _made(graph: Graph, name: str, commit: str) -> None:
+    if name.startswith("__"):
+        create_system_branch(graph.repository, name, commit)
+    else:
+        graph.create_branch(name, commit)
+
+
+def _deleted(graph: Graph, name: str) -> None:
+    if name.startswith("__"):
+        delete_system_branch(graph.repository, name)
+    else:
+        graph.delete_branch(name)
+
+
+PAIRS = [
+    ("one", "two"),
+    ("two", "one"),
+    ("one", f"{TAG}v1"),
+    (f"{TAG}v1", "one"),
+    (f"{TAG}v1", f"{TAG}v2"),
+    ("one", SCHEMA_LOCK),
+    (SCHEMA_LOCK, "one"),
+    ("__run__1", "__run__2"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_two_deletes_at_once_of_the_only_names_of_a_commit_do_not_lose_it(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    graph.create_branch("draft")
+    set_age(graph, 2, "draft")
+    commit = graph.snapshot("draft").commit
+    _made(graph, first, commit.id)
+    _made(graph, second, commit.id)
+    graph.delete_branch("draft")
+    before_flip(monkeypatch, lambda: _deleted(graph, second))
+
+    _deleted(graph, first)
+
+    assert graph.branches() == ["main"]
+    assert graph.commit(commit.id) == commit
+    assert ages(open_graph(graph.uri, durable=False), commit.id) == {"ada": 2}
+    assert graph.fsck().findings == ()
+
+
+def test_a_rename_beside_a_delete_of_the_other_name_of_a_commit_does_not_lose_it(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.create_branch("one")
+    set_age(graph, 2, "one")
+    commit = graph.snapshot("one").commit
+    graph.create_branch("two", "one")
+
+    def rename_and_delete() -> None:
+        graph.rename_branch("two", "three")
+        graph.delete_branch("three")
+
+    before_flip(monkeypatch, rename_and_delete)
+    graph.delete_branch("one")
+
+    assert graph.branches() == ["main"]
+    assert ages(graph, commit.id) == {"ada": 2}
+
+
+def test_many_deletes_at_once_of_all_names_of_a_commit_do_not_lose_it(graph: Graph) -> None:
+    graph.create_branch("draft")
+    set_age(graph, 2, "draft")
+    commit = graph.snapshot("draft").commit
+    names = ["draft", *"abcdefghijk"]
+    for name in names[1:]:
+        graph.create_branch(name, "draft")
+    handles = [open_graph(graph.uri, durable=False) for _ in names]
+    threads = [
+        threading.Thread(target=handle.delete_branch, args=(name,))
+        for handle, name in zip(handles, names, strict=True)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+
+    assert graph.branches() == ["main"]
+    assert ages(graph, commit.id) == {"ada": 2}

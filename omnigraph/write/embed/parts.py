@@ -18,7 +18,7 @@ from omnigraph.embedding import Embedder, EmbeddingTask
 from omnigraph.errors import Code, InputError, StorageError, Violation
 from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
 from omnigraph.write.filling import MOST_NUMBERS
-from omnigraph.write.load.files import lines_of
+from omnigraph.write.load.files import lines_of, too_long
 from omnigraph.write.load.records import is_utf8
 from omnigraph.write.load.splits import Format, Split
 
@@ -186,6 +186,10 @@ def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
         limit = None if is_zipped else split.end - split.start
         start = _BOM if split.start == 0 else b""
         for block in lines_of(stream, _BLOCK_BYTES, limit):
+            if block is None:
+                yield Bad((replace(too_long(), line=None),))
+                start = b""
+                continue
             is_sound = is_utf8(block)
             for line in io.BytesIO(block):
                 if is_sound or is_utf8(line):

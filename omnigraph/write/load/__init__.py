@@ -1,8 +1,10 @@
 """Load: any number of rows become one commit, or nothing.
 
 options  how a load is done
+loaded   what a load or an ingest did
 load     any number of rows become one commit, or nothing
 ingest   a load into a branch that is made with it when it is not there
+request  what stands for a load in its commit, so that a repetition is told from another one
 inputs   whatever a user hands to a load, as sources that tasks can read
 files    what a load reads, by path, glob or URI, from local disks and object stores
 splits   what a load reads, cut into parts that tasks read as typed rows

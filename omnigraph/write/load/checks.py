@@ -1,6 +1,6 @@
 """Checks: the rules between rows, on the whole image that a load would leave, by one shuffle."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -8,7 +8,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable, without_exempt
+from omnigraph.data.values.comparison import drop_incomparable, to_comparable
+from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Parcel, Runner
 from omnigraph.storage.staging import Share
@@ -72,7 +73,10 @@ Rule: TypeAlias = Unique | Exists | Within
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The values that break a rule in one bucket, and in how many rows each stands."""
+    """Values that break a rule in one bucket, and in how many rows each stands.
+
+    Of more values than violations are counted, only so many are here.
+    """
 
     rule: Rule
     values: pa.Table
@@ -118,13 +122,13 @@ def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
     columns = dict.fromkeys(name for reading in scan.readings for name in reading.columns)
     for batch in scan.share.batches(list(columns)):
         for reading in scan.readings:
-            values = without_exempt(batch.select(list(reading.columns)))
+            values = drop_incomparable(batch.select(list(reading.columns)))
             for bucket, part in keys.bucketed(_comparable(values), buckets):
                 yield Parcel(bucket, reading.tag, keys.packed(part))
 
 
 def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [comparable(column) for column in rows.columns]
+    columns = [to_comparable(column) for column in rows.columns]
     return pa.record_batch(columns, names=rows.schema.names)
 
 
@@ -188,5 +192,8 @@ def _one_column(values: pa.Array) -> pa.Table:
     return pa.table({"value": values})
 
 
-def _hit(rule: Rule, values: pa.Table, counts: Iterable[int]) -> Hit | None:
-    return Hit(rule, values, counts) if len(values) else None
+def _hit(rule: Rule, values: pa.Table, counts: pa.Array) -> Hit | None:
+    if not len(values):
+        return None
+    most = MOST_VIOLATIONS + 1
+    return Hit(rule, values.slice(0, most), counts.slice(0, most))

@@ -2,7 +2,9 @@
 
 import glob
 import gzip
+import hashlib
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,20 +13,52 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from omnigraph.errors import UnreadableError
+from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.storage.store import Store, store_at
 
+# A line is held and decoded as a whole, which takes many times its size of memory.
+LONGEST_LINE = 64 << 20
+
 _MAGIC = frozenset("*?[")
+_BLOCK = 1 << 20
+# How texts in other encodings begin: with a mark, or with a character of ASCII.
+_ENCODINGS = (
+    ("UTF-32", re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]")),
+    ("UTF-16", re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]")),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as any process can read it, and the name under which the user knows it."""
+    """A file as any process can read it, and the name under which the user knows it.
+
+    `digest` stands for the bytes of one that was written here.
+    """
 
     name: str
     size: int
     folder: Store
     path: str
+    digest: str | None = None
+
+    def identity(self) -> str:
+        """Return what stands for the content: a digest, or what an object store tells it by.
+
+        An object of a user's own is not read for it, because it may be larger than all else.
+        """
+        tag = None
+        if self.digest is None and not self.folder.is_local:
+            tag = self.folder.objects.tag(self.path)
+        return f"{self.size} {tag}" if tag is not None else f"{self.size} {self._digest()}"
+
+    def _digest(self) -> str:
+        if self.digest is not None:
+            return self.digest
+        found = hashlib.sha256()
+        with self.open() as file:
+            while data := file.read(_BLOCK):
+                found.update(data)
+        return found.hexdigest()
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -47,10 +81,10 @@ class File:
             yield cast(BinaryIO, unzipped)
 
 
-def file_in(folder: Store, path: str, name: str) -> File:
+def file_in(folder: Store, path: str, name: str, digest: str | None = None) -> File:
     """Give a file that lies in a store, under the name that the user knows."""
     sizes = folder.objects.sizes(path)
-    return File(name, sizes[path], folder, path)
+    return File(name, sizes[path], folder, path, digest)
 
 
 def files_at(places: list[str]) -> list[File]:
@@ -106,20 +140,54 @@ def _unreadable(name: str, bad: OSError) -> UnreadableError:
     return UnreadableError(f"cannot read '{name}': {reason}")
 
 
-def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[bytes]:
-    """Give the content in blocks of whole lines of about `size` bytes, at most `limit` in all."""
+def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[bytes | None]:
+    """Give the content in blocks of whole lines of about `size` bytes, at most `limit` in all.
+
+    None stands for one line that is longer than `LONGEST_LINE`; it is passed over and never held.
+    """
     rest: list[bytes] = []
+    held = 0
+    for piece in _pieces(file, size, limit):
+        data = piece
+        first, newline, more = piece.partition(b"\n")
+        if held + len(first) > LONGEST_LINE:
+            rest, held = [], LONGEST_LINE + 1
+            if not newline:
+                continue
+            yield None
+            data, held = more, 0
+        head, newline, tail = data.rpartition(b"\n")
+        if newline:
+            yield b"".join([*rest, head, newline])
+            rest, held = [], 0
+        if tail:
+            rest.append(tail)
+            held += len(tail)
+    if held > LONGEST_LINE:
+        yield None
+    elif rest:
+        yield b"".join(rest)
+
+
+def refuse_encoding(head: bytes, name: str) -> None:
+    """Raise InputError for a text that begins like one of UTF-16 or UTF-32."""
+    for encoding, begin in _ENCODINGS:
+        if begin.match(head):
+            hint = f"convert it: iconv -f {encoding} -t UTF-8"
+            raise InputError(f"{name} is {encoding}, and has to be UTF-8", hint=hint)
+
+
+def too_long() -> Violation:
+    """Return what is wrong with a line that is too long to be read."""
+    reason = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+    return Violation(code=Code.RECORD_SYNTAX, reason=reason, line=0)
+
+
+def _pieces(file: BinaryIO, size: int, limit: int | None) -> Iterator[bytes]:
     left = limit
     while left is None or left > 0:
         data = file.read(size if left is None else min(size, left))
         if not data:
-            break
+            return
         left = None if left is None else left - len(data)
-        head, newline, tail = data.rpartition(b"\n")
-        if newline:
-            yield b"".join([*rest, head, newline])
-            rest = [tail] if tail else []
-        else:
-            rest.append(data)
-    if rest:
-        yield b"".join(rest)
+        yield data

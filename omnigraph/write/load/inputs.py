@@ -17,6 +17,7 @@ Data: TypeAlias = (
     str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | BinaryIO | Mapping[str, Any] | Any
 )
 
+_LONGEST_SHOWN = 60
 _URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
 
 
@@ -62,5 +63,12 @@ def is_uri(text: str) -> bool:
 
 def refuse_name(text: str) -> None:
     """Raise InputError for a text that cannot be a record and is probably the name of a file."""
-    if text.strip() and "\n" not in text and not text.lstrip().startswith(("{", "//")):
-        raise InputError("the text holds no JSON lines", hint="a Path names a file, a str is text")
+    line = text.removeprefix("\ufeff").strip()
+    if not line or "\n" in text or line.startswith(("{", "//")):
+        return
+    shown = line.encode(errors="backslashreplace").decode()
+    shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
+    raise InputError(
+        f"a str is JSON lines, and '{shown}' is none",
+        hint=f"if it is the name of a file, give Path('{shown}')",
+    )

@@ -1,76 +1,53 @@
 """Load: any number of rows become one commit, or nothing."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from omnigraph.errors import InputError, Json, UnreadableError, Violation, ViolationsError
-from omnigraph.html import html_facts, html_table
+from omnigraph.errors import (
+    MOST_VIOLATIONS,
+    UnreadableError,
+    Violation,
+    ViolationsError,
+)
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
 from omnigraph.storage.staging import Piece, Place, place_of
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.publish import publish
+from omnigraph.versioning.operations import operation_reused
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Made, WriteSet, stage
+from omnigraph.versioning.transact import Intent, Proposal, transact
+from omnigraph.versioning.writes import Made, WriteSet
 from omnigraph.write.filling import Vectors
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load.checks import Hit, hits
 from omnigraph.write.load.image import Image, image_of, rules_of, validated
+from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.locate import lines_before, violations
 from omnigraph.write.load.lookups import narrowed
-from omnigraph.write.load.options import LoadMode, LoadOptions
+from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.request import Request, content_of
 from omnigraph.write.load.splits import Source, Split, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpacked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Loaded:
-    """What a load did; without a commit it changed nothing."""
-
-    branch: str
-    mode: LoadMode
-    engine: str
-    nodes: dict[str, int]
-    edges: dict[str, int]
-    commit: Commit | None
-
-    def __repr__(self) -> str:
-        nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
-        commit = None if self.commit is None else self.commit.id
-        return f"Loaded({nodes} nodes, {edges} edges, branch={self.branch!r}, commit={commit!r})"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{count:,}") for name, count in {**self.nodes, **self.edges}.items()]
-        return html_facts(repr(self), (), html_table(("type", "rows"), rows))
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "branch": self.branch,
-            "mode": str(self.mode),
-            "engine": self.engine,
-            "nodes_loaded": sum(self.nodes.values()),
-            "edges_loaded": sum(self.edges.values()),
-            "node_types_loaded": len(self.nodes),
-            "edge_types_loaded": len(self.edges),
-            "commit": None if self.commit is None else self.commit.id,
-        }
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a load goes: a branch, pinned where it stands; a new one starts at the snapshot."""
+    """Where a load goes: a branch, pinned where it stands; a new one starts at the snapshot.
+
+    `base` is where an ingest would make it start.
+    """
 
     branch: str
     snapshot: Snapshot
     is_new: bool = False
+    base: str | None = None
 
 
 def load(
@@ -82,80 +59,117 @@ def load(
 ) -> Loaded:
     """Check all rows of the sources and publish them as one commit of a branch.
 
-    Raises ViolationsError with every violation that there is, and then nothing is visible.
+    Raises ViolationsError, or CancelledError or BudgetError when its deadline is over before it
+    publishes, and then nothing is visible. An operation id that was given before leads to the
+    commit of then, or raises OperationReusedError when other rows were loaded by it.
     """
     repository.check_writable()
     _begin_report(options.report)
-    task = _Load(repository, target, runner, options)
-    splits = splits_of(sources, runner.slots)
-    staged = task.staged(splits, sum(source.file.size for source in sources))
-    earlier = task.earlier()
-    if earlier is not None:
-        return task.result(staged, earlier)
-    image = task.image(staged)
-    commit = None
-    if image.touched:
-        looked_at = task.check(image, splits, staged)
-        commit = None if options.dry_run else task.publish(image, looked_at)
-    return task.result(staged, commit)
+    request = None
+    if options.operation_id is not None:
+        request = Request(target.branch, target.base, options.mode, content_of(sources))
+    task = _Load(repository, target, runner, options, request, sources)
+    if options.dry_run:
+        rows = task.propose(target.snapshot).finding
+        return task.result(rows, None)
+    done = transact(repository, task.intent, task.propose)
+    if done.finding is not None:
+        return task.result(done.finding, done.commit)
+    assert done.commit is not None
+    return task.repeated(done.commit)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Load:
-    """One load on its way."""
+    """One load on its way; what was staged is used again when others were faster."""
 
     repository: Repository
     target: Target
     runner: Runner
     options: LoadOptions
+    request: Request | None
+    sources: Sequence[Source]
+    staged_for: str | None = None
+    splits: list[Split] = field(default_factory=list)
+    staged: list[StagedSplit] = field(default_factory=list)
 
     @property
-    def catalog(self) -> str:
-        return encode_catalog(self.target.snapshot.catalog)
+    def intent(self) -> Intent:
+        """Where the rows go, and what the operation id stands for."""
+        return Intent(
+            branch=self.target.branch,
+            actor=self.options.actor,
+            message=self.options.message,
+            operation_id=self.options.operation_id,
+            request=None if self.request is None else str(self.request),
+            base=self.target.snapshot.commit.id if self.target.is_new else None,
+            check=self.options.deadline.check,
+        )
 
-    def staged(self, splits: Sequence[Split], size: int) -> list[StagedSplit]:
-        """Read, check and write all splits; raises when a row breaks a rule by itself."""
-        self.options.progress.begin("reading", size)
+    def propose(self, snapshot: Snapshot) -> Proposal[dict[str, int]]:
+        """Check all rows on a snapshot; what was found is the number of rows by type."""
+        self._stage(snapshot)
+        image = self.image(snapshot)
+        rows = counted(self.staged)
+        if not image.touched:
+            return Proposal(None, rows)
+        looked_at = self.check(image)
+        return Proposal(None if self.options.dry_run else self._write_set(image, looked_at), rows)
+
+    def _stage(self, snapshot: Snapshot) -> None:
+        """Read, check and write all splits, once for a schema; raises when a row breaks a rule."""
+        if self.staged_for == snapshot.commit.schema:
+            return
+        self.splits = splits_of(self.sources, self.runner.slots)
+        self.options.progress.begin("reading", sum(source.file.size for source in self.sources))
         vectors = Vectors.of(self.repository.store)
         task = Stage(
-            catalog=self.catalog,
-            places=self._places(),
+            catalog=encode_catalog(snapshot.catalog),
+            places=_places(snapshot),
             vectors=replace(vectors, blank=True) if self.options.dry_run else vectors,
-            most_violations=None if self.options.report else self.options.shown,
+            most_violations=self.options.most_kept,
+            deadline=self.options.deadline,
         )
-        staged = self.runner.map(task, splits, self.options.progress)
-        total = sum(each.total for each in staged)
+        self.staged = self.runner.map(task, self.splits, self.options.progress, _are_hopeless)
+        self.staged_for = snapshot.commit.schema
+        total = sum(each.total for each in self.staged)
         if total:
-            found = list(_placed(splits, staged))
-            once = list(dict.fromkeys(found))  # what is wrong with a whole file, each split tells
-            self._refuse(iter(once), total - len(found) + len(once))
-        return staged
+            self._refuse_staged(total)
 
-    def earlier(self) -> Commit | None:
-        """Give the commit that this load led to before, when it is sent again."""
-        operation, manifest = self.options.operation_id, self.repository.manifest
-        if operation is None:
-            return None
-        found = manifest.operation(operation, self.options.actor, manifest.newest())
-        if found is not None and found.request != self._request:
-            raise InputError(
-                f"the operation id '{operation}' was given to something else",
-                hint=f"it led to commit {found.id}; give each load an id of its own",
-            )
-        return found
+    def _refuse_staged(self, total: int) -> None:
+        # What is wrong with a whole file is said by each of its splits, and counts once.
+        kept: dict[Violation, None] = {}
+        general: set[Violation] = set()
+        repeats = 0
+        for violation in _placed(self.splits, self.staged):
+            if violation in kept or violation in general:
+                repeats += 1
+                continue
+            if violation.line is None:
+                general.add(violation)
+            if len(kept) < self.options.most_kept:
+                kept[violation] = None
+        self._refuse(kept, total - repeats)
 
-    def image(self, staged: Sequence[StagedSplit]) -> Image:
+    def repeated(self, commit: Commit) -> Loaded:
+        """Return what this load led to before, when it is sent again."""
+        answer = None if self.request is None else self.request.answered(commit.request)
+        if answer is None:
+            raise operation_reused(commit)
+        made_branch, rows = answer
+        return replace(self.result(rows, commit), made_branch=made_branch)
+
+    def image(self, snapshot: Snapshot) -> Image:
+        """Return the tables that the load would leave on a snapshot."""
         pieces: dict[str, list[Piece]] = {}
-        for split in staged:
+        for split in self.staged:
             for name, written in split.pieces.items():
                 pieces.setdefault(name, []).extend(written)
-        gave_ids = frozenset(name for split in staged for name in split.given)
-        return image_of(self.target.snapshot, self.options.mode, pieces, gave_ids)
+        gave_ids = frozenset(name for split in self.staged for name in split.given)
+        return image_of(snapshot, self.options.mode, pieces, gave_ids)
 
-    def check(
-        self, image: Image, splits: Sequence[Split], staged: Sequence[StagedSplit]
-    ) -> frozenset[str]:
-        """Check the rules between rows; gives the tables that were only looked at."""
+    def check(self, image: Image) -> frozenset[str]:
+        """Check the rules between rows; return the tables that were only looked at."""
         rules = rules_of(image)
         names = {reading.type for rule in rules for reading in rule.readings}
         rows = sum(image.rows(name) for name in names)
@@ -163,31 +177,22 @@ class _Load:
         progress.begin("checking", rows)
         found = hits(self.runner, rules, narrowed(image, rules), rows, progress)
         if found:
-            self._explain(image, found, splits, staged)
+            self._explain(image, found)
         return validated(image, rules)
 
-    def publish(self, image: Image, looked_at: frozenset[str]) -> Commit:
+    def _write_set(self, image: Image, looked_at: frozenset[str]) -> WriteSet:
         made = [(each.stored, each.table) for each in image.touched.values()]
         tables = indexed(self.runner, made, self.options.progress)
         identities = {name: each.stored.identity for name, each in image.touched.items()}
-        write_set = WriteSet(
-            base=self.target.snapshot,
+        self.options.progress.begin("publishing")
+        return WriteSet(
+            base=image.snapshot,
             writes={identities[name]: (Made(table),) for name, table in tables.items()},
             validated=looked_at,
-            actor=self.options.actor,
-            message=self.options.message,
-            operation_id=self.options.operation_id,
-            request=self._request,
-            creates_branch=self.target.is_new,
+            request=self._noted(),
         )
-        self.options.progress.begin("publishing")
-        return publish(self.repository, self.target.branch, stage(write_set, self.target.branch))
 
-    def result(self, staged: Sequence[StagedSplit], commit: Commit | None) -> Loaded:
-        rows: dict[str, int] = {}
-        for split in staged:
-            for name, count in split.rows.items():
-                rows[name] = rows.get(name, 0) + count
+    def result(self, rows: Mapping[str, int], commit: Commit | None) -> Loaded:
         nodes = self.target.snapshot.catalog.nodes
         return Loaded(
             branch=self.target.branch,
@@ -196,49 +201,61 @@ class _Load:
             nodes={name: count for name, count in sorted(rows.items()) if name in nodes},
             edges={name: count for name, count in sorted(rows.items()) if name not in nodes},
             commit=commit,
+            made_branch=self.target.is_new and not self.options.dry_run,
         )
 
-    @property
-    def _request(self) -> str:
-        return f"load {self.options.mode} {self.target.branch}"
+    def _noted(self) -> str | None:
+        if self.request is None:
+            return None
+        return self.request.noted(counted(self.staged), makes_branch=self.target.is_new)
 
-    def _places(self) -> dict[str, Place]:
-        snapshot = self.target.snapshot
-        types: list[StoredType] = [
-            *snapshot.catalog.nodes.values(),
-            *snapshot.catalog.edges.values(),
-        ]
-        return {each.name: place_of(snapshot.table(each.identity)) for each in types}
-
-    def _explain(
-        self,
-        image: Image,
-        found: Sequence[Hit],
-        splits: Sequence[Split],
-        staged: Sequence[StagedSplit],
-    ) -> None:
+    def _explain(self, image: Image, found: Sequence[Hit]) -> None:
         self.options.progress.begin("locating")
+        catalog, progress = encode_catalog(image.snapshot.catalog), self.options.progress
         explained = violations(
-            self.runner, image, found, splits, staged, self.catalog, self.options.progress
+            self.runner, image, found, self.splits, self.staged, catalog, progress
         )
-        order = {name: at for at, name in enumerate(dict.fromkeys(each.name for each in splits))}
+        names = dict.fromkeys(each.name for each in self.splits)
+        order = {name: at for at, name in enumerate(names)}
         explained.sort(key=lambda each: (order.get(each.file or "", -1), each.line or 0))
-        self._refuse(iter(explained), len(explained))
+        self._refuse(explained, len(explained))
 
-    def _refuse(self, found: Iterator[Violation], total: int) -> None:
+    def _refuse(self, found: Iterable[Violation], total: int) -> None:
         shown: list[Violation] = []
         with _reporting(self.options.report) as report:
-            for violation in found:
+            for violation in islice(found, self.options.most_kept):
                 if len(shown) < self.options.shown:
                     shown.append(violation)
                 report(violation)
         raise ViolationsError(shown, total=total)
 
 
+def _places(snapshot: Snapshot) -> dict[str, Place]:
+    types: list[StoredType] = [
+        *snapshot.catalog.nodes.values(),
+        *snapshot.catalog.edges.values(),
+    ]
+    return {each.name: place_of(snapshot.table(each.identity)) for each in types}
+
+
+def counted(staged: Sequence[StagedSplit]) -> dict[str, int]:
+    """Give the rows that were read, by type."""
+    rows: dict[str, int] = {}
+    for split in staged:
+        for name, count in split.rows.items():
+            rows[name] = rows.get(name, 0) + count
+    return rows
+
+
+def _are_hopeless(staged: Sequence[StagedSplit]) -> bool:
+    """Tell whether so many violations were found that no more are looked for."""
+    return sum(each.total for each in staged) > MOST_VIOLATIONS
+
+
 def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[Violation]:
-    """Give the violations of all splits, each with its file and its line there."""
+    """Give the violations of all splits that were read, each with its file and its line there."""
     before = lines_before(splits, staged)
-    for split, first, result in zip(splits, before, staged, strict=True):
+    for split, first, result in zip(splits, before, staged, strict=False):
         for violation in unpacked(result.violations):
             line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)

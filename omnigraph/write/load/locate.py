@@ -1,22 +1,26 @@
 """Locate: finds the lines of the values that break a rule between rows, and says why."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import shortened
-from omnigraph.errors import Code, Violation
+from omnigraph.data.values.comparison import to_comparable
+from omnigraph.data.values.ids import assign_ids
+from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.catalog import field_name
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
+from omnigraph.syntax.problems import shorten
 from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.records import Rows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
@@ -24,13 +28,20 @@ from omnigraph.write.load.stage import StagedSplit
 _LONGEST_SHOWN = 80
 
 
+# The number of a rule, and values that break it.
+Broken: TypeAlias = tuple[int, tuple[object, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A line that holds a value which breaks a rule."""
+    """The lines of a split that hold values which break rules.
 
-    rule: int
-    key: tuple[object, ...]
-    line: int
+    All are counted. The first two lines of each value are here, which say what is wrong with it,
+    and of the others so many as are told.
+    """
+
+    lines: Mapping[Broken, Sequence[int]]
+    counts: Mapping[Broken, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +63,27 @@ def violations(
     catalog: str,
     progress: Progress,
 ) -> list[Violation]:
-    """Give a violation for every line, or row without a line, that breaks a rule."""
+    """Give a violation for every line, or row without a line, that breaks a rule.
+
+    Of more than `MOST_VIOLATIONS` at least one more than so many come back.
+    """
+    most = MOST_VIOLATIONS + 1
     rules = list(dict.fromkeys(hit.rule for hit in found))
-    joined = [pa.concat_tables([h.values for h in found if h.rule == rule]) for rule in rules]
+    joined = [
+        pa.concat_tables([h.values for h in found if h.rule == rule]).slice(0, most)
+        for rule in rules
+    ]
     sought = [each for n, rule in enumerate(rules) for each in _sought(n, rule, joined[n])]
-    answers = runner.map(partial(_lines, sought=sought, catalog=catalog), splits, progress)
+    task = partial(_lines, sought=sought, catalog=catalog, deadline=runner.deadline)
+    answers = runner.map(task, splits, progress)
     places = _Places(splits, staged, answers)
     explained: list[Violation] = []
     for number, rule in enumerate(rules):
-        counts = [c.as_py() for h in found if h.rule == rule for c in h.counts]
-        for key, count in zip(_keys(joined[number]), counts, strict=True):
+        counts = (c.as_py() for h in found if h.rule == rule for c in h.counts)
+        for key, count in zip(_keys(joined[number]), counts, strict=False):
             explained += _explained(rule, key, count, places.of(number, key), image)
+            if len(explained) > MOST_VIOLATIONS:
+                return explained
     return explained
 
 
@@ -75,19 +96,25 @@ def _sought(number: int, rule: Rule, values: pa.Table) -> Iterator[Sought]:
             yield Sought(number, sources.type, sources.columns, values)
 
 
-def _lines(split: Split, sought: Sequence[Sought], catalog: str) -> list[Found]:
-    found: list[Found] = []
-    before = 0
-    for block in blocks(split, catalog):
+def _lines(split: Split, sought: Sequence[Sought], catalog: str, deadline: Deadline) -> Found:
+    lines: dict[Broken, list[int]] = {}
+    counts: Counter[Broken] = Counter()
+    kept = before = 0
+    for block in blocks(split, catalog, deadline):
         for rows in block.rows:
             for each in sought:
-                if each.type == rows.stored.name:
-                    found += _matches(rows, each, before)
+                if each.type != rows.stored.name:
+                    continue
+                for broken, line in _matches(rows, each, before):
+                    counts[broken] += 1
+                    if counts[broken] <= 2 or kept <= MOST_VIOLATIONS + 1:
+                        lines.setdefault(broken, []).append(line)
+                        kept += 1
         before += block.lines
-    return found
+    return Found(lines, counts)
 
 
-def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[Found]:
+def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[tuple[Broken, int]]:
     columns = [_column(rows, name) for name in sought.columns]
     likely = pc.is_in(columns[0], value_set=sought.values[0].combine_chunks())
     at = pc.indices_nonzero(pc.fill_null(likely, fill_value=False))
@@ -95,16 +122,24 @@ def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[Found]:
     found = zip(*(column.take(at).to_pylist() for column in columns), strict=True)
     for row, key in zip(at.to_pylist(), found, strict=True):
         if key in wanted:
-            yield Found(sought.rule, key, int(rows.lines[row]) + before)
+            yield (sought.rule, key), int(rows.lines[row]) + before
 
 
 def _column(rows: Rows, name: str) -> pa.Array:
-    column = row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
-    return comparable(column)
+    column = assign_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
+    return to_comparable(column)
 
 
 def _keys(values: pa.Table) -> list[tuple[object, ...]]:
     return list(zip(*(column.to_pylist() for column in values.columns), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stands:
+    """Where a value stands in the sources: in how many lines, and the first of them."""
+
+    count: int
+    lines: list[tuple[str, int]]
 
 
 class _Places:
@@ -114,24 +149,27 @@ class _Places:
         self,
         splits: Sequence[Split],
         staged: Sequence[StagedSplit],
-        answers: Sequence[Sequence[Found]],
+        answers: Sequence[Found],
     ) -> None:
-        self._lines: dict[tuple[int, tuple[object, ...]], list[tuple[str, int]]] = {}
+        self._lines: dict[Broken, list[tuple[str, int]]] = {}
+        self._counts: Counter[Broken] = Counter()
         before = lines_before(splits, staged)
         for split, first, found in zip(splits, before, answers, strict=True):
-            for each in found:
-                place = (split.name, first + each.line + 1)
-                self._lines.setdefault((each.rule, each.key), []).append(place)
+            self._counts.update(found.counts)
+            for broken, lines in found.lines.items():
+                known = self._lines.setdefault(broken, [])
+                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not one of the violations
+                known += [(split.name, first + line + 1) for line in islice(lines, max(room, 0))]
 
-    def of(self, rule: int, key: tuple[object, ...]) -> list[tuple[str, int]]:
-        return self._lines.get((rule, key), [])
+    def of(self, rule: int, key: tuple[object, ...]) -> _Stands:
+        return _Stands(self._counts[rule, key], self._lines.get((rule, key), []))
 
 
 def lines_before(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> list[int]:
-    """Give how many lines of its file lie before each split."""
+    """Give how many lines of its file lie before each split that was read."""
     counted: dict[str, int] = {}
     before = []
-    for split, result in zip(splits, staged, strict=True):
+    for split, result in zip(splits, staged, strict=False):
         before.append(counted.get(split.name, 0))
         counted[split.name] = before[-1] + result.lines
     return before
@@ -141,26 +179,29 @@ def _explained(
     rule: Rule,
     key: tuple[object, ...],
     count: int,
-    places: list[tuple[str, int]],
+    stands: _Stands,
     image: Image,
 ) -> Iterator[Violation]:
     match rule:
         case Unique(reading) if reading.columns == ("id",):
-            yield from _same_id(reading.type, str(key[0]), count, places, image)
+            yield from _same_id(reading.type, str(key[0]), count, stands, image)
         case Unique(reading):
             names = _fields(image, reading)
-            yield from _same_values(reading.type, names, key, count, places)
+            yield from _same_values(reading.type, names, key, count, stands)
         case Exists(end, nodes):
-            yield from _no_node(end.type, _fields(image, end), nodes.type, str(key[0]), places)
+            yield from _no_node(
+                end.type, _fields(image, end), nodes.type, str(key[0]), stands.lines
+            )
         case Within():
-            yield _wrong_count(rule, str(key[0]), count, places)
+            yield _wrong_count(rule, str(key[0]), count, stands.lines)
 
 
 def _same_id(
-    type_name: str, row_id: str, count: int, places: list[tuple[str, int]], image: Image
+    type_name: str, row_id: str, count: int, stands: _Stands, image: Image
 ) -> Iterator[Violation]:
+    places = stands.lines
     make = partial(Violation, type=type_name, field="id")
-    if count > len(places) and image.mode is LoadMode.APPEND:
+    if count > stands.count and image.mode is LoadMode.APPEND:
         reason = f"there is a {type_name} '{_short(row_id)}' already"
         yield from _at(places[:1], partial(make, code=Code.EXISTING_KEY, reason=reason))
     if len(places) > 1:
@@ -180,11 +221,12 @@ def _same_values(
     names: str,
     key: tuple[object, ...],
     count: int,
-    places: list[tuple[str, int]],
+    stands: _Stands,
 ) -> Iterator[Violation]:
+    places = stands.lines
     make = partial(Violation, code=Code.UNIQUE_VALUE, type=type_name, field=names)
     shown = ", ".join(_short(str(value)) for value in key)
-    if count > len(places):
+    if count > stands.count:
         reason = f"another {type_name} has '{shown}' already"
         yield from _at(places[:1], partial(make, reason=reason))
     if len(places) > 1:
@@ -220,4 +262,4 @@ def _in(place: tuple[str, int]) -> str:
 
 
 def _short(text: str) -> str:
-    return shortened(text, _LONGEST_SHOWN)
+    return shorten(text, _LONGEST_SHOWN)

@@ -4,25 +4,21 @@ import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from threading import Event
 from typing import TypedDict, TypeVar
 
-from omnigraph.errors import InputError
+from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.choice import Engine, default_settings
+from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import list_names
+from omnigraph.syntax.problems import chosen
+from omnigraph.write.load.loaded import LoadMode
 
 SHOWN_VIOLATIONS = 20
+REPORTED_VIOLATIONS = 1_000
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-
-
-class LoadMode(StrEnum):
-    """What a load does with the rows that are there already."""
-
-    APPEND = "append"
-    MERGE = "merge"
-    OVERWRITE = "overwrite"
 
 
 class LoadHow(TypedDict, total=False):
@@ -33,28 +29,34 @@ class LoadHow(TypedDict, total=False):
     spark: SparkSettings | None
     shown: int
     report: str | os.PathLike[str] | None
+    reported: int
     dry_run: bool
     actor: str | None
     message: str | None
     operation_id: str | None
     progress: Progress
+    seconds: float | None
+    cancelled: Event | None
 
 
 class BulkHow(TypedDict, total=False):
-    """The keywords with which a merge says who merges large changes."""
+    """The keywords with which a merge says who merges large changes, and until when."""
 
     engine: Engine | str
     spark: SparkSettings | None
     progress: Progress
+    seconds: float | None
+    cancelled: Event | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
     """How a load is done.
 
-    `report` is a file that gets every violation as a line of JSON, `shown` how many an error
-    holds. A dry run checks everything and commits nothing; it makes no vectors. An `operation_id`
-    that was given to a load before leads to the commit of then.
+    `report` is a file that gets the first `reported` violations as lines of JSON, `shown` how many
+    an error holds. A dry run checks everything and commits nothing; it makes no vectors. An
+    `operation_id` that was given to a load before leads to the commit of then. The `deadline` ends
+    a load that has not begun to publish.
     """
 
     mode: LoadMode
@@ -62,11 +64,18 @@ class LoadOptions:
     spark: SparkSettings
     shown: int
     report: Path | None
+    reported: int
     dry_run: bool
     actor: str | None
     message: str | None
     operation_id: str | None
     progress: Progress
+    deadline: Deadline
+
+    @property
+    def most_kept(self) -> int:
+        """How many violations are kept, of those that are counted."""
+        return self.shown if self.report is None else max(self.shown, self.reported)
 
 
 def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
@@ -76,23 +85,17 @@ def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
         mode=chosen(LoadMode, how.get("mode", mode)),
         engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
-        shown=max(1, how.get("shown", SHOWN_VIOLATIONS)),
+        shown=_within(how.get("shown", SHOWN_VIOLATIONS)),
         report=None if report is None else Path(report),
+        reported=_within(how.get("reported", REPORTED_VIOLATIONS)),
         dry_run=how.get("dry_run", False),
         actor=how.get("actor"),
         message=how.get("message"),
         operation_id=how.get("operation_id"),
         progress=how.get("progress", NO_PROGRESS),
+        deadline=deadline_of("load", how.get("seconds"), how.get("cancelled")),
     )
 
 
-def chosen(kind: type[_Choice], given: str) -> _Choice:
-    """Give one of a few choices by its word; raises InputError that lists them."""
-    try:
-        return kind(given)
-    except ValueError:
-        word = kind.__name__
-        for verb in ("Load", "Export", "Embed"):
-            word = word.removeprefix(verb)
-        known = list_names([each.value for each in kind])
-        raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None
+def _within(violations: int) -> int:
+    return min(max(1, violations), MOST_VIOLATIONS)

@@ -2,8 +2,10 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -12,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from omnigraph.data.values.columns import converted, one_by_one
-from omnigraph.errors import Code, Violation
+from omnigraph.data.values.columns import convert_each, convert_whole
+from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType, field_name
 from omnigraph.schema.types import (
@@ -27,11 +29,14 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
+from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import nearest_name
 
 # Groups that cannot be read at once are cut into parts until they are so small.
 _FEW_LINES = 64
 _PARTS = 16
+# So many lines are made objects of Python at a time.
+_SLICE_LINES = 16_384
 _SMALLEST_BLOCK = 1 << 16
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
 
@@ -53,11 +58,17 @@ class Rows:
 
 @dataclass(slots=True)
 class Block:
-    """What a block of lines held."""
+    """What a block of lines held; with too many violations, what its first lines held."""
 
     lines: int
     rows: list[Rows] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    deadline: Deadline = field(default_factory=Deadline)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether there are so many violations that no more are looked for."""
+        return len(self.violations) > MOST_VIOLATIONS
 
 
 class RecordReader:
@@ -71,11 +82,11 @@ class RecordReader:
             for name, shape in self._shapes.items()
         ]
 
-    def read(self, data: bytes) -> Block:
+    def read(self, data: bytes, deadline: Deadline) -> Block:
         """Read whole lines; the lines are numbered from 0."""
         lines = _lines(data)
-        numbers = np.arange(len(lines))
-        block = Block(len(lines))
+        block = Block(len(lines), deadline=deadline)
+        lines, numbers = _without_empty(lines)
         if not is_utf8(data):
             lines, numbers = self._without_bad_text(lines, numbers, block)
         for shape, group, places in self._groups(lines, numbers, block):
@@ -85,8 +96,8 @@ class RecordReader:
     def _without_bad_text(
         self, lines: pa.Array, numbers: np.ndarray, block: Block
     ) -> tuple[pa.Array, np.ndarray]:
-        sound = np.fromiter((is_utf8(line) for line in lines.to_pylist()), bool, len(lines))
-        for number in numbers[~sound].tolist():
+        sound = np.fromiter(map(is_utf8, _each(lines, block.deadline)), bool, len(lines))
+        for number in numbers[~sound][: MOST_VIOLATIONS + 1].tolist():
             block.violations.append(_bad(number, Code.RECORD_SYNTAX, "is not UTF-8"))
         return lines.filter(pa.array(sound)), numbers[sound]
 
@@ -109,12 +120,14 @@ class RecordReader:
         self, lines: pa.Array, numbers: np.ndarray, block: Block
     ) -> Iterator[tuple["_Shape", pa.Array, np.ndarray]]:
         groups: dict[str, tuple[list[bytes], list[int]]] = {}
-        for line, number in zip(lines.to_pylist(), numbers.tolist(), strict=True):
-            name = self._name(line, number, block)
+        for line, number in zip(_each(lines, block.deadline), numbers, strict=True):
+            name = self._name(line, int(number), block)
+            if block.is_hopeless:
+                return
             if name is not None:
                 group = groups.setdefault(name, ([], []))
                 group[0].append(line.strip() + b"\n")
-                group[1].append(number)
+                group[1].append(int(number))
         for name, (found, places) in groups.items():
             yield self._shapes[name], pa.array(found, pa.binary()), np.array(places)
 
@@ -149,6 +162,9 @@ class RecordReader:
     def _read_group(
         self, shape: "_Shape", lines: pa.Array, numbers: np.ndarray, block: Block
     ) -> None:
+        if block.is_hopeless:
+            return
+        block.deadline.check()
         columns = shape.read_at_once(lines)
         if columns is not None:
             block.rows.append(Rows(shape.stored, columns, numbers))
@@ -229,7 +245,7 @@ class _Shape:
         for name in self.columns.names:
             kind = self.stored.column(name)
             assert kind is not None
-            column = converted(found[name], kind) if name in found else _nulls(batch, kind)
+            column = convert_whole(found[name], kind) if name in found else _nulls(batch, kind)
             if column is None:
                 return None
             columns.append(column)
@@ -252,7 +268,7 @@ class _Shape:
         for name, given in values.items():
             kind = self.stored.column(name)
             assert kind is not None
-            column = one_by_one(given, kind)
+            column = convert_each(given, kind)
             columns.append(column.values)
             for row, reason in column.reasons.items():
                 spoilt.add((row, name))
@@ -290,12 +306,12 @@ class _Shape:
     ) -> list[Violation]:
         faults = [
             self._bad(number, Code.REPEATED_FIELD, "is given twice", name)
-            for name in found.repeated
+            for name in found.repeated[: MOST_VIOLATIONS + 1]
         ]
+        unknown = (name for name in found if name not in known)
         return faults + [
             self._bad(number, Code.RECORD_FIELD, self._unknown(name), name)
-            for name in found
-            if name not in known
+            for name in islice(unknown, MOST_VIOLATIONS + 1)
         ]
 
     def _unknown(self, name: str) -> str:
@@ -328,8 +344,8 @@ class _Object(dict[str, object]):
     def of(pairs: list[tuple[str, object]]) -> "_Object":
         found = _Object(pairs)
         if len(found) != len(pairs):
-            names = [name for name, _ in pairs]
-            found.repeated = tuple(name for name in found if names.count(name) > 1)
+            times = Counter(name for name, _ in pairs)
+            found.repeated = tuple(name for name in found if times[name] > 1)
         return found
 
 
@@ -409,6 +425,22 @@ def _lines(data: bytes) -> pa.Array:
     offsets[1:] = ends + 1
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+
+
+def _without_empty(lines: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Give the lines with more than their newline, and their numbers."""
+    offsets = np.frombuffer(lines.buffers()[1], np.int32)[: len(lines) + 1]
+    full = np.diff(offsets) > 1
+    if full.all():
+        return lines, np.arange(len(lines))
+    return lines.filter(pa.array(full)), np.flatnonzero(full)
+
+
+def _each(lines: pa.Array, deadline: Deadline) -> Iterator[bytes]:
+    """Give the lines one by one; only a few of them are objects of Python at the same time."""
+    for start in range(0, len(lines), _SLICE_LINES):
+        deadline.check()
+        yield from lines[start : start + _SLICE_LINES].to_pylist()
 
 
 def _each_ends_an_object(text: pa.Buffer, ends: np.ndarray) -> bool:

@@ -10,7 +10,8 @@ from omnigraph.data.values.columns import with_defaults
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.schema.codec import decode_catalog
-from omnigraph.write.load.files import File, lines_of
+from omnigraph.spark.deadline import Deadline
+from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
 from omnigraph.write.load.records import Block, RecordReader, Rows
 from omnigraph.write.load.tabular import csv_blocks, opened_parquet, parquet_blocks
 
@@ -93,9 +94,10 @@ def splits_of(sources: Sequence[Source], slots: int) -> list[Split]:
     return [split for source in sources for split in _splits(source, size)]
 
 
-def blocks(split: Split, catalog: str) -> Iterator[Block]:
+def blocks(split: Split, catalog: str, deadline: Deadline) -> Iterator[Block]:
     """Read a split, with defaults filled in; the lines of each block are numbered from 0."""
-    for block in _read(split, catalog):
+    for block in _read(split, catalog, deadline):
+        deadline.check()
         yield replace(block, rows=[_with_defaults(rows) for rows in block.rows])
 
 
@@ -103,13 +105,13 @@ def _with_defaults(rows: Rows) -> Rows:
     return replace(rows, columns=with_defaults(rows.stored, rows.columns))
 
 
-def _read(split: Split, catalog: str) -> Iterator[Block]:
+def _read(split: Split, catalog: str, deadline: Deadline) -> Iterator[Block]:
     stored = None if split.source.type is None else _catalog(catalog).stored(split.source.type)
     match split.source.format:
         case Format.JSONL:
-            return _json_blocks(split, _reader(catalog))
+            return _json_blocks(split, _reader(catalog), deadline)
         case Format.GZIP:
-            return _gzip_blocks(split, _reader(catalog))
+            return _gzip_blocks(split, _reader(catalog), deadline)
         case Format.CSV | Format.CSV_GZIP:
             assert stored is not None
             is_zipped = split.source.format is Format.CSV_GZIP
@@ -176,15 +178,25 @@ def _row_group_splits(source: Source, size: int) -> Iterator[Split]:
             yield Split(source, start, metadata.num_row_groups)
 
 
-def _json_blocks(split: Split, reader: RecordReader) -> Iterator[Block]:
+def _json_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iterator[Block]:
     with split.source.file.open() as file:
         file.seek(split.start)
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES, split.end - split.start)):
             begins = split.start == 0 and number == 0
-            yield reader.read(data.removeprefix(_BOM) if begins else data)
+            if begins and data is not None:
+                refuse_encoding(data[:4], split.name)
+            yield _block(data, reader, deadline, begins=begins)
 
 
-def _gzip_blocks(split: Split, reader: RecordReader) -> Iterator[Block]:
+def _gzip_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iterator[Block]:
     with split.source.file.unzipped() as file:
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES)):
-            yield reader.read(data if number else data.removeprefix(_BOM))
+            if number == 0 and data is not None:
+                refuse_encoding(data[:4], split.name)
+            yield _block(data, reader, deadline, begins=number == 0)
+
+
+def _block(data: bytes | None, reader: RecordReader, deadline: Deadline, *, begins: bool) -> Block:
+    if data is None:
+        return Block(1, violations=[too_long()])
+    return reader.read(data.removeprefix(_BOM) if begins else data, deadline)

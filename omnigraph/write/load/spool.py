@@ -1,6 +1,7 @@
 """Spool: rows that no task can reach, standard input and frames, laid down where all can."""
 
-import shutil
+import hashlib
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import InputError
+from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.job import watched
 from omnigraph.spark.progress import NO_PROGRESS
 from omnigraph.storage import layout
@@ -20,66 +22,96 @@ from omnigraph.write.load.splits import Format, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from typing_extensions import Buffer
 
 Frame: TypeAlias = Any  # whatever gives an Arrow stream, or a Spark DataFrame
 
 _PART_ROWS = 131_072
 _BUFFER = 8 << 20
-_WRITTEN = pa.schema([("path", pa.string())])
+_WRITTEN = pa.schema([("path", pa.string()), ("digest", pa.string())])
 
 
 class Spool:
     """A folder of a graph's store for one load; gone when the load ends."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, deadline: Deadline) -> None:
         self._store = store
+        self._deadline = deadline
         self._folder = f"{layout.ASIDE}/{uuid4().hex}"
 
     def stream(self, stream: BinaryIO, name: str) -> File:
         """Lay down everything that a stream of JSON lines holds."""
         path = f"{self._folder}/lines.jsonl"
         with self._store.objects.writer(path) as file:
-            shutil.copyfileobj(stream, file, _BUFFER)
-        return file_in(self._store, path, name)
+            written = _Digested(file)
+            while data := stream.read(_BUFFER):
+                self._deadline.check()
+                written.write(data)
+        return file_in(self._store, path, name, written.digest)
 
     def frame(self, frame: Frame, type_name: str) -> list[Source]:
         """Lay down a frame as rows of a type."""
         if _is_spark(frame):
-            paths = self._spark(frame)
+            parts = self._spark(frame)
         else:
-            paths = [write_part(self._store, self._folder, _stream(frame))]
+            parts = [write_part(self._store, self._folder, _stream(frame))]
         return [
-            Source(file_in(self._store, path, f"<{type_name}>"), Format.PARQUET, type_name)
-            for path in paths
+            Source(file_in(self._store, path, f"<{type_name}>", digest), Format.PARQUET, type_name)
+            for path, digest in parts
         ]
 
-    def _spark(self, frame: "DataFrame") -> list[str]:
+    def _spark(self, frame: "DataFrame") -> list[tuple[str, str]]:
         write = partial(_write_batches, self._store, self._folder)
-        rows = watched(frame.sparkSession, frame.mapInArrow(write, "path string"), NO_PROGRESS)
-        return sorted(row[0] for row in rows)
+
+        def made() -> "DataFrame":
+            return frame.mapInArrow(write, "path string, digest string")
+
+        rows = watched(frame.sparkSession, made, NO_PROGRESS, self._deadline)
+        return sorted((row[0], row[1]) for row in rows)
 
     def remove(self) -> None:
-        """Remove everything that was laid down."""
-        self._store.objects.delete_all(self._folder)
+        """Remove everything that was laid down; what the store keeps is left to a cleanup."""
+        self._store.objects.discard(self._folder)
 
 
 @contextmanager
-def spool(store: Store) -> Iterator[Spool]:
+def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
     """Give a spool that is removed at the end, whatever happens."""
-    made = Spool(store)
+    made = Spool(store, deadline)
     try:
         yield made
     finally:
         made.remove()
 
 
-def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> str:
-    """Write rows as one Parquet file of a folder, and give its path."""
+def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> tuple[str, str]:
+    """Write rows as one Parquet file of a folder, and give its path and its digest."""
     path = f"{folder}/{uuid4().hex}.parquet"
-    with store.objects.writer(path) as file, pq.ParquetWriter(file, rows.schema) as writer:
-        for batch in rows:
-            writer.write_batch(batch, row_group_size=_PART_ROWS)
-    return path
+    with store.objects.writer(path) as file:
+        written = _Digested(file)
+        with pq.ParquetWriter(written, rows.schema) as writer:
+            for batch in rows:
+                writer.write_batch(batch, row_group_size=_PART_ROWS)
+    return path, written.digest
+
+
+class _Digested(io.RawIOBase):
+    """A file that is written, and the digest of what was written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._sum = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        return self._sum.hexdigest()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "Buffer") -> int:
+        self._sum.update(data)
+        return self._file.write(data)
 
 
 def is_frame(data: object) -> bool:
@@ -104,7 +136,8 @@ def _write_batches(
     first = next(batches, None)
     if first is not None:
         rows = pa.RecordBatchReader.from_batches(first.schema, _chained(first, batches))
-        yield pa.record_batch([[write_part(store, folder, rows)]], schema=_WRITTEN)
+        path, digest = write_part(store, folder, rows)
+        yield pa.record_batch([[path], [digest]], schema=_WRITTEN)
 
 
 def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

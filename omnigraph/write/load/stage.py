@@ -3,15 +3,17 @@
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import msgspec
 import pyarrow as pa
 
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import breaches
-from omnigraph.errors import Violation
+from omnigraph.data.values.ids import assign_ids
+from omnigraph.data.values.rules import find_breaches
+from omnigraph.errors import MOST_VIOLATIONS, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.staging import Piece, Place, write_pieces
 from omnigraph.write.filling import Vectors
 from omnigraph.write.load.records import Rows
@@ -25,14 +27,15 @@ _EMBEDDED_ROWS = 4_096
 class Stage:
     """The task of a load's first job; the same split gives the same rows and violations.
 
-    `most_violations` bounds how many come back; all are counted. A split with any of them is only
-    checked from there on.
+    `most_violations` bounds how many come back. A split with any of them is only checked from there
+    on, and one with more than `MOST_VIOLATIONS` is read no further.
     """
 
     catalog: str
     places: Mapping[str, Place]
     vectors: Vectors
-    most_violations: int | None
+    most_violations: int
+    deadline: Deadline
 
     def __call__(self, split: Split) -> "StagedSplit":
         pieces = _Pieces(self.places)
@@ -40,8 +43,9 @@ class Stage:
         counts: dict[str, int] = {}
         given: set[str] = set()
         lines = 0
-        for block in blocks(split, self.catalog):
-            broken = [each for rows in block.rows for each in broken_rules(rows)]
+        for block in blocks(split, self.catalog, self.deadline):
+            every = (each for rows in block.rows for each in broken_rules(rows))
+            broken = islice(every, MOST_VIOLATIONS + 1)
             faults.add(sorted([*block.violations, *broken], key=_line), lines)
             for rows in block.rows:
                 counts[rows.stored.name] = counts.get(rows.stored.name, 0) + len(rows.columns)
@@ -51,13 +55,15 @@ class Stage:
                 for columns in _slices(rows):
                     pieces.add(rows.stored, self._complete(rows.stored, columns))
             lines += block.lines
+            if faults.total > MOST_VIOLATIONS:
+                break
         written = {} if faults.total else pieces.written()
         return StagedSplit(lines, counts, written, frozenset(given), faults.packed(), faults.total)
 
     def _complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
         """Give rows as the table takes them: with vectors, ids and no null out of place."""
         filled = self.vectors.filled(stored, columns)
-        arrays = [row_ids(stored, filled), *filled.columns[1:]]
+        arrays = [assign_ids(stored, filled), *filled.columns[1:]]
         return pa.record_batch(arrays, schema=arrow_schema(stored))
 
 
@@ -86,7 +92,7 @@ def _slices(rows: Rows) -> Iterator[pa.RecordBatch]:
 
 def broken_rules(rows: Rows) -> Iterator[Violation]:
     """Give the rows that break a rule of their type, except where that is told already."""
-    for breach in breaches(rows.stored, rows.columns):
+    for breach in find_breaches(rows.stored, rows.columns):
         if (breach.row, breach.field) not in rows.spoilt:
             yield Violation(
                 code=breach.code,
@@ -109,7 +115,7 @@ def unpacked(violations: bytes) -> list[Violation]:
 class _Faults:
     """Violations counted, the first of them kept."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._kept: list[Violation] = []
         self.total = 0
@@ -117,7 +123,7 @@ class _Faults:
     def add(self, found: Iterable[Violation], lines_before: int) -> None:
         for violation in found:
             self.total += 1
-            if self._most is None or len(self._kept) < self._most:
+            if len(self._kept) < self._most:
                 line = None if violation.line is None else violation.line + lines_before
                 self._kept.append(replace(violation, line=line))
 

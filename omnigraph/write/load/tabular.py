@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.data.values.columns import Column, one_by_one, typed
-from omnigraph.errors import Code, UnreadableError, Violation
+from omnigraph.data.values.columns import Conversion, convert, convert_each
+from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.write.load.files import File
+from omnigraph.write.load.files import LONGEST_LINE, File, refuse_encoding, too_long
 from omnigraph.write.load.records import Block, Rows, loose_schema
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CSV_ROWS = 16_384
 _PARQUET_ROWS = 65_536
-_LONGEST_FIELD = 2**31 - 1
+_CSV_BYTES = 8 << 20
 
 
 def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
@@ -63,12 +63,13 @@ def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.
 def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[Block]:
     """Read a CSV file with a header as rows of a type."""
     with file.unzipped() if is_zipped else file.open() as raw:
+        refuse_encoding(raw.read(4), file.name)
+    with file.unzipped() if is_zipped else file.open() as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="", errors="surrogateescape")
-        csv.field_size_limit(_LONGEST_FIELD)
-        rows = csv.reader(text, strict=True)
+        csv.field_size_limit(LONGEST_LINE)
+        rows = csv.reader(_short_lines(text), strict=True)
         try:
-            names = next(rows, [])
-            wrong = _column_faults(names, stored)
+            names, wrong = _header(rows, stored)
             yield Block(rows.line_num, violations=wrong)
             while not wrong:
                 before = rows.line_num
@@ -91,8 +92,10 @@ def _csv_block(
     faults: list[Violation] = []
     ended = True
     line = before
+    held = 0
     try:
-        for row in rows:
+        for seen, row in enumerate(rows, 1):
+            held += sum(map(len, row))
             if not _is_utf8(row):
                 reason = "is not UTF-8"
                 faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
@@ -103,9 +106,11 @@ def _csv_block(
                 reason = f"has {len(row)} fields, and the header has {len(names)}"
                 faults.append(_fault(Code.RECORD_SHAPE, reason, stored, line=line - before))
             line = rows.line_num
-            if len(cells) >= _CSV_ROWS:
+            if seen >= _CSV_ROWS or held >= _CSV_BYTES:
                 ended = False
                 break
+    except _TooLongError:
+        faults.append(replace(too_long(), type=stored.name, line=line - before))
     except csv.Error as bad:
         reason = f"is not CSV: {bad}"
         faults.append(_fault(Code.RECORD_SYNTAX, reason, stored, line=line - before))
@@ -114,6 +119,30 @@ def _csv_block(
     given = {name: _from_text(column, name, stored) for name, column in pairs}
     block = _block(stored, given, np.array(lines, np.int64), rows.line_num - before)
     return replace(block, violations=[*faults, *block.violations]), ended
+
+
+class _TooLongError(Exception):
+    """A line is longer than one may be."""
+
+
+def _short_lines(text: io.TextIOWrapper) -> Iterator[str]:
+    while line := text.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise _TooLongError
+        yield line
+
+
+def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Violation]]:
+    """Read the names of the columns, and tell what is wrong with them."""
+    try:
+        names = next(rows, [])
+    except _TooLongError:
+        return [], [replace(too_long(), type=stored.name)]
+    except csv.Error as bad:
+        return [], [_fault(Code.RECORD_SYNTAX, f"is not CSV: {bad}", stored)]
+    if not _is_utf8(names):
+        return [], [_fault(Code.RECORD_SYNTAX, "is not UTF-8", stored)]
+    return names, _column_faults(names, stored)
 
 
 def _is_utf8(row: list[str]) -> bool:
@@ -165,6 +194,8 @@ def _block(
         column = _column(given.get(name), kind, len(lines))
         columns.append(column.values)
         for row, reason in column.reasons.items():
+            if len(faults) > MOST_VIOLATIONS:
+                break
             spoilt.add((row, name))
             shown, line = field_name(stored, name), int(lines[row])
             faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))
@@ -172,10 +203,10 @@ def _block(
     return Block(count, [rows], faults)
 
 
-def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Column:
+def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Conversion:
     if given is None:
-        return Column(pa.nulls(count, arrow_type(kind)))
-    return one_by_one(given, kind) if isinstance(given, list) else typed(given, kind)
+        return Conversion(pa.nulls(count, arrow_type(kind)))
+    return convert_each(given, kind) if isinstance(given, list) else convert(given, kind)
 
 
 def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
@@ -183,15 +214,19 @@ def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
     system = ["src", "dst"] if isinstance(stored, EdgeType) else []
     system += [] if stored.key else ["id"]
     known = {*system, *stored.properties}
-    faults = []
+    faults: list[Violation] = []
     columns = [column_name(stored, name) for name in names]
-    for at, (name, column) in enumerate(zip(names, columns, strict=True)):
+    before: set[str] = set()
+    for name, column in zip(names, columns, strict=True):
+        if len(faults) > MOST_VIOLATIONS:
+            break
         if column not in known:
             near = nearest_name(name, [field_name(stored, each) for each in known])
             hint = f"; did you mean '{near}'?" if near else ""
             faults.append(_fault(Code.RECORD_FIELD, f"no such field{hint}", stored, name))
-        elif column in columns[:at]:
+        elif column in before:
             faults.append(_fault(Code.REPEATED_FIELD, "is given twice", stored, name))
+        before.add(column)
     needed = [name for name in system if name != "id"]
     needed += [
         item.name

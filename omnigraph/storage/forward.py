@@ -1,0 +1,146 @@
+"""Forward: the newest version of a table that moves forward, and whether it is still that table."""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from omnigraph.storage import layout
+from omnigraph.storage.store import Store
+
+# What tells the file of a version from one that was written later in the same place.
+Mark: TypeAlias = tuple[object, ...]
+
+_MANIFEST = ".manifest"
+# A cleanup leaves versions of the ledger that are younger than an hour, so the versions after one
+# that was the newest a short time ago are all there.
+_MOST_SECONDS = 1_800.0
+# One page of a listing costs about as much as so many probes one after the other.
+_MOST_PROBES = 8
+_PROBES_AT_A_TIME = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """The newest version of a table when it was last looked for.
+
+    The anchor is the file of a version that was there when the table was opened. While it is
+    the same, nobody has removed the table and made another in its place.
+    """
+
+    version: int
+    anchor: int
+    mark: Mark
+    at: float
+
+    def moved(self, version: int) -> "Sighting":
+        """Return the sighting of a later version."""
+        return replace(self, version=version, at=time.monotonic())
+
+
+def sighting(version: int, mark: Mark) -> Sighting:
+    """Return the first sighting of a table, at the version that has this mark."""
+    return Sighting(version, version, mark, time.monotonic())
+
+
+def mark_of(store: Store, path: str, version: int) -> Mark | None:
+    """Return the mark of the file of a version, or None when there is none."""
+    name = f"{path}/_versions/{layout.manifest_name(version)}"
+    if not store.is_local:
+        return store.objects.mark(name)
+    try:
+        found = os.stat(f"{store.root}/{name}")  # noqa: PTH116 - as text, because this is hot
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def newest_since(store: Store, path: str, seen: Sighting) -> int | None:
+    """Return the newest version of a table in a bucket, told by what came after a sighting.
+
+    None when that cannot be told: the anchor is gone or is another file, the sighting is old,
+    or too many versions came after it. Two small requests, at the same time, whatever the history
+    is; a listing has an entry for every commit.
+    """
+    if time.monotonic() - seen.at > _MOST_SECONDS:
+        return None
+    anchored = _pool().submit(mark_of, store, path, seen.anchor)
+    version = seen.version
+    while mark_of(store, path, version + 1) is not None:
+        version += 1
+        if version - seen.version > _MOST_PROBES:
+            anchored.result()
+            return None
+    return version if anchored.result() == seen.mark else None
+
+
+def newest_named(names: Iterable[str]) -> int | None:
+    """Return the newest version that has a manifest among these names."""
+    numbers = (each.removesuffix(_MANIFEST) for each in names if each.endswith(_MANIFEST))
+    left = [int(each) for each in numbers if each.isdigit()]
+    return layout.NEWEST_VERSION - min(left) if left else None
+
+
+def newest_local(store: Store, path: str) -> int | None:
+    """Return the newest version on a local disk, by Lance's hint and a look forward.
+
+    A listing grows with the history, so it is the last resort: when a loss of power took
+    the hint, or the version that it names.
+    """
+    folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
+    try:
+        with open(f"{folder}/latest_version_hint.json", "rb") as hint:  # noqa: PTH123
+            version = int(json.loads(hint.read())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return _listed_version(Path(folder))
+    while os.path.exists(f"{folder}/{layout.manifest_name(version + 1)}"):  # noqa: PTH110
+        version += 1
+    try:
+        is_whole = os.stat(f"{folder}/{layout.manifest_name(version)}").st_size > 0  # noqa: PTH116
+    except FileNotFoundError:
+        is_whole = False
+    return version if is_whole else _listed_version(Path(folder))
+
+
+def blank_manifests(folder: Path) -> Iterator[Path]:
+    """Iterate over the newest manifests that a loss of power left without content."""
+    for manifest in _newest_first(folder):
+        if not _is_blank(manifest):
+            return
+        yield manifest
+
+
+def _listed_version(folder: Path) -> int | None:
+    """Return the newest version that has content, from a listing."""
+    whole = (each for each in _newest_first(folder) if not _is_blank(each))
+    found = next(whole, None)
+    return None if found is None else layout.NEWEST_VERSION - int(found.stem)
+
+
+def _newest_first(folder: Path) -> Iterator[Path]:
+    """Iterate over the manifests of a table that moves forward; their names count down."""
+    if not folder.is_dir():
+        return iter(())
+    # There is one for every commit, so that making paths of all of them would take long.
+    with os.scandir(folder) as entries:
+        names = [each.name for each in entries if each.name.endswith(_MANIFEST)]
+    numbered = sorted(each for each in names if each.removesuffix(_MANIFEST).isdigit())
+    return map(folder.joinpath, numbered)
+
+
+def _is_blank(path: Path) -> bool:
+    """Tell whether a file is there and empty, as a loss of power leaves what was not flushed."""
+    try:
+        return path.stat().st_size == 0
+    except FileNotFoundError:
+        return False
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_PROBES_AT_A_TIME, thread_name_prefix="omnigraph-probe")

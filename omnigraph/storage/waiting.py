@@ -1,0 +1,35 @@
+"""Waiting: runs what may wait for a store, and gives up when its time is over."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from typing import TypeVar
+
+_Found = TypeVar("_Found")
+
+
+class Late(Exception):
+    """Something took longer than it may."""
+
+
+def within(seconds: float, work: Callable[[], _Found]) -> _Found:
+    """Return what a function gives; raises Late when that takes longer.
+
+    Requests to a store cannot be interrupted. So they run on a thread of their own, which is left
+    behind; it ends with the request that it waits for. Only for what changes nothing.
+    """
+    done: Future[_Found] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(work))
+        except BaseException as failed:
+            done.set_exception(failed)
+
+    threading.Thread(target=run, name="omnigraph-read", daemon=True).start()
+    ended, _ = wait([done], max(seconds, 0) if seconds < threading.TIMEOUT_MAX else None)
+    if not ended:
+        raise Late
+    return done.result()

@@ -1,0 +1,55 @@
+"""Freshness: whether the ledger was read so lately that a guard on that version still holds.
+
+Lance finds out who changed a key meanwhile from the versions that came since. Once a cleanup has
+removed these, whoever read the ledger before them wins a race that was lost long ago.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from datetime import timedelta
+from typing import TypeAlias
+
+# So much of the ledger always stays.
+LEDGER_AGE = timedelta(hours=1)
+_MOST_NOTED = 1_024
+
+Moment: TypeAlias = tuple[float, float]
+
+
+def moment() -> Moment:
+    """Return now by two clocks: one that nobody sets, and that of the day.
+
+    The first counts on while a machine sleeps, the second is set right after one was suspended.
+    """
+    steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(steady), time.time()
+
+
+class Freshness:
+    """When each version of a ledger was last known to be the newest."""
+
+    def __init__(self) -> None:
+        self._noted: OrderedDict[int, Moment] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def now(self) -> Moment:
+        """Return the moment from which on what is read next is known."""
+        return moment()
+
+    def note(self, version: int, since: Moment) -> None:
+        """Note that a version was the newest at a moment, or came later."""
+        with self._lock:
+            self._noted[version] = max(since, self._noted.get(version, since))
+            self._noted.move_to_end(version)
+            while len(self._noted) > _MOST_NOTED:
+                self._noted.popitem(last=False)
+
+    def age(self, version: int) -> timedelta:
+        """Return how long ago a version was the newest, by the clock that says more."""
+        now = moment()
+        with self._lock:
+            noted = self._noted.get(version)
+        if noted is None:
+            return timedelta.max
+        return timedelta(seconds=max(late - early for early, late in zip(noted, now, strict=True)))

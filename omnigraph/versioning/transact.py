@@ -1,0 +1,147 @@
+"""Transact: the one road on which a change becomes a commit."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias, TypeVar
+
+from omnigraph.errors import (
+    ExpectedVersionMismatchError,
+    HeadMovedError,
+    OmniGraphError,
+)
+from omnigraph.versioning.attempts import attempts
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import normalize_name
+from omnigraph.versioning.operations import repeated
+from omnigraph.versioning.publish import head_moved, publish
+from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.turn import turn
+from omnigraph.versioning.writes import Staged, WriteSet, stage
+
+Finding = TypeVar("Finding")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """Where a change goes, who makes it, and under which conditions.
+
+    With `expect`, the branch has to stand at this commit. An `operation_id` stands for one change
+    with one content, of which `request` is the digest: repeating it leads to the commit of the
+    first time. With `base`, the change makes its branch, which starts at this commit. `check` is
+    called before anything is published, and raises when the change was cancelled or is too late.
+    """
+
+    branch: str
+    actor: str | None = None
+    message: str | None = None
+    expect: str | None = None
+    operation_id: str | None = None
+    request: str | None = None
+    base: str | None = None
+    check: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Generic[Finding]):
+    """What a planner proposes for one snapshot, and what it found out on the way.
+
+    Without a write set there is nothing to change.
+    """
+
+    write_set: WriteSet | None
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Transacted(Generic[Finding]):
+    """What became of a change: its commit, if there was anything to change.
+
+    Without a finding the operation was done before, and the commit is that of the first time.
+    """
+
+    commit: Commit | None
+    finding: Finding | None
+
+
+Planner: TypeAlias = Callable[[Snapshot], Proposal[Finding]]
+
+
+def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
+    """Plan a change on the newest commit of a branch and publish it as one commit.
+
+    When others changed what it read meanwhile, it is planned again on what they left. Whatever
+    `plan` raises passes through, and then nothing is visible.
+    """
+    repository.check_writable()
+    patience = repository.patience
+    for _ in attempts(patience.seconds):
+        with turn(repository.store, intent.branch, patience.turn):
+            try:
+                return _attempt(repository, intent, plan)
+            except (ExpectedVersionMismatchError, HeadMovedError) as lost:
+                if intent.expect is not None:
+                    raise _not_as_expected(repository, intent, lost) from lost
+    raise HeadMovedError(
+        f"'{intent.branch}' kept moving; gave up after {patience.seconds:g} s",
+        hint="repeat the change",
+    )
+
+
+def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
+    snapshot, is_new = _pin(repository, intent)
+    # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
+    earlier = repeated(repository, intent.operation_id, intent.actor, intent.request)
+    if earlier is not None:
+        return Transacted(earlier, None)
+    if intent.expect is not None and snapshot.commit.id != intent.expect:
+        raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
+    proposal = plan(snapshot)
+    if proposal.write_set is None:
+        return Transacted(None, proposal.finding)
+    write_set = replace(
+        proposal.write_set,
+        actor=intent.actor,
+        message=intent.message or proposal.write_set.message,
+        operation_id=intent.operation_id,
+        request=proposal.write_set.request or intent.request,
+        expected_head=intent.expect,
+        creates_branch=is_new,
+    )
+    staged = stage(write_set, intent.branch)
+    intent.check()  # never again from here on: what is published is done
+    commit = publish(repository, intent.branch, staged)
+    if not _is_of(commit, staged):
+        return Transacted(commit, None)
+    _extend(repository, write_set.base, commit)
+    return Transacted(commit, proposal.finding)
+
+
+def _pin(repository: Repository, intent: Intent) -> tuple[Snapshot, bool]:
+    """Return the newest commit of the branch, or where the new branch starts."""
+    if intent.base is None:
+        return repository.snapshot(intent.branch), False
+    return repository.snapshot_of(intent.base), True
+
+
+def _is_of(commit: Commit, staged: Staged) -> bool:
+    """Whether a commit holds what was staged, and not what another process staged for the same
+    operation id."""
+    return all(commit.tables.get(key) == state for key, state in staged.tables.items())
+
+
+def _extend(repository: Repository, before: Snapshot, commit: Commit) -> None:
+    """Extend what is derived from tables by a small commit, for the next read."""
+    if repository.extend is None or commit.parent != before.commit.id:
+        return
+    # The commit is made. What cannot be extended now is computed by the next read.
+    with suppress(OmniGraphError):
+        repository.extend(before, repository.pinned(commit))
+
+
+def _not_as_expected(repository: Repository, intent: Intent, lost: BaseException) -> BaseException:
+    current = repository.snapshot(intent.branch).commit.id
+    if intent.expect is None or current == intent.expect:
+        return lost
+    return head_moved(normalize_name(intent.branch), intent.expect, current)

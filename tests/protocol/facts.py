@@ -1,0 +1,123 @@
+"""Facts: what a ledger of the model says about commits, as the product would read it."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from tests.protocol.model import (
+    GRACE,
+    REVOKED,
+    Commit,
+    Grave,
+    Ledger,
+    Map,
+    Operation,
+    Retired,
+    Version,
+)
+
+
+def is_published(commit: str, ledger: Ledger) -> bool:
+    """Tell whether a branch ever stood at a commit: a head, a child or a deleted branch says so."""
+    return commit in _left(ledger.rows) or commit in ledger.heads().values()
+
+
+@lru_cache(maxsize=1 << 16)
+def _left(rows: frozenset[object]) -> frozenset[str]:
+    """Return the commits that have children, or from which a branch was deleted."""
+    parents = (each.parents[0] for each in rows if isinstance(each, Commit) and each.parents)
+    return frozenset([*parents, *(each.commit for each in rows if isinstance(each, Retired))])
+
+
+def ancestors(commit: str, ledger: Ledger) -> frozenset[str]:
+    """Return a commit and everything that it was built on or merged from."""
+    return _ancestors(commit, ledger.rows)
+
+
+@lru_cache(maxsize=1 << 18)
+def _ancestors(commit: str, rows: frozenset[Commit]) -> frozenset[str]:
+    found = next(each for each in rows if isinstance(each, Commit) and each.id == commit)
+    above = (_ancestors(each, rows) for each in found.parents)
+    return frozenset([commit]).union(*above)
+
+
+def bases(one: str, other: str, ledger: Ledger) -> frozenset[str]:
+    """Return the commits that a merge of two would start from."""
+    shared = ancestors(one, ledger) & ancestors(other, ledger)
+    older = {each for at in shared for each in ancestors(at, ledger) - {at}}
+    return shared - older
+
+
+def graves(ledger: Ledger) -> list[Grave]:
+    """Return the notes of cleanups that count."""
+    last = ledger.cleaning()
+    return [
+        each
+        for each in ledger.rows_of(Grave)
+        if REVOKED + str(each.cleanup) not in ledger.keys and each.cleanup <= last
+    ]
+
+
+def buried(ledger: Ledger) -> set[tuple[str, Version]]:
+    """Return the versions of tables that are told as removed."""
+    return {each.version for each in graves(ledger)}
+
+
+def is_cleaned(commit: Commit, ledger: Ledger) -> bool:
+    """Tell whether a commit is told as cleaned up."""
+    return not commit.versions.isdisjoint(buried(ledger))
+
+
+def is_readable(commit: Commit, files: Map) -> bool:
+    """Tell whether everything that a commit is made of is there."""
+    needed: set[object] = {commit.schema}
+    for _, version in commit.tables:
+        needed |= {version, *version}
+    return all(each in files for each in needed)
+
+
+def left_at(ledger: Ledger, *, published: bool = False) -> dict[str, int]:
+    """Return for each commit that some branch left the time at which one did so last.
+
+    Cleanups also count commits that were written and never published, which does no harm.
+    """
+    found: dict[str, int] = {}
+    for each in ledger.rows_of(Retired):
+        found[each.commit] = max(found.get(each.commit, 0), each.time)
+    for child in ledger.rows_of(Commit):
+        if published and not is_published(child.id, ledger):
+            continue
+        for parent in child.parents:
+            found[parent] = max(found.get(parent, 0), child.time)
+    return found
+
+
+def retained(ledger: Ledger, keep: int, now: int) -> set[str]:
+    """Return the commits that a cleanup keeps: heads, newest ones, those of late, and bases."""
+    commits, heads = ledger.commits(), set(ledger.heads().values())
+    kept = {*heads, *recent(ledger, now)}
+    for head in heads:
+        at: str | None = head
+        for _ in range(keep):
+            if at is not None:
+                kept.add(at)
+                at = next(iter(commits[at].parents), None)
+    pairs = ((one, other) for one in heads for other in heads if one < other)
+    return kept | {each for one, other in pairs for each in bases(one, other, ledger)}
+
+
+def recent(ledger: Ledger, now: int, *, published: bool = False) -> set[str]:
+    """Return the commits at which a branch stood within the grace period, and stands no more."""
+    left = left_at(ledger, published=published)
+    return {each for each, until in left.items() if until > now - GRACE}
+
+
+def earlier(operation: str, ledger: Ledger) -> Commit | None:
+    """Return the commit that an operation led to, if it was published."""
+    commits = ledger.commits()
+    ids = sorted(each.commit for each in ledger.rows_of(Operation) if each.id == operation)
+    return next((commits[each] for each in ids if is_published(each, ledger)), None)
+
+
+def versions_of(commits: Iterable[Commit]) -> set[tuple[str, Version]]:
+    """Return the versions of tables that commits have."""
+    return {each for commit in commits for each in commit.versions}

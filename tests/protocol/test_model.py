@@ -1,0 +1,73 @@
+"""The protocol keeps its promises in every order of steps, and none of its rules is idle."""
+
+import random
+from itertools import combinations_with_replacement
+
+import pytest
+
+from tests.protocol.campaign import sample
+from tests.protocol.counterexamples import CASES
+from tests.protocol.explore import explore
+from tests.protocol.programs import PROGRAMS, SINGLE
+from tests.protocol.rules import SWITCHES, Rules
+
+LONG = 20
+SHORT = [
+    programs
+    for programs in combinations_with_replacement(SINGLE, 2)
+    if ("cleanup",) in programs or ("publish run",) in programs
+]
+
+
+def test_every_rule_has_a_counterexample() -> None:
+    assert set(CASES) == set(SWITCHES)
+
+
+@pytest.mark.parametrize("rule", SWITCHES)
+def test_without_a_rule_something_goes_wrong_and_with_it_nothing(rule: str) -> None:
+    case = CASES[rule]
+
+    found = case.explored(Rules().without(rule))
+
+    assert found.violation is not None
+    assert case.wrong in found.violation, found
+    assert len(found.steps) <= LONG, found
+    whole = case.explored(Rules())
+    assert whole.violation is None, whole
+
+
+def test_a_counterexample_is_the_shortest_and_can_be_read() -> None:
+    found = CASES["guard_twin"].explored(Rules().without("guard_twin"))
+
+    assert found.steps == (
+        "A: delete d reads the ledger",
+        "B: untag g reads the ledger",
+        "A: delete d deletes d",
+        "B: untag g deletes tag/g",
+    )
+    assert "the acknowledged commit x1 is gone" in str(found)
+
+
+@pytest.mark.parametrize("programs", SHORT, ids=str)
+def test_two_operations_at_once_with_a_fault_keep_every_promise(
+    programs: tuple[tuple[str, ...], ...],
+) -> None:
+    found = explore(programs, Rules())
+
+    assert found.violation is None, found
+    assert found.complete
+
+
+def test_any_two_programs_without_a_fault_keep_every_promise() -> None:
+    for programs in combinations_with_replacement(PROGRAMS, 2):
+        found = explore(programs, Rules(), faults=0)
+        assert found.violation is None, found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_some_of_three_actors_and_of_two_with_two_operations_keep_every_promise(
+    seed: int,
+) -> None:
+    found = sample(random.Random(seed), most=1_500)
+
+    assert found.violation is None, found
