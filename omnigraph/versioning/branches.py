@@ -16,7 +16,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head, Manifest
-from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
@@ -40,12 +40,12 @@ def create_system_branch(repository: Repository, name: str, source: str = MAIN) 
     """Create a system branch, which listings do not show."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    return _create(repository, normalized(name), source)
+    return _create(repository, normalize_name(name), source)
 
 
 def delete_branch(repository: Repository, name: str) -> None:
     """Delete a branch; its commits can still be read by their ids."""
-    given = normalized(name)
+    given = normalize_name(name)
     _refuse_fixed(given, "deleted")
     _delete(repository, given)
 
@@ -59,7 +59,7 @@ def delete_system_branch(repository: Repository, name: str, commit_id: str | Non
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     """Rename a branch; it stays at its commit."""
-    given, wanted = normalized(name), new_branch_name(new_name)
+    given, wanted = normalize_name(name), new_branch_name(new_name)
     _refuse_fixed(given, "renamed")
 
     def updates(at: Table) -> Mapping[str, Head | None]:

@@ -33,7 +33,7 @@ from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
 from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_manifest
-from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
 
@@ -72,7 +72,7 @@ class Repository:
 
     def head_name(self, target: str, at: Table) -> str:
         """Return the name of the head that is meant: that of a branch, or else of a tag."""
-        name = normalized(target)
+        name = normalize_name(target)
         is_tag = self.manifest.twin(name, at) is None
         if is_tag and self.manifest.twin(TAG + name, at) is not None:
             return TAG + name

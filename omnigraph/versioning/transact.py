@@ -12,7 +12,7 @@ from omnigraph.errors import (
 )
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
@@ -143,4 +143,4 @@ def _not_as_expected(repository: Repository, intent: Intent, lost: BaseException
     current = repository.snapshot(intent.branch).commit.id
     if intent.expect is None or current == intent.expect:
         return lost
-    return head_moved(normalized(intent.branch), intent.expect, current)
+    return head_moved(normalize_name(intent.branch), intent.expect, current)
