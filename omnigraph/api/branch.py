@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.options import BulkHow, LoadHow
+    from omnigraph.write.load.options import BulkKeywords, LoadKeywords
 
 
 class Branch(View):
@@ -75,7 +75,7 @@ class Branch(View):
         data: "Data",
         *,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadHow]",
+        **how: "Unpack[LoadKeywords]",
     ) -> Loaded:
         """Load rows as one commit, or raise ViolationsError and change nothing.
 
@@ -101,7 +101,7 @@ class Branch(View):
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkHow]",
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Merge a branch or commit into this branch, as one commit with two parents.
 
@@ -126,7 +126,7 @@ class Branch(View):
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkHow]",
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Return what a merge would do, conflicts included; nothing is written."""
         merge = MergeBranch(

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result
-    from omnigraph.export.export import ExportHow, ExportResult
-    from omnigraph.maintain.optimize import OptimizeHow
+    from omnigraph.export.export import ExportKeywords, ExportResult
+    from omnigraph.maintain.optimize import OptimizeKeywords
     from omnigraph.policy.actions import Decider
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.repository import Repository
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.options import BulkHow, LoadHow
+    from omnigraph.write.load.options import BulkKeywords, LoadKeywords
 
 
 class Graph:
@@ -315,7 +315,7 @@ class Graph:
         *,
         branch: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadHow]",
+        **how: "Unpack[LoadKeywords]",
     ) -> Loaded:
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
@@ -327,7 +327,7 @@ class Graph:
         branch: str,
         base: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
-        **how: "Unpack[LoadHow]",
+        **how: "Unpack[LoadKeywords]",
     ) -> Ingested:
         """Load rows into a branch, which is made from `base` by the same commit if need be.
 
@@ -355,7 +355,7 @@ class Graph:
         return self._view(target).export(types=types, tables=tables, progress=progress)
 
     def export_to(
-        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportHow]"
+        self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportKeywords]"
     ) -> "ExportResult":
         """Write the rows of a branch or commit as files; see `View.export_to`."""
         return self._view(target).export_to(folder, **how)
@@ -403,7 +403,7 @@ class Graph:
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkHow]",
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Merge a branch or commit into a branch; see `Branch.merge`."""
         target = self.branch(place_of(into), actor=actor, message=message)
@@ -416,7 +416,7 @@ class Graph:
         *,
         resolutions: Resolutions | Side | str | None = None,
         strict: bool = False,
-        **bulk: "Unpack[BulkHow]",
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Return what a merge would do, conflicts included; nothing is written."""
         target = self.branch(place_of(into))
@@ -471,7 +471,7 @@ class Graph:
         """Return the newest commit that two branches or commits came from."""
         return self.backend.run(GetMergeBase(one=place_of(one), other=place_of(other)))
 
-    def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeHow]") -> Optimized:
+    def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeKeywords]") -> Optimized:
         """Rewrite a branch in few large files, all indexed; no content changes.
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes

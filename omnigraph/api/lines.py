@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.splits import Source
+    from omnigraph.write.load.splits import LoadSource
 
 _PART_BYTES = 1 << 20
 _TABULAR = (".csv", ".csv.gz", ".parquet")
@@ -154,7 +154,7 @@ def params_json(params: Mapping[str, object]) -> dict[str, Json]:
     return {name: _plain(value) for name, value in params.items()}
 
 
-def _file(source: "Source", catalog: Callable[[], Catalog]) -> tuple[str, Iterable[bytes]]:
+def _file(source: "LoadSource", catalog: Callable[[], Catalog]) -> tuple[str, Iterable[bytes]]:
     from omnigraph.write.load.splits import Format
 
     name = source.file.name
@@ -170,7 +170,7 @@ def _file(source: "Source", catalog: Callable[[], Catalog]) -> tuple[str, Iterab
             raise UnavailableError(f"'{name}' is not sent to a server", hint=hint)
 
 
-def _parquet(source: "Source") -> "Iterator[pa.RecordBatch]":
+def _parquet(source: "LoadSource") -> "Iterator[pa.RecordBatch]":
     import pyarrow.parquet as pq
 
     with source.file.open() as file:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result, ResultStream
-    from omnigraph.export.export import ExportHow, ExportResult
+    from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.read.blob import Blob
     from omnigraph.spark.progress import Progress
 
@@ -150,7 +150,7 @@ class View:
         return self._run(rows, progress=progress)
 
     def export_to(
-        self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]"
+        self, folder: str | os.PathLike[str], **how: "Unpack[ExportKeywords]"
     ) -> "ExportResult":
         """Write the rows as files of a new or empty folder.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from omnigraph.errors import Violation
 from omnigraph.evolve.constraints import broken_rules, without_edges
 from omnigraph.evolve.lens import lens
-from omnigraph.evolve.migrate import migrated
+from omnigraph.evolve.migrate import migrate_tables
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.combine import combine_schemas
@@ -36,7 +36,7 @@ class Sides:
     violations: tuple[Violation, ...] = ()
 
 
-def aligned(repository: Repository, sides: Sides) -> Sides:
+def align_sides(repository: Repository, sides: Sides) -> Sides:
     """Bring the sides of a merge to one schema; raises SchemaConflictError when there is none.
 
     Tables that change with it are written as versions that nobody sees.
@@ -48,11 +48,14 @@ def aligned(repository: Repository, sides: Sides) -> Sides:
     catalog = _common(bases[0], ours, theirs)
     schema = _digest(repository, catalog, ours, theirs)
     branch = ours.commit.branch
-    own = migrated(repository, ours, catalog, branch)
+    own = migrate_tables(repository, ours, catalog, branch)
     return Sides(
-        tuple(_moved(each, catalog, migrated(repository, each, catalog, branch)) for each in bases),
+        tuple(
+            _moved(each, catalog, migrate_tables(repository, each, catalog, branch))
+            for each in bases
+        ),
         _moved(ours, catalog, own),
-        _moved(theirs, catalog, migrated(repository, theirs, catalog, branch)),
+        _moved(theirs, catalog, migrate_tables(repository, theirs, catalog, branch)),
         sides.standing,
         None if schema == ours.commit.schema else schema,
         own,

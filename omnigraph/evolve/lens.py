@@ -70,7 +70,7 @@ class Lens:
         source = self._source(name)
         if source is not None:
             return rows[source]
-        return pa.repeat(filling(self.stored.properties[name]), rows.num_rows)
+        return pa.repeat(fill_value(self.stored.properties[name]), rows.num_rows)
 
     def _source(self, name: str) -> str | None:
         return name if self.sources is None else self.sources.get(name)
@@ -116,6 +116,6 @@ def lens(snapshot: Snapshot, stored: StoredType) -> Lens:
     return Lens(stored, table, sources)
 
 
-def filling(item: Property) -> pa.Scalar:
+def fill_value(item: Property) -> pa.Scalar:
     """Return the value of a new property in rows that existed before it."""
     return pa.scalar(None, arrow_type(item.type)) if item.nullable else default_of(item)[0]

@@ -19,7 +19,7 @@ from omnigraph.evolve.plan import (
     SchemaPlan,
     is_index,
 )
-from omnigraph.evolve.tables import evolved, is_touched
+from omnigraph.evolve.tables import evolve_table, is_touched
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema
@@ -78,7 +78,7 @@ def apply_schema(repository: Repository, source: Source, intent: Intent) -> Sche
     return SchemaApplied(plan=_Migration(before, source).plan(intent.branch), commit=done.commit)
 
 
-def migrated(
+def migrate_tables(
     repository: Repository, snapshot: Snapshot, catalog: Catalog, branch: str
 ) -> dict[str, TableState]:
     """Return the tables that another schema changes, as it needs them.
@@ -91,7 +91,7 @@ def migrated(
         if before is None:
             states[key] = repository.create_table(stored, branch)
         elif is_touched(before, stored):
-            table = evolved(snapshot.table(key), before, stored)
+            table = evolve_table(snapshot.table(key), before, stored)
             repository.tables.sync_table(table)
             states[key] = TableState(table.path, table.version, table.count(), branch)
     return states
@@ -145,7 +145,7 @@ class _Migration:
 
     def write_set(self, repository: Repository, branch: str) -> WriteSet:
         """Return the staged tables of the new schema, and the schema that the commit will name."""
-        states = migrated(repository, self.snapshot, self.catalog, branch)
+        states = migrate_tables(repository, self.snapshot, self.catalog, branch)
         looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
         return WriteSet(
             base=self.snapshot,

@@ -2,10 +2,10 @@
 
 from itertools import groupby
 
-from omnigraph.evolve.lens import filling
+from omnigraph.evolve.lens import fill_value
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.evolve import filled, renamed, widened
+from omnigraph.storage.evolve import add_columns, fill_column, rename_columns
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Table
 
@@ -16,7 +16,7 @@ def is_touched(before: StoredType, after: StoredType) -> bool:
     return not same_columns or indexes_of(before) != indexes_of(after)
 
 
-def evolved(table: Table, before: StoredType, after: StoredType) -> Table:
+def evolve_table(table: Table, before: StoredType, after: StoredType) -> Table:
     """Return the table with the columns that its type has afterwards, and all its indexes.
 
     Rows are written only for a new required property; they get its default.
@@ -28,13 +28,13 @@ def evolved(table: Table, before: StoredType, after: StoredType) -> Table:
         if known.get(item.identity, item.name) != item.name
     }
     if names:
-        table = renamed(table, names)
+        table = rename_columns(table, names)
     schema = arrow_schema(after)
     added = [item for item in after.properties.values() if item.identity not in known]
     for is_filled, items in groupby(added, lambda item: not item.nullable):
         if not is_filled:
-            table = widened(table, [schema.field(item.name) for item in items])
+            table = add_columns(table, [schema.field(item.name) for item in items])
             continue
         for item in items:
-            table = filled(table, schema.field(item.name), filling(item))
+            table = fill_column(table, schema.field(item.name), fill_value(item))
     return table.with_indexes(indexes_of(after))

@@ -25,7 +25,7 @@ from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import chosen, nearest_name
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.load.load import Target
+from omnigraph.write.load.load import LoadTarget
 
 _ROWS_PER_FILE = 500_000
 
@@ -49,7 +49,7 @@ class Selection:
         return [each for each in every if each.name in wanted] if wanted else every
 
 
-class ExportHow(TypedDict, total=False):
+class ExportKeywords(TypedDict, total=False):
     """The keywords of `export_to`."""
 
     format: ExportFormat | str
@@ -75,7 +75,7 @@ class ExportOptions:
 class ExportPlan:
     """The files that an export will write, and about how many bytes it reads for them."""
 
-    target: Target
+    target: LoadTarget
     folder: Folder
     format: ExportFormat
     shards: tuple[Shard, ...]
@@ -123,7 +123,7 @@ def export_lines(
     return _render_types(snapshot, types, progress, deadline or Deadline())
 
 
-def parse_options(how: ExportHow) -> ExportOptions:
+def parse_options(how: ExportKeywords) -> ExportOptions:
     """Return the options that keywords mean; raises InputError for an unknown format or engine."""
     return ExportOptions(
         format=chosen(ExportFormat, how.get("format", ExportFormat.JSONL)),
@@ -135,7 +135,7 @@ def parse_options(how: ExportHow) -> ExportOptions:
 
 
 def plan_export(
-    target: Target, folder: str | os.PathLike[str], selection: Selection, form: ExportFormat
+    target: LoadTarget, folder: str | os.PathLike[str], selection: Selection, form: ExportFormat
 ) -> ExportPlan:
     """Plan the files of an export; raises InputError if the folder is not empty."""
     types = selection.pick(target.snapshot.catalog)

@@ -8,19 +8,19 @@ from datetime import timedelta
 
 from omnigraph.errors import HeadMovedError
 from omnigraph.maintain.reports import Cleaned, CleanedTable
-from omnigraph.merge.runs import expire_runs, outdated
+from omnigraph.merge.runs import expire_runs, find_outdated
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Rejected
+from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
-from omnigraph.storage.sweep import Unneeded, by_table, unneeded
+from omnigraph.storage.sweep import UnneededFiles, by_table, find_unneeded
 from omnigraph.storage.table import Table
 from omnigraph.versioning import freshness
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.retention import History, Retention, in_microseconds, retained
+from omnigraph.versioning.retention import History, Retention, in_microseconds, retained_commits
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 # Lance detects rivals from versions of the manifest, so those younger than this always stay.
 MANIFEST_AGE = freshness.MANIFEST_AGE
@@ -35,7 +35,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     creates a branch meanwhile either keeps its commit from being cleaned up, or gets an error.
     """
     if not confirm:
-        return _plan(repository, rule).told(confirmed=False)
+        return _plan(repository, rule).report(confirmed=False)
     repository.check_writable()
     if rule.older_than is not None:
         expire_runs(repository, repository.clock.time() - rule.age)
@@ -43,30 +43,30 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
-            claimed = _claimed(repository, plan)
-        except Rejected:
+            claimed = _claim(repository, plan)
+        except CommitRejectedError:
             continue
         if claimed:
             with _begun():
-                return _removed(repository, plan, rule)
+                return _remove(repository, plan, rule)
     seconds = repository.patience.seconds
     raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _CleanupPlan:
     """What is to be removed, as of one version of the manifest."""
 
     published: Mapping[str, Commit]
     retired: Mapping[str, int]
     keys: Mapping[str, str]
     doomed: frozenset[tuple[str, int]]
-    tables: tuple[Unneeded, ...]
+    tables: tuple[UnneededFiles, ...]
     others: Mapping[str, tuple[Stored, ...]]
     commits_kept: int
     commits_cleaned: int
 
-    def told(self, *, confirmed: bool, manifest_bytes: int = 0) -> Cleaned:
+    def report(self, *, confirmed: bool, manifest_bytes: int = 0) -> Cleaned:
         others = [
             CleanedTable(
                 table_key=name,
@@ -86,7 +86,7 @@ class _Plan:
             others=tuple(others),
         )
 
-    def _table(self, found: Unneeded) -> CleanedTable:
+    def _table(self, found: UnneededFiles) -> CleanedTable:
         key = self.keys.get(found.path, found.path)
         published = {version for name, version in self.doomed if name == key}
         return CleanedTable(
@@ -97,7 +97,7 @@ class _Plan:
         )
 
 
-def _plan(repository: Repository, rule: Retention) -> _Plan:
+def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
     """Find out what can be removed; the files are listed before the manifest is read."""
     listing = repository.store.objects.listing()
     manifest = repository.manifest
@@ -106,11 +106,11 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     heads = {head.name: head.commit for head in manifest.heads(at).values()}
     now = repository.clock.time()
     buried, retired = manifest.buried(at), manifest.retired(at)
-    wanted = retained(History(commits, heads, retired), rule, now)
+    wanted = retained_commits(History(commits, heads, retired), rule, now)
     # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
-    found = unneeded(
+    found = find_unneeded(
         repository.tables,
         by_table(listing),
         _needed(commits[each] for each in kept),
@@ -124,7 +124,7 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
         if (state.path, state.version) in gone
     }
     cleaned = [each for each in commits.values() if _has(each, doomed | buried)]
-    return _Plan(
+    return _CleanupPlan(
         published=_published(commits, {*heads.values(), *retired}),
         retired=retired,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
@@ -170,7 +170,7 @@ def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, C
     return {each.id: each for each in commits.values() if each.id in standing or each.id in left}
 
 
-def _claimed(repository: Repository, plan: _Plan) -> bool:
+def _claim(repository: Repository, plan: _CleanupPlan) -> bool:
     """Note in the manifest what is about to be removed; False when some of it is needed by now.
 
     All of it is buried under the id of this cleanup, so that others can be revoked. Whoever creates
@@ -194,7 +194,7 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
     return True
 
 
-def _is_needed(repository: Repository, plan: _Plan, at: Table) -> bool:
+def _is_needed(repository: Repository, plan: _CleanupPlan, at: Table) -> bool:
     """Whether something that a plan removes has been needed since it was made.
 
     These are the heads, the commits published since, back to those of the plan, and where branches
@@ -217,7 +217,7 @@ def _is_needed(repository: Repository, plan: _Plan, at: Table) -> bool:
     return _needs_files(repository, plan, new)
 
 
-def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> bool:
+def _needs_files(repository: Repository, plan: _CleanupPlan, new: Iterable[Commit]) -> bool:
     """Whether commits have files that a plan removes.
 
     Versions may be staged on those of any commit, also of one that is not their parent.
@@ -234,10 +234,10 @@ def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> 
 
 def _begun() -> AbstractContextManager[None]:
     """Return a guard under which a failure does not claim that nothing was cleaned up."""
-    return aftermath("the cleanup may have done a part", "clean up again to complete it")
+    return unknown_outcome("the cleanup may have done a part", "clean up again to complete it")
 
 
-def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
+def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention) -> Cleaned:
     """Remove what was planned, Lance manifests first, so that none names a file that is gone."""
     objects, tables = repository.store.objects, repository.tables
     for each in plan.tables:
@@ -254,7 +254,7 @@ def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
     age = max(MANIFEST_AGE, timedelta(microseconds=rule.grace))
     freed = tables.forget_old(repository.manifest.newest(), age)
     reached("manifest cleaned")
-    return plan.told(confirmed=True, manifest_bytes=freed)
+    return plan.report(confirmed=True, manifest_bytes=freed)
 
 
 def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:
@@ -321,4 +321,4 @@ def _old_runs(
     if rule.older_than is None:
         return set()
     files = [each.path for each in listing if each.path.startswith(f"{layout.RUNS}/")]
-    return outdated(repository, files, now - rule.age)
+    return find_outdated(repository, files, now - rule.age)

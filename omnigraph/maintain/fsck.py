@@ -21,7 +21,7 @@ from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lo
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.reading import batches_where
 from omnigraph.storage.store import Store
-from omnigraph.storage.sweep import attached
+from omnigraph.storage.sweep import attached_versions
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
@@ -114,7 +114,7 @@ class _Checking:
         unnamed = self.found.commits.keys() - self.found.published
         files = [each for each in self.listing if each.path.startswith(f"{layout.MANIFEST}/")]
         lost: set[str] = set()
-        for version in sorted(attached(files)) if unnamed else ():
+        for version in sorted(attached_versions(files)) if unnamed else ():
             lost |= self._standing(version, unnamed - lost)
         lost |= unnamed & {each for run in self._runs() for each in _commits_of(run)}
         for each in sorted(lost):

@@ -13,7 +13,7 @@ from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
-from omnigraph.storage.compaction import Group, groups, rewritten, with_rewritten
+from omnigraph.storage.compaction import Group, find_groups, replace_groups, rewrite_group
 from omnigraph.storage.indexes import (
     WHOLE_SEGMENT_ROWS,
     DueSegment,
@@ -22,23 +22,23 @@ from omnigraph.storage.indexes import (
 )
 from omnigraph.storage.staging import (
     Piece,
-    Place,
     Segment,
-    built_if_possible,
+    TablePlace,
+    build_if_possible,
     fragment_numbers,
     place_of,
-    whole_indexing,
+    plan_whole_indexing,
     with_segments,
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import chosen
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
-from omnigraph.versioning.writes import Made, WriteSet
+from omnigraph.versioning.unknown_outcome import unknown_outcome
+from omnigraph.versioning.writes import StagedVersion, WriteSet
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
@@ -46,7 +46,7 @@ DEFAULT_CONCURRENCY = 8
 MOST_ATTEMPTS = 3
 
 
-class OptimizeHow(TypedDict, total=False):
+class OptimizeKeywords(TypedDict, total=False):
     """The keywords that `Graph.optimize` takes."""
 
     indexes_only: bool
@@ -69,7 +69,7 @@ class OptimizeOptions:
     progress: Progress
 
 
-def optimize_options(how: OptimizeHow) -> OptimizeOptions:
+def optimize_options(how: OptimizeKeywords) -> OptimizeOptions:
     """Return the options that keywords mean, and the environment's settings for the rest."""
     given = how.get("concurrency")
     return OptimizeOptions(
@@ -91,7 +91,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     repository.check_writable()
     if options.concurrency < 1:
         raise InputError(f"concurrency is {options.concurrency}; expected at least 1")
-    work = _Work(repository, branch, options)
+    work = _OptimizePlanner(repository, branch, options)
     done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
         with _after(done.commit):
@@ -101,7 +101,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
 
 
 @dataclass(slots=True)
-class _Work:
+class _OptimizePlanner:
     """An optimize in progress; pieces that were written are used again in the next attempt."""
 
     repository: Repository
@@ -116,9 +116,9 @@ class _Work:
         self._count_lost(snapshot)
         keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
         before = {key: snapshot.table(key) for key in keys}
-        due = {} if self.options.indexes_only else {key: groups(before[key]) for key in keys}
+        due = {} if self.options.indexes_only else {key: find_groups(before[key]) for key in keys}
         runner = self._runner(sum(each.size for found in due.values() for each in found))
-        after = self._indexed(snapshot, self._compacted(before, due, runner), runner)
+        after = self._index(snapshot, self._compact(before, due, runner), runner)
         changed = {key: each for key, each in after.items() if each.version != before[key].version}
         self.proposed = {key: before[key] for key in changed}
         result = self._result(snapshot, before, after, runner.engine)
@@ -141,29 +141,29 @@ class _Work:
         options = self.options
         return runner_for_optimize(options.engine, options.spark, size, options.concurrency)
 
-    def _compacted(
+    def _compact(
         self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner
     ) -> dict[str, Table]:
         """Return the tables with their due groups rewritten by tasks."""
         every = [(key, each) for key, found in due.items() for each in found]
         fresh = [(key, each) for key, each in every if (key, each.content) not in self.pieces]
         self.options.progress.begin("compacting", sum(each.size for _, each in fresh))
-        written = runner.map(rewritten, [each for _, each in fresh], self.options.progress)
+        written = runner.map(rewrite_group, [each for _, each in fresh], self.options.progress)
         for (key, group), pieces in zip(fresh, written, strict=True):
             self.pieces[key, group.content] = pieces
         done = {
             key: [(each, self.pieces[key, each.content]) for each in due.get(key, ())]
             for key in tables
         }
-        return {key: with_rewritten(table, done[key]) for key, table in tables.items()}
+        return {key: replace_groups(table, done[key]) for key, table in tables.items()}
 
-    def _indexed(
+    def _index(
         self, snapshot: Snapshot, tables: Mapping[str, Table], runner: Runner
     ) -> dict[str, Table]:
         """Return the tables with their indexes complete; tasks build the segments."""
         types = snapshot.catalog.by_identity
         plans = {
-            key: whole_indexing(
+            key: plan_whole_indexing(
                 table, WHOLE_SEGMENT_ROWS, (*indexes_of(types[key]), *vector_indexes_of(types[key]))
             )
             for key, table in tables.items()
@@ -172,7 +172,7 @@ class _Work:
             (key, (place_of(plan.table), each)) for key, plan in plans.items() for each in plan.due
         ]
         self.options.progress.begin("indexing")
-        made = runner.map(_built, [item for _, item in due], self.options.progress)
+        made = runner.map(_build, [item for _, item in due], self.options.progress)
         added: dict[str, list[Segment]] = {key: [] for key in plans}
         for (key, _), segment in zip(due, made, strict=True):
             added[key] += [] if segment is None else [segment]
@@ -183,7 +183,7 @@ class _Work:
         self.options.progress.begin("publishing")
         return WriteSet(
             base=snapshot,
-            writes={key: (Made(table),) for key, table in changed.items()},
+            writes={key: (StagedVersion(table),) for key, table in changed.items()},
             kind=CommitKind.PHYSICAL,
             message="optimize",
         )
@@ -210,7 +210,7 @@ def _after(commit: Commit | None) -> AbstractContextManager[None]:
     if commit is None:
         return nullcontext()
     done = f"the tables were optimized by commit {commit.id}, but the rest failed"
-    return aftermath(done, "optimize again to complete it")
+    return unknown_outcome(done, "optimize again to complete it")
 
 
 def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> OptimizedTable:
@@ -226,8 +226,8 @@ def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> 
     )
 
 
-def _built(item: tuple[Place, DueSegment]) -> Segment | None:
-    return built_if_possible(*item)
+def _build(item: tuple[TablePlace, DueSegment]) -> Segment | None:
+    return build_if_possible(*item)
 
 
 def _concurrency(environment: Mapping[str, str]) -> int:

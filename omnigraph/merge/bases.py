@@ -17,18 +17,18 @@ from omnigraph.merge.threeway import conflict_of
 from omnigraph.merge.virtual_base import VirtualBase, is_same
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
-from omnigraph.write.draft import Change
+from omnigraph.write.draft import TypeChange
 
 _MESSAGE = "was changed by both sides, which merged each other before"
 
 
 @dataclass(frozen=True, slots=True)
-class _Gone:
+class _Removed:
     """The row is removed."""
 
 
 # What a merge does to one of our rows; None leaves it unchanged.
-_Fate: TypeAlias = "pa.Table | _Gone | None"
+_RowEffect: TypeAlias = "pa.Table | _Removed | None"
 
 
 @dataclass(slots=True)
@@ -43,14 +43,14 @@ class Agreement:
     merged: set[str] = field(default_factory=set)
     differs: bool = False
 
-    def of(self, changes: Sequence[Change | None], disputed: Set[str]) -> Change:
+    def of(self, changes: Sequence[TypeChange | None], disputed: Set[str]) -> TypeChange:
         """Return the change that all bases lead to; where they differ, the chosen one.
 
         `disputed` are the rows that conflict from one of them.
         """
-        fates = [_fates(change) for change in changes]
+        fates = [_row_effects(change) for change in changes]
         every = {row_id: [each.get(row_id) for each in fates] for each in fates for row_id in each}
-        agreed: dict[str, _Fate] = {
+        agreed: dict[str, _RowEffect] = {
             row_id: mine[0]
             for row_id, mine in every.items()
             if row_id not in disputed and all(_same(mine[0], other) for other in mine[1:])
@@ -62,36 +62,40 @@ class Agreement:
             same = all(_same(mine[0], other) for other in mine[1:])
             agreed[row_id] = mine[0] if same else self._settled(row_id, mine)
         rows = [fate for fate in agreed.values() if isinstance(fate, pa.Table)]
-        gone = [row_id for row_id, fate in agreed.items() if isinstance(fate, _Gone)]
+        gone = [row_id for row_id, fate in agreed.items() if isinstance(fate, _Removed)]
         schema = next(change.rows.schema for change in changes if change is not None)
         joined = pa.concat_tables([schema.empty_table(), *rows])
-        return Change(self.stored, joined, pa.array(gone, pa.utf8()))
+        return TypeChange(self.stored, joined, pa.array(gone, pa.utf8()))
 
-    def _merge(self, doubted: Set[str]) -> dict[str, _Fate]:
+    def _merge(self, doubted: Set[str]) -> dict[str, _RowEffect]:
         """Return what happens to the rows that merge from the merged bases."""
         if self.base is None or not doubted:
             return {}
         self.differs = True
-        found: dict[str, _Fate] = {}
+        found: dict[str, _RowEffect] = {}
         for row_id, (ours, row) in self.base.merge(doubted).items():
             self.merged.add(row_id)
             if not is_same(ours, row):
-                found[row_id] = _Gone() if row is None else row
+                found[row_id] = _Removed() if row is None else row
         return found
 
-    def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
+    def _settled(self, row_id: str, fates: Sequence[_RowEffect]) -> _RowEffect:
         """Return what was chosen for a row on which the bases disagree, or note a conflict."""
         self.differs = True
         found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
         theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
-        if any(isinstance(fate, _Gone) for fate in fates) or theirs is None or not found.num_rows:
+        if (
+            any(isinstance(fate, _Removed) for fate in fates)
+            or theirs is None
+            or not found.num_rows
+        ):
             side = self.resolutions.of(self.stored.name, row_id)
             if side is None:
                 self._clash(ConflictKind.DELETE_VS_UPDATE, row_id, None, None, None)
             return next((f for f in fates if f is not None), None) if side is Side.THEIRS else None
         return self._merged(row_id, found.cast(theirs.schema), theirs)
 
-    def _merged(self, row_id: str, ours: pa.Table, theirs: pa.Table) -> _Fate:
+    def _merged(self, row_id: str, ours: pa.Table, theirs: pa.Table) -> _RowEffect:
         columns, takes = [], False
         for name in theirs.column_names:
             one, other = ours[name].combine_chunks(), theirs[name].combine_chunks()
@@ -114,23 +118,23 @@ class Agreement:
         self.conflicts.append(conflict_of(self.stored, why, row_id, name, values))
 
 
-def _fates(change: Change | None) -> Mapping[str, _Fate]:
+def _row_effects(change: TypeChange | None) -> Mapping[str, _RowEffect]:
     """Return what a change does to each row that it touches."""
     if change is None:
         return {}
-    found: dict[str, _Fate] = {row_id: _Gone() for row_id in change.gone.to_pylist()}
+    found: dict[str, _RowEffect] = {row_id: _Removed() for row_id in change.gone.to_pylist()}
     for place, row_id in enumerate(change.ids.to_pylist()):
         found[row_id] = change.rows.slice(place, 1)
     return found
 
 
-def _same(one: _Fate, other: _Fate) -> bool:
+def _same(one: _RowEffect, other: _RowEffect) -> bool:
     if isinstance(one, pa.Table) and isinstance(other, pa.Table):
         return bool(equal_rows(one, other).all())
     return type(one) is type(other)
 
 
-def told_once(conflicts: Sequence[Conflict]) -> list[Conflict]:
+def drop_repeats(conflicts: Sequence[Conflict]) -> list[Conflict]:
     """Return each conflict of a row or property once."""
     found: dict[object, Conflict] = {}
     for each in conflicts:

@@ -25,7 +25,7 @@ def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: st
     stored = snapshot.catalog.stored(type_name)
     if stored is None:
         raise TableNotFoundError(f"no type '{type_name}'")
-    search = _Search(repository, stored, row_id)
+    search = _BlameWalk(repository, stored, row_id)
     row = search.row(snapshot.commit)
     if row is None:
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
@@ -39,7 +39,7 @@ def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: st
 
 
 @dataclass(slots=True)
-class _Search:
+class _BlameWalk:
     repository: Repository
     stored: StoredType
     row_id: str

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.merge.conflict import Side
-from omnigraph.merge.diff import TableDiff, matched
+from omnigraph.merge.diff import TableDiff, match_rows
 from omnigraph.merge.row_change import Op
-from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
+from omnigraph.merge.rowmerge import MergedType, SideDiffs, TypeMerge, merge_rows, without
 from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
@@ -24,13 +24,13 @@ from omnigraph.spark.runner import Parcel, Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, extent_between
 from omnigraph.storage.reading import rows_at
-from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
+from omnigraph.storage.staging import Piece, TablePlace, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import chosen
-from omnigraph.write.draft import Change
-from omnigraph.write.indexing import indexed
+from omnigraph.write.draft import TypeChange
+from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load import keys
-from omnigraph.write.load.options import BulkHow
+from omnigraph.write.load.options import BulkKeywords
 from omnigraph.write.validate import broken_rows, compared_columns
 
 # The most changed rows of one type, on both sides, that are merged in memory at once.
@@ -41,12 +41,12 @@ _SIDES = (Side.OURS, Side.THEIRS)
 _NOTHING = pa.schema([("id", pa.utf8()), ("address", pa.uint64())]).empty_table()
 
 Found = TypeVar("Found")
-_Rows: TypeAlias = tuple[Addresses, pa.Array]
+_AddressedIds: TypeAlias = tuple[Addresses, pa.Array]
 
 
-def bulk_of(how: BulkHow) -> "Bulk":
+def make_task_merger(how: BulkKeywords) -> "TaskMerger":
     """Return the engine for large changes; raises for an unknown one."""
-    return Bulk(
+    return TaskMerger(
         engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         progress=how.get("progress", NO_PROGRESS),
@@ -55,7 +55,7 @@ def bulk_of(how: BulkHow) -> "Bulk":
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bulk:
+class TaskMerger:
     """Merges large changes on Spark or in this process; only its task holds a whole row.
 
     On Spark every type that is merged by row goes this way; otherwise those with more changes than
@@ -69,44 +69,48 @@ class Bulk:
     progress: Progress = NO_PROGRESS
     deadline: Deadline = field(default_factory=Deadline)
 
-    def takes(self, contest: Contest) -> bool:
+    def takes(self, type_merge: TypeMerge) -> bool:
         """Whether a type is merged this way."""
         if self.engine is Engine.SPARK:
             return True
-        extent = _extent(contest)
+        extent = _extent(type_merge)
         return extent.rows > self.most_held.rows or extent.bytes > self.most_held.bytes
 
-    def merged(self, contest: Contest, terms: Terms) -> Merged:
+    def merged(self, type_merge: TypeMerge, terms: Terms) -> MergedType:
         """Merge a type without writing; returns only what rules between rows read."""
-        self.progress.begin("merging", _extent(contest).rows)
-        found = self._run(contest, partial(_looked, _Bucket.of(contest, terms)))
-        return _joined(contest, found)
+        self.progress.begin("merging", _extent(type_merge).rows)
+        found = self._run(type_merge, partial(_check_bucket, _Bucket.of(type_merge, terms)))
+        return _joined(type_merge, found)
 
-    def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
+    def written(
+        self, type_merge: TypeMerge, terms: Terms, change: TypeChange, settled: pa.Array
+    ) -> Table:
         """Write the result of `merged`; rows that were settled since are as `change` has them."""
-        self.progress.begin("writing", _extent(contest).rows)
-        found = self._run(contest, partial(_wrote, _Bucket.of(contest, terms), settled))
+        self.progress.begin("writing", _extent(type_merge).rows)
+        found = self._run(
+            type_merge, partial(_write_bucket, _Bucket.of(type_merge, terms), settled)
+        )
         pieces = [piece for each in found for piece in each]
-        table, place = contest.ours, place_of(contest.ours)
+        table, place = type_merge.ours, place_of(type_merge.ours)
         taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
         if len(taken):
-            rows = look_up_rows(contest.theirs, "id", taken, table.schema.names)
+            rows = look_up_rows(type_merge.theirs, "id", taken, table.schema.names)
             pieces += write_pieces(place, rows.cast(table.schema))
         kept = table.deleted(change.hidden)
-        made = contest.stored, with_pieces(kept, pieces) if pieces else kept
-        runner = self._runner(_extent(contest))
-        return indexed(runner, [made], self.progress)[contest.stored.name]
+        made = type_merge.stored, with_pieces(kept, pieces) if pieces else kept
+        runner = self._runner(_extent(type_merge))
+        return build_indexes(runner, [made], self.progress)[type_merge.stored.name]
 
-    def _run(self, contest: Contest, task: Callable[[Sequence[Parcel]], Found]) -> list[Found]:
+    def _run(self, type_merge: TypeMerge, task: Callable[[Sequence[Parcel]], Found]) -> list[Found]:
         """Send the ids of all changed rows to buckets, and run a task on each bucket."""
         items = [
-            _Reading(part, number, side)
-            for number, base in enumerate(contest.bases)
-            for side, table in zip(_SIDES, (contest.ours, contest.theirs), strict=True)
+            _ChangedFragments(part, number, side)
+            for number, base in enumerate(type_merge.bases)
+            for side, table in zip(_SIDES, (type_merge.ours, type_merge.theirs), strict=True)
             if base.key != table.key
             for part in delta_parts(base, table)
         ]
-        extent = _extent(contest)
+        extent = _extent(type_merge)
         runner = self._runner(extent)
         parts = extent.rows / self.bucket.rows, extent.bytes / self.bucket.bytes
         buckets = max(runner.slots, *map(ceil, parts))
@@ -117,14 +121,16 @@ class Bulk:
         return runner_for_merge(self.engine, self.spark, extent.bytes, self.deadline)
 
 
-def _extent(contest: Contest) -> Extent:
+def _extent(type_merge: TypeMerge) -> Extent:
     """Estimate how much both sides changed since all bases."""
-    pairs = [(base, side) for base in contest.bases for side in (contest.ours, contest.theirs)]
+    pairs = [
+        (base, side) for base in type_merge.bases for side in (type_merge.ours, type_merge.theirs)
+    ]
     return sum((extent_between(*pair) for pair in pairs if pair[0].key != pair[1].key), Extent())
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ChangedFragments:
     """Fragments in which a side may differ from a base."""
 
     part: DeltaPart
@@ -132,7 +138,7 @@ class _Reading:
     side: Side
 
 
-def _emitted(reading: _Reading, buckets: int) -> Iterator[Parcel]:
+def _emitted(reading: _ChangedFragments, buckets: int) -> Iterator[Parcel]:
     delta = reading.part.delta()
     for is_new, place, addresses in (
         (False, reading.part.old, delta.removed),
@@ -143,8 +149,8 @@ def _emitted(reading: _Reading, buckets: int) -> Iterator[Parcel]:
             some = addresses[first : first + _IDS_AT_A_TIME]
             ids = to_array(rows_at(place.open(), some, ["id"])["id"])
             rows = pa.record_batch([ids, pa.array(some)], names=["id", "address"])
-            for bucket, part in keys.bucketed(rows, buckets, by=["id"]):
-                yield Parcel(bucket, tag, keys.packed(part))
+            for bucket, part in keys.split_into_buckets(rows, buckets, by=["id"]):
+                yield Parcel(bucket, tag, keys.pack(part))
 
 
 def _tag(base: int, side: Side, is_new: bool) -> str:
@@ -156,57 +162,59 @@ class _Bucket:
     """What a task needs to merge the rows of some ids."""
 
     stored: StoredType
-    bases: tuple[Place, ...]
-    ours: Place
-    theirs: Place
-    root: Place | None
+    bases: tuple[TablePlace, ...]
+    ours: TablePlace
+    theirs: TablePlace
+    root: TablePlace | None
     terms: Terms
 
     @staticmethod
-    def of(contest: Contest, terms: Terms) -> "_Bucket":
-        bases = tuple(place_of(each) for each in contest.bases)
-        sides = place_of(contest.ours), place_of(contest.theirs)
-        root = None if contest.root is None else place_of(contest.root)
-        return _Bucket(contest.stored, bases, *sides, root, terms)
+    def of(type_merge: TypeMerge, terms: Terms) -> "_Bucket":
+        bases = tuple(place_of(each) for each in type_merge.bases)
+        sides = place_of(type_merge.ours), place_of(type_merge.theirs)
+        root = None if type_merge.root is None else place_of(type_merge.root)
+        return _Bucket(type_merge.stored, bases, *sides, root, terms)
 
-    def merged(self, parcels: Sequence[Parcel]) -> Merged:
+    def merged(self, parcels: Sequence[Parcel]) -> MergedType:
         bases = tuple(each.open() for each in self.bases)
         root = None if self.root is None else self.root.open()
-        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open(), root)
-        parted = [
-            Parted(
-                self._diff(base, contest.ours, _sent(parcels, number, Side.OURS)),
-                self._diff(base, contest.theirs, _sent(parcels, number, Side.THEIRS)),
+        type_merge = TypeMerge(self.stored, bases, self.ours.open(), self.theirs.open(), root)
+        diffs = [
+            SideDiffs(
+                self._diff(base, type_merge.ours, _read_parcels(parcels, number, Side.OURS)),
+                self._diff(base, type_merge.theirs, _read_parcels(parcels, number, Side.THEIRS)),
             )
             for number, base in enumerate(bases)
         ]
-        return merged_rows(contest, parted, self.terms)
+        return merge_rows(type_merge, diffs, self.terms)
 
-    def _diff(self, old: Table, new: Table, sent: tuple[_Rows, _Rows]) -> TableDiff:
-        return matched(self.stored, old, new, *sent)
+    def _diff(self, old: Table, new: Table, sent: tuple[_AddressedIds, _AddressedIds]) -> TableDiff:
+        return match_rows(self.stored, old, new, *sent)
 
 
-def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Rows]:
+def _read_parcels(
+    parcels: Sequence[Parcel], base: int, side: Side
+) -> tuple[_AddressedIds, _AddressedIds]:
     """Return addresses and ids of the rows that a side lost, and of those it gained."""
     found = []
     for is_new in (False, True):
         tag = _tag(base, side, is_new)
-        parts = [keys.unpacked(each.payload) for each in parcels if each.tag == tag]
+        parts = [keys.unpack(each.payload) for each in parcels if each.tag == tag]
         rows = pa.concat_tables([_NOTHING, *parts]).sort_by("address")
         found.append((rows["address"].to_numpy(), to_array(rows["id"])))
     return found[0], found[1]
 
 
-def _looked(bucket: _Bucket, parcels: Sequence[Parcel]) -> Merged:
+def _check_bucket(bucket: _Bucket, parcels: Sequence[Parcel]) -> MergedType:
     """Merge a bucket, check its rows, and keep what rules between rows read."""
     merged = bucket.merged(parcels)
     violations = tuple(broken_rows(merged.change))
     rows = merged.change.rows.select(compared_columns(bucket.stored))
-    change = Change(bucket.stored, rows, merged.change.gone)
+    change = TypeChange(bucket.stored, rows, merged.change.gone)
     return replace(merged, change=change, violations=violations)
 
 
-def _wrote(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> list[Piece]:
+def _write_bucket(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> list[Piece]:
     """Merge a bucket again, and write its rows except those that were settled since."""
     rows = without(bucket.merged(parcels).change, settled).rows
     if not rows.num_rows:
@@ -214,13 +222,13 @@ def _wrote(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> lis
     return write_pieces(bucket.ours, rows.cast(bucket.ours.open().schema))
 
 
-def _joined(contest: Contest, found: Sequence[Merged]) -> Merged:
-    names = compared_columns(contest.stored)
-    none = pa.schema([contest.theirs.schema.field(name) for name in names]).empty_table()
+def _joined(type_merge: TypeMerge, found: Sequence[MergedType]) -> MergedType:
+    names = compared_columns(type_merge.stored)
+    none = pa.schema([type_merge.theirs.schema.field(name) for name in names]).empty_table()
     rows = pa.concat_tables([none, *(each.change.rows for each in found)])
     gone = pa.concat_arrays([pa.array([], pa.utf8()), *(each.change.gone for each in found)])
-    return Merged(
-        Change(contest.stored, rows, gone),
+    return MergedType(
+        TypeChange(type_merge.stored, rows, gone),
         {op: sum(each.counts[op] for each in found) for op in Op},
         adopts=all(each.adopts for each in found),
         conflicts=tuple(conflict for each in found for conflict in each.conflicts),

@@ -143,7 +143,7 @@ def _holding(side: Lens, addresses: Addresses) -> Lens:
     return HeldLens(side.stored, side.table, side.sources, addresses)
 
 
-def matched(
+def match_rows(
     stored: StoredType,
     old: Table,
     new: Table,

@@ -13,12 +13,12 @@ from omnigraph.errors import (
     MergeConflictsError,
     Violation,
 )
-from omnigraph.evolve.align import Sides, aligned
+from omnigraph.evolve.align import Sides, align_sides
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
 from omnigraph.merge.diff import diff
 from omnigraph.merge.outcome import Merge, Outcome
 from omnigraph.merge.row_change import Op
-from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
+from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Terms
 from omnigraph.spark.deadline import Deadline
@@ -28,9 +28,16 @@ from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
-from omnigraph.versioning.writes import Adopt, Made, TableWrite, Upsert, WriteSet, written
+from omnigraph.versioning.writes import (
+    Adopt,
+    StagedVersion,
+    TableWrite,
+    Upsert,
+    WriteSet,
+    apply_writes,
+)
 from omnigraph.versioning.writes import Delete as DeleteRows
-from omnigraph.write.draft import Change
+from omnigraph.write.draft import TypeChange
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -39,25 +46,27 @@ _KINDS = {
 }
 
 
-class Bulk(Protocol):
+class BulkMerger(Protocol):
     """Merges tables in which more rows changed than are held in memory at once."""
 
     @property
     def deadline(self) -> Deadline:
         """Until when the merge may run."""
 
-    def takes(self, contest: Contest) -> bool:
+    def takes(self, type_merge: TypeMerge) -> bool:
         """Whether a type is merged this way."""
 
-    def merged(self, contest: Contest, terms: Terms) -> Merged:
+    def merged(self, type_merge: TypeMerge, terms: Terms) -> MergedType:
         """Merge a type without writing; returns only what rules between rows read."""
 
-    def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
+    def written(
+        self, type_merge: TypeMerge, terms: Terms, change: TypeChange, settled: pa.Array
+    ) -> Table:
         """Write the result of `merged`; rows that were settled since are as `change` has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeHow:
+class MergeOptions:
     """Who merges, and whose version is taken where both sides changed the same.
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was used
@@ -70,7 +79,7 @@ class MergeHow:
     operation_id: str | None = None
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
-    bulk: Bulk | None = None
+    bulk: BulkMerger | None = None
     holds: bool = False
 
     def check(self) -> None:
@@ -101,7 +110,7 @@ def merge(
     repository: Repository,
     source: str,
     target: str,
-    how: MergeHow,
+    how: MergeOptions,
     *,
     pinned: Snapshot | None = None,
 ) -> Merge:
@@ -112,8 +121,8 @@ def merge(
     When the target moves meanwhile, the merge is repeated on its new head.
     """
 
-    def propose(ours: Snapshot) -> Proposal[_Planned]:
-        planned = _planned(repository, ours, pinned or repository.snapshot_of(source), how)
+    def propose(ours: Snapshot) -> Proposal[_MergePlan]:
+        planned = _plan_merge(repository, ours, pinned or repository.snapshot_of(source), how)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
             return Proposal(None, planned)
@@ -123,7 +132,7 @@ def merge(
     if done.finding is None:
         assert done.commit is not None
         ours, theirs = (repository.snapshot_of(each) for each in done.commit.parents)
-        return _planned(repository, ours, theirs, how).result(source, target, done.commit)
+        return _plan_merge(repository, ours, theirs, how).result(source, target, done.commit)
     return done.finding.result(source, target, done.commit)
 
 
@@ -131,7 +140,7 @@ def preview(
     repository: Repository,
     source: str,
     target: str,
-    how: MergeHow,
+    how: MergeOptions,
     *,
     pinned: tuple[Snapshot, Snapshot] | None = None,
 ) -> Merge:
@@ -140,10 +149,10 @@ def preview(
     The heads of source and target are compared, or the commits that were pinned for them.
     """
     theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
-    return _planned(repository, ours, theirs, how).result(source, target)
+    return _plan_merge(repository, ours, theirs, how).result(source, target)
 
 
-def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -> Merge:
+def revert(repository: Repository, commit_id: str, target: str, how: MergeOptions) -> Merge:
     """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
     undone = repository.commit(commit_id)
@@ -156,13 +165,13 @@ def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -
             hint="apply another schema instead",
         )
 
-    def planned_on(ours: Snapshot) -> _Planned:
+    def planned_on(ours: Snapshot) -> _MergePlan:
         sides = Sides((repository.pinned(undone),), ours, before, ours)
-        planned = _Planned(aligned(repository, sides))
+        planned = _MergePlan(align_sides(repository, sides))
         planned.plan(how)
         return planned
 
-    def propose(ours: Snapshot) -> Proposal[_Planned]:
+    def propose(ours: Snapshot) -> Proposal[_MergePlan]:
         planned = planned_on(ours)
         found = planned.result(commit_id, target)
         if not (planned.changes or found.conflicts):
@@ -178,12 +187,14 @@ def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -
     return planned.result(commit_id, target, done.commit)
 
 
-def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeHow) -> "_Planned":
+def _plan_merge(
+    repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeOptions
+) -> "_MergePlan":
     bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
     sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
-    planned = _Planned(sides)
+    planned = _MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _Planned(aligned(repository, sides), _root(repository, sides))
+        planned = _MergePlan(align_sides(repository, sides), _root(repository, sides))
         planned.plan(how)
     return planned
 
@@ -201,17 +212,17 @@ def _root(repository: Repository, sides: Sides) -> Snapshot | None:
 
 
 @dataclass(slots=True)
-class _Planned:
+class _MergePlan:
     """A planned merge: what changes for us, and what conflicts."""
 
     sides: Sides
     root: Snapshot | None = None
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, TypeChange] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
     looked_at: frozenset[str] = frozenset()
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
-    bulky: dict[str, Contest] = field(default_factory=dict)
+    bulky: dict[str, TypeMerge] = field(default_factory=dict)
     settled: Mapping[str, set[str]] = field(default_factory=dict)
 
     @property
@@ -235,13 +246,13 @@ class _Planned:
             return Outcome.FAST_FORWARD
         return Outcome.MERGED
 
-    def plan(self, how: MergeHow) -> None:
+    def plan(self, how: MergeOptions) -> None:
         """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
-        for contest in self._contests():
+        for type_merge in self._type_merges():
             how.check()
-            merged = self._merged(contest, how)
-            name = contest.stored.name
+            merged = self._merged(type_merge, how)
+            name = type_merge.stored.name
             self.counts[name] = merged.counts
             self.conflicts += merged.conflicts
             if not merged.change.is_empty:
@@ -252,27 +263,27 @@ class _Planned:
         how.check()
         self._settle(how.resolutions, known)
 
-    def _contests(self) -> Iterator[Contest]:
+    def _type_merges(self) -> Iterator[TypeMerge]:
         """Yield the types whose tables on their side differ from a base."""
         snapshots = (*self.sides.bases, self.ours, self.theirs)
         for key, stored in self.theirs.catalog.by_identity.items():
             if all(key in each.commit.tables for each in snapshots):
                 *bases, ours, theirs = (each.table(key) for each in snapshots)
                 if any(base.key != theirs.key for base in bases):
-                    yield Contest(stored, tuple(bases), ours, theirs, self._root_table(key))
+                    yield TypeMerge(stored, tuple(bases), ours, theirs, self._root_table(key))
 
     def _root_table(self, key: str) -> Table | None:
         if self.root is None or key not in self.root.commit.tables:
             return None
         return self.root.table(key)
 
-    def _merged(self, contest: Contest, how: MergeHow) -> Merged:
-        if how.bulk is not None and how.bulk.takes(contest):
-            self.bulky[contest.stored.name] = contest
-            return how.bulk.merged(contest, how.terms)
-        return merged_rows(contest, contest.parted(), how.terms)
+    def _merged(self, type_merge: TypeMerge, how: MergeOptions) -> MergedType:
+        if how.bulk is not None and how.bulk.takes(type_merge):
+            self.bulky[type_merge.stored.name] = type_merge
+            return how.bulk.merged(type_merge, how.terms)
+        return merge_rows(type_merge, type_merge.side_diffs(), how.terms)
 
-    def write_set(self, found: Merge, how: MergeHow, merged: str | None) -> WriteSet:
+    def write_set(self, found: Merge, how: MergeOptions, merged: str | None) -> WriteSet:
         """Return what the merge writes; raises MergeConflictsError when there are conflicts."""
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
@@ -339,7 +350,7 @@ class _Planned:
             property=violation.field,
         )
 
-    def _writes(self, how: MergeHow) -> dict[str, tuple[TableWrite, ...]]:
+    def _writes(self, how: MergeOptions) -> dict[str, tuple[TableWrite, ...]]:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
@@ -350,11 +361,13 @@ class _Planned:
         }
         for change in self.changes.values():
             key, steps = change.stored.identity, self._steps(change, how)
-            is_row_wise = key in evolved and not isinstance(steps[0], Adopt | Made)
-            writes[key] = (Made(written(self.ours, key, steps)),) if is_row_wise else steps
+            is_row_wise = key in evolved and not isinstance(steps[0], Adopt | StagedVersion)
+            writes[key] = (
+                (StagedVersion(apply_writes(self.ours, key, steps)),) if is_row_wise else steps
+            )
         return writes
 
-    def _steps(self, change: Change, how: MergeHow) -> tuple[TableWrite, ...]:
+    def _steps(self, change: TypeChange, how: MergeOptions) -> tuple[TableWrite, ...]:
         key, name = change.stored.identity, change.stored.name
         columns = self.ours.table(key).schema
         if name in self.adopted and self.theirs.table(key).schema.equals(columns):
@@ -362,7 +375,7 @@ class _Planned:
         if name in self.bulky:
             assert how.bulk is not None
             settled = pa.array(sorted(self.settled.get(name, ())), pa.utf8())
-            return (Made(how.bulk.written(self.bulky[name], how.terms, change, settled)),)
+            return (StagedVersion(how.bulk.written(self.bulky[name], how.terms, change, settled)),)
         steps: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
             steps.append(Upsert(change.rows.cast(columns)))
@@ -382,7 +395,7 @@ def _place(conflict: Conflict) -> tuple[str, ...]:
     return (*row, conflict.kind, conflict.message)
 
 
-def _message(found: Merge, how: MergeHow, *, reverts: bool) -> str:
+def _message(found: Merge, how: MergeOptions, *, reverts: bool) -> str:
     """Return the default message of a merge, which says what was chosen."""
     text = f"revert {found.source}" if reverts else f"merge '{found.source}' into '{found.target}'"
     chosen = how.resolutions

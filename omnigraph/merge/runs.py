@@ -16,13 +16,12 @@ from omnigraph.errors import (
     RunNotFoundError,
     StorageError,
 )
-from omnigraph.merge.merge import MergeHow, merge
+from omnigraph.merge.merge import MergeOptions, merge
 from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
@@ -30,6 +29,7 @@ from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 PREFIX = "__run__"
 _BEGUN = "begun"
@@ -58,13 +58,13 @@ def begin_run(
     clean_up(repository)
     branch = normalize_name(target)
     if operation_hash is None:
-        return _completed(repository, _new(repository, branch, None, actor))
+        return _complete(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
     for _ in attempts(repository.patience.seconds):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
-            return _completed(repository, last)
+            return _complete(repository, last)
         record = _new(repository, branch, operation_hash, actor)
         path = f"{folder}/{_number(taken[-1]) + 1 if taken else 1:08}.json"
         if repository.store.objects.create(path, _encoded(record)):
@@ -74,7 +74,7 @@ def begin_run(
                 continue
             repository.tables.sync([path])
             reached("run claimed")
-            return _completed(repository, record)
+            return _complete(repository, record)
     raise HeadMovedError(f"others kept beginning runs of '{operation_hash}'", hint="begin again")
 
 
@@ -98,7 +98,7 @@ def _new(
     )
 
 
-def _completed(repository: Repository, record: RunRecord) -> RunRecord:
+def _complete(repository: Repository, record: RunRecord) -> RunRecord:
     """Create the branch and the record of a run, as far as they are missing."""
     if find_run(repository, record.run_id) is None:
         with suppress(BranchExistsError):
@@ -107,7 +107,7 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
     return record
 
 
-def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord:
+def publish_run(repository: Repository, run_id: str, how: MergeOptions) -> RunRecord:
     """Merge what a run wrote into its target and remove its branch.
 
     A published run is returned as it is. The branch of the run must still exist when its changes
@@ -126,10 +126,10 @@ def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord
             repository.store.objects.delete(_path(run_id, _CLAIMED))
         raise
     if done.commit is None:
-        return _published(repository, record, done.ours.id)
+        return _record_published(repository, record, done.ours.id)
     merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not recorded"
-    with aftermath(merged, _END_AGAIN):
-        return _published(repository, record, done.commit.id)
+    with unknown_outcome(merged, _END_AGAIN):
+        return _record_published(repository, record, done.commit.id)
 
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
@@ -143,14 +143,14 @@ def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord
         return record
     _claim(repository, record, status)
     _remove(repository, record.run_branch)
-    with aftermath(
+    with unknown_outcome(
         f"the branch of run '{run_id}' is gone, but its end is not recorded", _END_AGAIN
     ):
-        merged = _merged(repository, record)
+        merged = _find_merge(repository, record)
     if merged is not None:
-        _published(repository, record, merged.id)
+        _record_published(repository, record, merged.id)
         raise InputError(f"run '{run_id}' is {RunStatus.PUBLISHED} already")
-    return _ended(repository, record, status, None)
+    return _record_end(repository, record, status, None)
 
 
 def list_runs(repository: Repository) -> list[RunRecord]:
@@ -209,7 +209,7 @@ def _last_written(repository: Repository, record: RunRecord, at: Table) -> int:
     return max(record.updated_at, head.created_at)
 
 
-def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[str]:
+def find_outdated(repository: Repository, paths: Iterable[str], before: int) -> set[str]:
     """Return those of the files of runs whose run ended before a time."""
     runs = {each.run_id: each for each in list_runs(repository)}
 
@@ -304,7 +304,7 @@ def _is_left(repository: Repository, path: str) -> bool:
     return any(each.path == path and each.modified < oldest for each in found)
 
 
-def _merged(repository: Repository, record: RunRecord) -> Commit | None:
+def _find_merge(repository: Repository, record: RunRecord) -> Commit | None:
     """Return the commit of the target that published a run, if there is one."""
     try:
         for commit in history.log(repository, record.target_branch):
@@ -318,21 +318,21 @@ def _merged(repository: Repository, record: RunRecord) -> Commit | None:
     return None
 
 
-def _published(repository: Repository, record: RunRecord, commit_id: str) -> RunRecord:
+def _record_published(repository: Repository, record: RunRecord, commit_id: str) -> RunRecord:
     """Record that a run was published; the next run removes its branch if that fails here."""
-    ended = _ended(repository, record, RunStatus.PUBLISHED, commit_id)
+    ended = _record_end(repository, record, RunStatus.PUBLISHED, commit_id)
     with suppress(OmniGraphError):
         _remove(repository, record.run_branch)
     return ended
 
 
-def _ended(
+def _record_end(
     repository: Repository, record: RunRecord, status: RunStatus, published: str | None
 ) -> RunRecord:
     """Record how a run ended and return its record; another process may have recorded the same."""
     now = repository.clock.time()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
-    with aftermath(f"how run '{record.run_id}' ended could not be recorded", _END_AGAIN):
+    with unknown_outcome(f"how run '{record.run_id}' ended could not be recorded", _END_AGAIN):
         is_first = _write(repository, ended, _ENDED)
     if not is_first:
         return _not_ended_otherwise(repository, record.run_id, status)
@@ -360,13 +360,13 @@ def _write(repository: Repository, record: RunRecord, name: str) -> bool:
         created = objects.create(path, data)
     except StorageError as failed:
         unsure = f"the store failed while writing {path}: {failed.message}"
-        with aftermath(unsure, hint):
+        with unknown_outcome(unsure, hint):
             created = objects.read(path) == data
         if not created and repository.store.is_local:
             raise
         if not created:  # the request may still be under way
             raise OutcomeUnknownError(unsure, hint=hint) from failed
-    with aftermath(f"{path} is written but could not be flushed", hint):
+    with unknown_outcome(f"{path} is written but could not be flushed", hint):
         repository.tables.sync([path])
     return created
 

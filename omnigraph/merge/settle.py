@@ -18,7 +18,7 @@ from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.rowmerge import in_order, without
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.draft import Change
+from omnigraph.write.draft import TypeChange
 from omnigraph.write.validate import Verdict, broken_rows, compared_columns, validate
 
 _Row: TypeAlias = Mapping[str, Any]
@@ -35,7 +35,7 @@ class Settling:
     ours: Snapshot
     theirs: Snapshot
     resolutions: Resolutions
-    changes: dict[str, Change]
+    changes: dict[str, TypeChange]
     known: dict[str, tuple[Violation, ...]] = field(default_factory=dict)
     unfit: tuple[Violation, ...] = ()
     settled: dict[str, set[str]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Settling:
     def _due(self, chosen: Sequence[tuple[Violation, Side]]) -> dict[tuple[str, Side], set[str]]:
         """Return the rows, by type, that have to become as a side has them."""
         found: dict[tuple[str, Side], set[str]] = {}
-        image = _Image(self.ours, self.theirs, self.changes, [each for each, _ in chosen])
+        image = _MergedGraph(self.ours, self.theirs, self.changes, [each for each, _ in chosen])
         for violation, side in chosen:
             for name, row_id in image.concerned(violation, side):
                 if row_id not in self.settled.get(name, ()):
@@ -83,7 +83,7 @@ class Settling:
         stored = stored_type(self.ours, name)
         self.settled.setdefault(name, set()).update(row_ids)
         ids = pa.array(sorted(row_ids), pa.utf8())
-        nothing = Change(stored, self.ours.table(stored.identity).schema.empty_table())
+        nothing = TypeChange(stored, self.ours.table(stored.identity).schema.empty_table())
         change = without(self.changes.get(name, nothing), ids)
         if side is Side.THEIRS:
             tables = [each.table(stored.identity) for each in (self.ours, self.theirs)]
@@ -91,7 +91,7 @@ class Settling:
             lost = ids.filter(pc.invert(pc.is_in(ids, value_set=rows["id"])))
             gone = look_up_rows(tables[0], "id", lost, ["id"])["id"].combine_chunks()
             joined = pa.concat_tables([change.rows, rows.cast(change.rows.schema)])
-            change = in_order(Change(stored, joined, pa.concat_arrays([change.gone, gone])))
+            change = in_order(TypeChange(stored, joined, pa.concat_arrays([change.gone, gone])))
         if name in self.known:
             left = [each for each in self.known[name] if each.id not in row_ids]
             taken = ids if side is Side.THEIRS else ids.slice(0, 0)
@@ -103,17 +103,17 @@ class Settling:
     def _broken(self, stored: StoredType, ids: pa.Array) -> Iterator[Violation]:
         """Yield those of some rows of theirs that break a rule by themselves."""
         table = self.theirs.table(stored.identity)
-        return broken_rows(Change(stored, look_up_rows(table, "id", ids, table.schema.names)))
+        return broken_rows(TypeChange(stored, look_up_rows(table, "id", ids, table.schema.names)))
 
 
-class _Image:
+class _MergedGraph:
     """The rows that some violations are about: as the merge would leave them, and on each side."""
 
     def __init__(
         self,
         ours: Snapshot,
         theirs: Snapshot,
-        changes: Mapping[str, Change],
+        changes: Mapping[str, TypeChange],
         violations: Sequence[Violation],
     ) -> None:
         self._ours = ours

@@ -14,7 +14,7 @@ from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
 from omnigraph.merge.diff import TableDiff
 from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType, field_name
-from omnigraph.write.draft import Change
+from omnigraph.write.draft import TypeChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Side3:
+class SideChanges:
     """All that one side did to a type since the base."""
 
     inserted: pa.Table
@@ -35,14 +35,14 @@ class Side3:
     after: pa.Table
 
     @staticmethod
-    def of(found: TableDiff) -> "Side3":
+    def of(found: TableDiff) -> "SideChanges":
         """Read all changes of a table."""
         none = found.new.schema.empty_table()
         parts: dict[Op, list[tuple[pa.Table, pa.Table]]] = {op: [] for op in Op}
         for rows in found.changes():
             parts[rows.op].append((rows.before, rows.after))
         updates = parts[Op.UPDATE]
-        return Side3(
+        return SideChanges(
             pa.concat_tables([none, *(after for _, after in parts[Op.INSERT])]),
             pa.concat_tables([none, *(before for before, _ in parts[Op.DELETE])]),
             pa.concat_tables([none, *(before for before, _ in updates)]),
@@ -72,7 +72,7 @@ class Threeway:
     terms: Terms
     conflicts: list[Conflict] = field(default_factory=list)
 
-    def merged(self, ours: Side3, theirs: Side3) -> Change:
+    def merged(self, ours: SideChanges, theirs: SideChanges) -> TypeChange:
         """Return what has to happen to our rows so that they contain what both sides did."""
         parts = [
             _without(theirs.inserted, ours.inserted),
@@ -84,19 +84,19 @@ class Threeway:
         gone = _without(_without(theirs.deleted, ours.deleted), ours.after)
         rows = pa.concat_tables(parts)
         ids = pa.concat_arrays([ids_of(gone), self._deleted_by_them(ours, theirs)])
-        return Change(self.stored, rows, ids)
+        return TypeChange(self.stored, rows, ids)
 
     def _both_inserted(self, ours: pa.Table, theirs: pa.Table) -> pa.Table:
-        mine, yours = _aligned(ours, theirs)
+        mine, yours = _align_rows(ours, theirs)
         kinds = ConflictKind.DIVERGENT_INSERT, "was inserted by both sides with different values"
         base = pa.Table.from_arrays(
             [pa.nulls(mine.num_rows, kind) for kind in mine.schema.types], names=mine.column_names
         )
         return self._combined(mine, yours, None, base, kinds)
 
-    def _both_updated(self, ours: Side3, theirs: Side3) -> pa.Table:
-        mine, yours = _aligned(ours.after, theirs.after)
-        base = _aligned(mine, theirs.before)[1]
+    def _both_updated(self, ours: SideChanges, theirs: SideChanges) -> pa.Table:
+        mine, yours = _align_rows(ours.after, theirs.after)
+        base = _align_rows(mine, theirs.before)[1]
         kinds = ConflictKind.DIVERGENT_UPDATE, "was updated by both sides to different values"
         return self._combined(mine, yours, base, base, kinds)
 
@@ -134,23 +134,23 @@ class Threeway:
                     self._clash(why, row_ids[place], field_, values)
         changed = np.flatnonzero(_any(takes, count))
         columns = [
-            _chosen(mine, yours, name, takes[name]).take(pa.array(changed)) for name in names
+            _choose(mine, yours, name, takes[name]).take(pa.array(changed)) for name in names
         ]
         return pa.Table.from_arrays(columns, schema=yours.schema)
 
-    def _deleted_by_us(self, ours: Side3, theirs: Side3) -> pa.Table:
+    def _deleted_by_us(self, ours: SideChanges, theirs: SideChanges) -> pa.Table:
         """Return the rows that we deleted and they updated, as far as theirs are taken."""
-        gone, kept = _aligned(ours.deleted, theirs.after)
+        gone, kept = _align_rows(ours.deleted, theirs.after)
         sides = self._sides(gone, (gone, None, kept), "was removed by us and updated by them")
         return kept.filter(pa.array([side is Side.THEIRS for side in sides], pa.bool_()))
 
-    def _deleted_by_them(self, ours: Side3, theirs: Side3) -> pa.Array:
+    def _deleted_by_them(self, ours: SideChanges, theirs: SideChanges) -> pa.Array:
         """Return the ids of rows that they deleted and we updated, except where ours is taken.
 
         Without a choice the rows are gone, whoever deleted them, so that further findings do not
         depend on whose side is whose.
         """
-        kept, gone = _aligned(ours.after, theirs.deleted)
+        kept, gone = _align_rows(ours.after, theirs.deleted)
         sides = self._sides(gone, (gone, kept, None), "was updated by us and removed by them")
         return ids_of(gone.filter(pa.array([side is not Side.OURS for side in sides], pa.bool_())))
 
@@ -214,7 +214,7 @@ def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=others["id"])))
 
 
-def _aligned(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
+def _align_rows(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows of two tables that have the same ids, in the same order."""
     places = pc.index_in(ids_of(one), value_set=ids_of(other))
     return one.filter(places.is_valid()), other.take(places.drop_null())
@@ -235,7 +235,7 @@ def _any(masks: Mapping[str, Mask], count: int) -> Mask:
     return found
 
 
-def _chosen(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array:
+def _choose(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array:
     """Return a column with our values, and theirs where they are taken."""
     both = pa.concat_arrays([mine[name].combine_chunks(), yours[name].combine_chunks()])
     places = np.arange(len(takes)) + np.where(takes, len(takes), 0)

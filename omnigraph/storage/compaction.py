@@ -7,7 +7,7 @@ from lance import LanceOperation
 from lance.fragment import LanceFragment
 
 from omnigraph.storage.failures import reported
-from omnigraph.storage.staging import Piece, Place, place_of
+from omnigraph.storage.staging import Piece, TablePlace, place_of
 from omnigraph.storage.table import Table
 
 # A fragment is rewritten when it has less than half of both, or too many deleted rows.
@@ -24,13 +24,13 @@ class Group:
     `content` is the same for the same rows, whichever version holds them.
     """
 
-    place: Place
+    place: TablePlace
     fragments: tuple[int, ...]
     content: tuple[tuple[str, ...], ...]
     size: int
 
 
-def groups(table: Table) -> list[Group]:
+def find_groups(table: Table) -> list[Group]:
     """Return the fragments of a table that are worth rewriting, neighbours grouped together."""
     with reported(f"cannot read {table.path}"):
         due = [each for each in table.dataset.get_fragments() if _is_due(each)]
@@ -38,7 +38,7 @@ def groups(table: Table) -> list[Group]:
         return [_group(table, part) for part in chosen]
 
 
-def rewritten(group: Group) -> list[Piece]:
+def rewrite_group(group: Group) -> list[Piece]:
     """Write the rows of a group as new fragments, which belong to no version yet."""
     table = group.place.open()
     with reported(f"cannot compact {table.path}"):
@@ -52,7 +52,7 @@ def rewritten(group: Group) -> list[Piece]:
         return [Piece(each) for each in table._written(scanner.to_reader())]
 
 
-def with_rewritten(table: Table, done: Sequence[tuple[Group, Sequence[Piece]]]) -> Table:
+def replace_groups(table: Table, done: Sequence[tuple[Group, Sequence[Piece]]]) -> Table:
     """Return the table with each group replaced by the pieces written from it."""
     if not done:
         return table

@@ -10,7 +10,7 @@ from lance import LanceFragment
 
 from omnigraph.storage.failures import reported
 from omnigraph.storage.reading import ADDRESS
-from omnigraph.storage.staging import Place, place_of
+from omnigraph.storage.staging import TablePlace, place_of
 from omnigraph.storage.table import Table
 
 Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
@@ -81,8 +81,8 @@ def extent_between(old: Table, new: Table) -> Extent:
 class DeltaPart:
     """Some of the fragments in which two versions of a table differ, for one process to compare."""
 
-    old: Place
-    new: Place
+    old: TablePlace
+    new: TablePlace
     alone: tuple[int, ...] = ()
     fresh: tuple[int, ...] = ()
     touched: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 
 
-def renamed(table: Table, names: Mapping[str, str]) -> Table:
+def rename_columns(table: Table, names: Mapping[str, str]) -> Table:
     """Return the table with columns renamed; no row is read or written."""
     schema = pa.schema(
         [field.with_name(names.get(field.name, field.name)) for field in table.schema]
@@ -21,7 +21,7 @@ def renamed(table: Table, names: Mapping[str, str]) -> Table:
         return table._detached(LanceOperation.Project(_numbered(table, schema)))
 
 
-def widened(table: Table, fields: Iterable[pa.Field]) -> Table:
+def add_columns(table: Table, fields: Iterable[pa.Field]) -> Table:
     """Return the table with more columns, null in every row; no row is read or written."""
     schema = pa.schema([*table.schema, *fields])
     with reported(f"cannot add columns to {table.path}"):
@@ -29,7 +29,7 @@ def widened(table: Table, fields: Iterable[pa.Field]) -> Table:
         return table._detached(LanceOperation.Merge(fragments, _numbered(table, schema)))
 
 
-def filled(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
+def fill_column(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
     """Return the table with one more column, filled with a value; only this column is written."""
     schema = pa.schema([field])
 

@@ -14,11 +14,11 @@ _LOST = "Incompatible transaction"
 _CROWDED = "Too many concurrent writers"
 
 
-class Rejected(Exception):
+class CommitRejectedError(Exception):
     """A commit lost against another one and was certainly not made."""
 
 
-class Crowded(Rejected):
+class CommitContentionError(CommitRejectedError):
     """Lance gave up on a commit after losing one race after another.
 
     It cuts off its last attempt when the time is up, and that one may have been made after all.
@@ -46,12 +46,12 @@ def reported(doing: str) -> Iterator[None]:
     try:
         yield
     except CommitConflictError as lost:
-        raise Rejected(str(lost)) from lost
+        raise CommitRejectedError(str(lost)) from lost
     except (OSError, RuntimeError, ValueError, ObjectError) as failed:
         if _LOST in str(failed):
-            raise Rejected(str(failed)) from failed
+            raise CommitRejectedError(str(failed)) from failed
         if _CROWDED in str(failed):
-            raise Crowded(f"{doing}: {_brief(failed)}") from failed
+            raise CommitContentionError(f"{doing}: {_brief(failed)}") from failed
         raise _error(doing, failed) from failed
     except BaseException as failed:
         if type(failed).__name__ != _PANIC:

@@ -122,7 +122,7 @@ class DueSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _IndexSegments:
     """An index that a version has: its name, and its segments with the fragments each covers."""
 
     name: str
@@ -194,7 +194,7 @@ def whole_segments(
 
 
 def _due_vectors(
-    dataset: lance.LanceDataset, spec: IndexSpec, found: _Found, rows: Mapping[int, int]
+    dataset: lance.LanceDataset, spec: IndexSpec, found: _IndexSegments, rows: Mapping[int, int]
 ) -> tuple[list[DueSegment], list[Index]]:
     """Plan the segment that a vector index needs.
 
@@ -223,7 +223,7 @@ def count_vectors(dataset: lance.LanceDataset, column: str, fragments: Iterable[
 
 
 def _with_small(
-    found: _Found, uncovered: set[int], rows: Mapping[int, int], least: int
+    found: _IndexSegments, uncovered: set[int], rows: Mapping[int, int], least: int
 ) -> tuple[tuple[int, ...], list[Index]]:
     """Return fragments with those of the segments below `least` rows, and these segments."""
     fragments, joined = set(uncovered), []
@@ -274,20 +274,20 @@ def _rows(dataset: lance.LanceDataset) -> dict[int, int]:
 
 def _wanted(
     dataset: lance.LanceDataset, living: set[int], declared: Iterable[IndexSpec]
-) -> dict[IndexSpec, _Found]:
+) -> dict[IndexSpec, _IndexSegments]:
     """Return the indexes that a version has, and those it lacks, without segments."""
     found = _indexes(dataset, living)
     names = {each.name for each in found.values()}
     for spec in declared:
         # A column that was renamed took the name of its index with it.
         free = spec.name if spec.name not in names else f"{spec.name}_{uuid4().hex[:8]}"
-        found.setdefault(spec, _Found(free, []))
+        found.setdefault(spec, _IndexSegments(free, []))
     return found
 
 
-def _indexes(dataset: lance.LanceDataset, living: set[int]) -> dict[IndexSpec, _Found]:
+def _indexes(dataset: lance.LanceDataset, living: set[int]) -> dict[IndexSpec, _IndexSegments]:
     """Return the indexes of a version by column and kind, since a column may have been renamed."""
-    found: dict[IndexSpec, _Found] = {}
+    found: dict[IndexSpec, _IndexSegments] = {}
     for index in dataset.describe_indices():
         kind = index.index_type.upper()
         if kind in tuple(IndexKind):
@@ -296,7 +296,7 @@ def _indexes(dataset: lance.LanceDataset, living: set[int]) -> dict[IndexSpec, _
                 for segment in index.segments
             ]
             spec = IndexSpec(index.field_names[0], IndexKind(kind))
-            found[spec] = _Found(index.name, segments)
+            found[spec] = _IndexSegments(index.name, segments)
     return found
 
 

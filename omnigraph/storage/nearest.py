@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.storage import indexes
 from omnigraph.storage.failures import reported
 from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments
-from omnigraph.storage.reading import ADDRESS, counted
+from omnigraph.storage.reading import ADDRESS, count_bytes
 from omnigraph.storage.table import Table
 
 # Partitions of an index that are searched: a tenth of them, and never fewer than this.
@@ -57,7 +57,7 @@ class VectorIndex:
             scanner = self.table.dataset.scanner(
                 columns=["_distance"], nearest=asked, with_row_address=True
             )
-            addresses: np.ndarray = counted(scanner.to_table())[ADDRESS].to_numpy()
+            addresses: np.ndarray = count_bytes(scanner.to_table())[ADDRESS].to_numpy()
         return addresses
 
     def _sample(self) -> list["np.ndarray"]:

@@ -74,13 +74,13 @@ class Objects:
 
     def reader(self, path: str, size: int) -> BinaryIO:
         """Open an object of a known size for reading."""
-        return cast(BinaryIO, io.BufferedReader(_Reading(self.store, path, size), _READ_AHEAD))
+        return cast(BinaryIO, io.BufferedReader(_ObjectReader(self.store, path, size), _READ_AHEAD))
 
     @contextmanager
     def writer(self, path: str) -> Iterator[BinaryIO]:
         """Open a new object for writing; it appears when the block ends."""
         with reported(f"cannot write {path}"), obstore.open_writer(self.store, path) as opened:
-            yield cast(BinaryIO, _Writing(opened))
+            yield cast(BinaryIO, _FileWriter(opened))
 
     def sizes(self, name: str | None = None) -> dict[str, int]:
         """Return the sizes of the objects directly below the root, or of one of them."""
@@ -195,7 +195,7 @@ class Objects:
                 self.delete(path)
 
 
-class _Writing(io.RawIOBase):
+class _FileWriter(io.RawIOBase):
     """A file as Arrow expects it; obstore's own has a method `closed`, which is always true."""
 
     def __init__(self, file: "WritableFile") -> None:
@@ -208,7 +208,7 @@ class _Writing(io.RawIOBase):
         return self._file.write(bytes(data))
 
 
-class _Reading(io.RawIOBase):
+class _ObjectReader(io.RawIOBase):
     """An object as a file, read by ranges."""
 
     def __init__(self, store: ObjectStore, path: str, size: int) -> None:

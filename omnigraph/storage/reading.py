@@ -40,7 +40,7 @@ def read_columns(table: Table, columns: Sequence[str]) -> pa.Table:
     """Return whole columns, in the order of the rows' addresses."""
     with reported(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(columns=list(columns), scan_in_order=True)
-        return counted(scanner.to_table())
+        return count_bytes(scanner.to_table())
 
 
 def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
@@ -49,7 +49,7 @@ def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
         scanner = table.dataset.scanner(
             columns=list(columns), with_row_address=True, scan_in_order=True
         )
-        return counted(scanner.to_table())
+        return count_bytes(scanner.to_table())
 
 
 def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most: int) -> pa.Table:
@@ -61,7 +61,7 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
         scanner = table.dataset.scanner(
             columns=list(columns), filter=where, limit=most, with_row_address=True
         )
-        return counted(scanner.to_table())
+        return count_bytes(scanner.to_table())
 
 
 def batches_where(
@@ -70,7 +70,7 @@ def batches_where(
     """Return the rows that meet a condition, or all rows, batch by batch."""
     with reported(f"cannot read {table.path}"):
         found = table.dataset.to_batches(columns=list(columns), filter=where)
-        yield from map(counted, found)
+        yield from map(count_bytes, found)
 
 
 def rows_at(
@@ -78,10 +78,10 @@ def rows_at(
 ) -> pa.Table:
     """Return the rows at some addresses, in the order of the addresses."""
     with reported(f"cannot read {table.path}"):
-        return counted(table.dataset._take_rows(pa.array(addresses), columns=list(columns)))
+        return count_bytes(table.dataset._take_rows(pa.array(addresses), columns=list(columns)))
 
 
-def counted(rows: pa.Table) -> pa.Table:
+def count_bytes(rows: pa.Table) -> pa.Table:
     """Return rows after adding their bytes to the meter in use, if there is one."""
     meter = _METER.get()
     if meter is not None:

@@ -27,19 +27,19 @@ from omnigraph.storage.table import Rows, Table, Tables
 __all__ = [  # Segment is re-exported for modules that may not import lance
     "Indexing",
     "Piece",
-    "Place",
     "Segment",
     "Share",
-    "built",
-    "built_if_possible",
+    "TablePlace",
+    "build_due",
+    "build_if_possible",
     "count_rows",
     "covered_by",
     "fragment_numbers",
-    "indexing",
     "of_pieces",
     "place_of",
+    "plan_indexing",
+    "plan_whole_indexing",
     "shares",
-    "whole_indexing",
     "with_pieces",
     "with_segments",
     "write_pieces",
@@ -51,7 +51,7 @@ _SCAN_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TablePlace:
     """One version of one table of one graph, in a form that any process can open.
 
     The path and version are not enough: another graph may have been created where one was removed,
@@ -84,7 +84,7 @@ class Share:
     They are the rows of some fragments, or those whose column holds one of the sought values.
     """
 
-    place: Place
+    place: TablePlace
     fragments: tuple[int, ...]
     sought: tuple[str, pa.Array] | None = None
 
@@ -124,13 +124,13 @@ class Indexing:
     replaced: tuple[Segment, ...]
 
 
-def place_of(table: Table) -> Place:
+def place_of(table: Table) -> TablePlace:
     """Return the address of a version, to hand to other processes."""
     tables = table._tables
-    return Place(tables.graph, tables.store, table.path, table.version)
+    return TablePlace(tables.graph, tables.store, table.path, table.version)
 
 
-def write_pieces(place: Place, rows: Rows) -> list[Piece]:
+def write_pieces(place: TablePlace, rows: Rows) -> list[Piece]:
     """Write rows as fragments for a later version of a table."""
     table = place.open()
     with reported(f"cannot write to {place.path}"):
@@ -188,7 +188,7 @@ def fragment_numbers(table: Table) -> frozenset[int]:
     return frozenset(each.fragment_id for each in table.dataset.get_fragments())
 
 
-def indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -> Indexing:
+def plan_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -> Indexing:
     """Fold a table and plan its indexes, each segment over about `most_rows` rows."""
     folded = table._folded()
     with reported(f"cannot index {table.path}"):
@@ -196,23 +196,23 @@ def indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -
     return _cut(Indexing(folded, tuple(due), tuple(replaced)), most_rows)
 
 
-def whole_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec]) -> Indexing:
+def plan_whole_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec]) -> Indexing:
     """Plan indexes that cover the whole table, each segment over about `most_rows` rows."""
     with reported(f"cannot index {table.path}"):
         due, replaced = whole_segments(table.dataset, declared)
     return _cut(Indexing(table, tuple(due), tuple(replaced)), most_rows)
 
 
-def built(place: Place, due: DueSegment) -> Segment:
+def build_due(place: TablePlace, due: DueSegment) -> Segment:
     """Build one index segment, which belongs to no version yet."""
     with reported(f"cannot index {place.path}"):
         return build_segment(place.open()._tables.private(place.open()), due)
 
 
-def built_if_possible(place: Place, due: DueSegment) -> Segment | None:
+def build_if_possible(place: TablePlace, due: DueSegment) -> Segment | None:
     """Build one index segment; None for vectors too similar to be told apart."""
     try:
-        return built(place, due)
+        return build_due(place, due)
     except StorageError as failed:
         if due.kind is IndexKind.VECTOR and _ALIKE in failed.message:
             return None

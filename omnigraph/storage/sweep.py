@@ -15,7 +15,7 @@ _OPENED_AT_A_TIME = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Unneeded:
+class UnneededFiles:
     """Files of one table that no needed version uses; manifests are removed first."""
 
     path: str
@@ -52,19 +52,21 @@ def by_table(listing: Iterable[Stored]) -> dict[str, list[Stored]]:
     return found
 
 
-def unneeded(
+def find_unneeded(
     tables: Tables,
     files: Mapping[str, Iterable[Stored]],
     needed: Mapping[str, Set[int]],
     before: int,
-) -> list[Unneeded]:
+) -> list[UnneededFiles]:
     """Return the files that no needed version uses and that were written before a time.
 
     `needed` has the versions that are needed of each table, by its folder. Versions of a moving
     table are always needed, and so are versions written after that time, which somebody may be
     about to publish. Raises StorageError when a needed version cannot be read.
     """
-    wanted = {path: attached(each) | needed.get(path, set()) for path, each in files.items()}
+    wanted = {
+        path: attached_versions(each) | needed.get(path, set()) for path, each in files.items()
+    }
     young = {path: _young(each, before) - wanted[path] for path, each in files.items()}
     named = _named(tables, wanted, young)
     found = []
@@ -74,7 +76,7 @@ def unneeded(
         manifests = tuple(file for file in gone if detached_version(file.path) is not None)
         others = tuple(file for file in gone if detached_version(file.path) is None)
         if gone:
-            found.append(Unneeded(path, manifests, others))
+            found.append(UnneededFiles(path, manifests, others))
     return found
 
 
@@ -87,7 +89,7 @@ def detached_version(path: str) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def attached(files: Iterable[Stored]) -> set[int]:
+def attached_versions(files: Iterable[Stored]) -> set[int]:
     """Return the versions of a moving table, from the names of their manifests."""
     names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
     numbers = (each.removesuffix(_MANIFEST) for each in names)

@@ -22,7 +22,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.causes import NO_ANSWER
 from omnigraph.storage.durable import sync
-from omnigraph.storage.failures import LingeringError, Rejected, reported
+from omnigraph.storage.failures import CommitRejectedError, LingeringError, reported
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.forward import (
     Sighting,
@@ -36,7 +36,7 @@ from omnigraph.storage.forward import (
 from omnigraph.storage.indexes import IndexSpec, create_index, segment_folders, segments_for_new
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
-from omnigraph.storage.waiting import Late, within
+from omnigraph.storage.waiting import LateError, within
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
 
@@ -376,7 +376,7 @@ class Tables:
         seconds = self.store.commit_seconds
         try:
             return within(seconds, commit)
-        except Late:
+        except LateError:
             message = f"cannot commit to {path}: no answer in {seconds:g} s"
             raise LingeringError(message, hint=NO_ANSWER) from None
 
@@ -492,7 +492,7 @@ class Tables:
             missing = [spec for spec in wanted if spec.name not in present]
             if not missing:
                 return table
-            with suppress(Rejected), reported(f"cannot index {table.path}"):
+            with suppress(CommitRejectedError), reported(f"cannot index {table.path}"):
                 create_index(self.private(table), missing[0])
                 reached("index created")
             found = self.newest(table.path)

@@ -9,7 +9,7 @@ from lance.query import FullTextQuery, MatchQuery, PhraseQuery
 
 from omnigraph.storage.failures import reported
 from omnigraph.storage.indexes import TOKENIZER, IndexKind, IndexSpec, covers, create_index
-from omnigraph.storage.reading import counted
+from omnigraph.storage.reading import count_bytes
 from omnigraph.storage.table import Table
 
 SCORE = "_score"
@@ -42,7 +42,7 @@ class TextIndex:
             scanner = self.dataset.scanner(
                 columns=[SCORE], full_text_query=query, with_row_address=True
             )
-            return counted(scanner.to_table())
+            return count_bytes(scanner.to_table())
 
 
 def text_index(table: Table, column: str) -> TextIndex | None:

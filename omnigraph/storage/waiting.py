@@ -9,7 +9,7 @@ from typing import TypeVar
 _Found = TypeVar("_Found")
 
 
-class Late(Exception):
+class LateError(Exception):
     """Something took longer than it was allowed to."""
 
 
@@ -31,5 +31,5 @@ def within(seconds: float, work: Callable[[], _Found]) -> _Found:
     threading.Thread(target=run, name="omnigraph-read", daemon=True).start()
     ended, _ = wait([done], max(seconds, 0) if seconds < threading.TIMEOUT_MAX else None)
     if not ended:
-        raise Late
+        raise LateError
     return done.result()

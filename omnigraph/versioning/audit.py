@@ -15,7 +15,7 @@ from omnigraph.versioning.manifest import (
     Head,
     Manifest,
     commit_row_id,
-    decoded,
+    decode_commit,
     first_commit,
     place_in_history,
 )
@@ -77,7 +77,7 @@ def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
 
 def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
     try:
-        commit = decoded(row["metadata"])
+        commit = decode_commit(row["metadata"])
     except (ValueError, KeyError, TypeError, AttributeError):
         found.note(Damage.COMMIT_UNREADABLE, row["object_id"], "its record cannot be read")
         return
@@ -132,7 +132,7 @@ def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
         if row["object_type"] == "table_version":
             said.setdefault(row["object_id"], set()).add((row["location"], row["row_count"]))
     for commit_id in sorted(found.published):
-        for key, state in _brought(found, found.commits[commit_id]):
+        for key, state in _added_tables(found, found.commits[commit_id]):
             row_id = f"version:{key}@{state.version}"
             if row_id not in said:
                 found.note(Damage.VERSION_ROW_MISSING, row_id, f"commit {commit_id} added it")
@@ -141,7 +141,7 @@ def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
                 found.note(Damage.VERSION_ROW_DISAGREES, row_id, message)
 
 
-def _brought(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
+def _added_tables(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
     """Yield the tables that a commit changed, as far as its parent is known."""
     parent = None if commit.parent is None else found.commits.get(commit.parent)
     if commit.parent is not None and parent is None:

@@ -10,16 +10,16 @@ from omnigraph.errors import (
     OutcomeUnknownError,
     StorageError,
 )
-from omnigraph.storage.failures import Crowded, Rejected
+from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _LOOK = "list the branches before repeating the change"
 
@@ -122,7 +122,7 @@ def _create(repository: Repository, name: str, source: str) -> Head:
 def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
     """Whether a cleanup removed the tables of a new branch's commit; the branch is then deleted."""
     done = f"'{name}' was created, but it is unknown whether a cleanup removed its commit"
-    with aftermath(done, _LOOK):
+    with unknown_outcome(done, _LOOK):
         try:
             repository.refuse_cleaned(made.commit, repository.manifest.newest())
         except CommitCleanedError:
@@ -156,8 +156,8 @@ def _flip(
         try:
             at = manifest.newest()
             wanted = updates(at)
-            flipped = _flipped(repository, at, wanted)
-        except Rejected:
+            flipped = _flip_once(repository, at, wanted)
+        except CommitRejectedError:
             continue
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
@@ -166,13 +166,13 @@ def _flip(
     raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 
-def _flipped(repository: Repository, at: Table, wanted: Mapping[str, Head | None]) -> Table:
+def _flip_once(repository: Repository, at: Table, wanted: Mapping[str, Head | None]) -> Table:
     """Flip heads; when there is no answer, find out whether it happened."""
     manifest = repository.manifest
     try:
         return manifest.flip(at, wanted, needs_old=_needs_old(manifest, at, wanted))
-    except (StorageError, Crowded) as failed:
-        with aftermath(f"the store failed while changing a branch: {failed.message}", _LOOK):
+    except (StorageError, CommitContentionError) as failed:
+        with unknown_outcome(f"the store failed while changing a branch: {failed.message}", _LOOK):
             settled = manifest.settled(failed)
             after = manifest.heads(settled)
             if all(after.get(fold(name)) == head for name, head in wanted.items()):

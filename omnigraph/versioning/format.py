@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from omnigraph.errors import FormatError, FormatUnreadableError
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Rejected
+from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY, STAMP
@@ -47,7 +47,7 @@ def migrate(tables: Tables, at: Table) -> Table:
     while (stamp := stamp_of(at)) < FORMAT:
         try:
             at = STEPS[stamp](tables, at)
-        except Rejected:
+        except CommitRejectedError:
             at = _newest(tables)
     return at
 

@@ -19,7 +19,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Crowded, LingeringError, Rejected
+from omnigraph.storage.failures import CommitContentionError, CommitRejectedError, LingeringError
 from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
@@ -204,7 +204,7 @@ class Manifest:
         rows = at.scan(
             _COLUMNS, (place >= place_in_history(max(least, 0))) & (place <= place_in_history(most))
         )
-        self.remember(map(decoded, rows["metadata"].to_pylist()))
+        self.remember(map(decode_commit, rows["metadata"].to_pylist()))
 
     def remember(self, commits: Iterable[Commit]) -> None:
         """Cache commits for later questions."""
@@ -258,14 +258,16 @@ class Manifest:
             for name, head in updates.items()
         }
         if needs_old:
-            keys[_CLEANED] = cleaning(at)
+            keys[_CLEANED] = last_cleanup(at)
         if operation is not None:
             # Lance refuses two commits that remove the same key, even one that never existed:
             # so they exclude each other, and the manifest does not grow.
             digest = sha256(json.dumps(operation).encode()).hexdigest()
             keys[_operation(digest)] = None
         if self._freshness.age(at.version) > MANIFEST_AGE / 2:
-            raise Rejected("the manifest was read too long ago to know who changed it since")
+            raise CommitRejectedError(
+                "the manifest was read too long ago to know who changed it since"
+            )
         flipped = self._tables.set_keys(at, keys)
         if self._freshness.age(at.version) > MANIFEST_AGE:
             raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
@@ -274,7 +276,7 @@ class Manifest:
     def every_commit(self, at: Table) -> dict[str, Commit]:
         """Read all commits in the manifest, also those at which no branch ever stood."""
         rows = at.scan(["metadata"], pc.field("object_type") == COMMIT_ROW)
-        commits = map(decoded, rows["metadata"].to_pylist())
+        commits = map(decode_commit, rows["metadata"].to_pylist())
         return {commit.id: commit for commit in commits}
 
     def retired(self, at: Table) -> dict[str, int]:
@@ -308,7 +310,7 @@ class Manifest:
         or marked after `at`: so whoever marks one knows of all others that may bury something
         under a lower id.
         """
-        last = cleaning(at)
+        last = last_cleanup(at)
         cleanup = ulid if ulid > last else f"{last}+"
         return cleanup, self._tables.set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
 
@@ -319,9 +321,9 @@ class Manifest:
         CommitRejectedError when that happened to this one, and when after `at` another was begun or
         marked, or a head was made that needs old versions.
         """
-        last = cleaning(at)
+        last = last_cleanup(at)
         if cleanup <= last or _BEGUN + cleanup not in at.metadata or self.is_revoked(at, cleanup):
-            raise Rejected(f"cleanup {last} was marked before {cleanup}")
+            raise CommitRejectedError(f"cleanup {last} was marked before {cleanup}")
         begun = {key.removeprefix(_BEGUN) for key in at.metadata if key.startswith(_BEGUN)}
         # A release that does not note the begin of a cleanup may have begun some.
         buried = {each for each, _ in self._graves(at, None) if each > last}
@@ -334,7 +336,7 @@ class Manifest:
 
         Raises CommitRejectedError when a cleanup was marked after `at`: it may be one of them.
         """
-        return self._tables.set_keys(at, {**_revoking(cleanups), _CLEANED: cleaning(at)})
+        return self._tables.set_keys(at, {**_revoking(cleanups), _CLEANED: last_cleanup(at)})
 
     def is_revoked(self, at: Table, cleanup: str) -> bool:
         """Whether a cleanup must not remove what it buried."""
@@ -344,14 +346,14 @@ class Manifest:
         self, at: Table, versions: Iterable[tuple[str, int]] | None = None
     ) -> set[tuple[str, int]]:
         """Return those of some versions (default: all), by table key, that a cleanup removed."""
-        last = cleaning(at)
+        last = last_cleanup(at)
         if not last:
             return set()
         return {version for cleanup, version in self._graves(at, versions) if cleanup <= last}
 
     def cleanups_of(self, at: Table, versions: Iterable[tuple[str, int]]) -> set[str]:
         """Return the marked cleanups that buried any of some versions and were not revoked."""
-        last = cleaning(at)
+        last = last_cleanup(at)
         return {cleanup for cleanup, _ in self._graves(at, versions) if cleanup <= last}
 
     def _graves(
@@ -387,13 +389,13 @@ class Manifest:
         since = self._freshness.now()
         try:
             joined = self._tables.folded(at, levels, _INDEXES)
-        except Rejected:
+        except CommitRejectedError:
             return self.newest()
         if joined.version != at.version:
             self._freshness.note(joined.version, since)
         return joined
 
-    def settled(self, failed: StorageError | Crowded) -> Table:
+    def settled(self, failed: StorageError | CommitContentionError) -> Table:
         """Return the newest manifest, in which the failed attempt can no longer appear.
 
         A request that an object store lost, or an attempt that Lance cut off, may still be under
@@ -402,13 +404,13 @@ class Manifest:
         """
         if isinstance(failed, LingeringError):
             raise failed
-        if self._tables.store.is_local and not isinstance(failed, Crowded):
+        if self._tables.store.is_local and not isinstance(failed, CommitContentionError):
             return self.newest()
         try:
             return self._tables.set_keys(self.newest(), {_FENCE: uuid4().hex})
-        except Crowded as crowded:
+        except CommitContentionError as crowded:
             raise StorageError(crowded.message) from crowded
-        except Rejected:
+        except CommitRejectedError:
             return self.newest()
 
 
@@ -480,7 +482,7 @@ def _operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.
     return pa.Table.from_pylist([row], schema=schema)
 
 
-def cleaning(at: Table) -> str:
+def last_cleanup(at: Table) -> str:
     """Return a value that changes with every cleanup; empty when there was none."""
     return at.metadata.get(_CLEANED, "")
 
@@ -527,7 +529,9 @@ def _first_head(at: Table) -> Head:
 def _matching(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
     wanted = {commit_row_id(each) for each in ids}
     names, records = rows["object_id"].to_pylist(), rows["metadata"].to_pylist()
-    found = (decoded(text) for name, text in zip(names, records, strict=True) if name in wanted)
+    found = (
+        decode_commit(text) for name, text in zip(names, records, strict=True) if name in wanted
+    )
     return {commit.id: commit for commit in found}
 
 
@@ -553,7 +557,7 @@ def _encoded(commit: Commit) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def decoded(text: str) -> Commit:
+def decode_commit(text: str) -> Commit:
     """Return the commit that a record holds."""
     record = json.loads(text)
     tables = {key: TableState(*state) for key, state in record.pop("tables").items()}

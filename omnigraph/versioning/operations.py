@@ -16,7 +16,7 @@ def find_operation(
     return manifest.operation(operation_id, actor, manifest.newest() if at is None else at)
 
 
-def repeated(
+def find_repeated(
     repository: Repository,
     operation_id: str | None,
     actor: str | None,

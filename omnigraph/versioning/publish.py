@@ -11,16 +11,16 @@ from omnigraph.errors import (
     SchemaMovedError,
     StorageError,
 )
-from omnigraph.storage.failures import Crowded, Rejected
+from omnigraph.storage.failures import CommitContentionError, CommitRejectedError
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
-from omnigraph.versioning.operations import repeated
+from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 from omnigraph.versioning.writes import Adopt, Staged
 
 
@@ -56,7 +56,7 @@ def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
 def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
     """Flush a flip; if that fails, the commit is visible but may not survive a power loss."""
     visible = f"{what} is visible but could not be flushed"
-    with aftermath(visible, "it is lost if the machine loses power now"):
+    with unknown_outcome(visible, "it is lost if the machine loses power now"):
         repository.tables.sync_table(flipped)
 
 
@@ -72,7 +72,7 @@ class _Attempt:
         """Try once, under a new commit id; None when another commit of the branch came first."""
         manifest = self.repository.manifest
         at = manifest.folded(manifest.newest())
-        earlier = self._earlier(at)
+        earlier = self._find_earlier(at)
         if earlier is not None:
             return earlier
         current = self._current(at)
@@ -83,14 +83,14 @@ class _Attempt:
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
         try:
-            added, head = self._added(at, commit)
+            added, head = self._add(at, commit)
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
             # Nothing came between them, so the later one guards as well and saves a look back.
             guard = added if added.version == at.version + 1 else at
-            flipped = self._flipped(guard, commit, {**others, self.branch: head})
-        except Rejected:
+            flipped = self._flip(guard, commit, {**others, self.branch: head})
+        except CommitRejectedError:
             return None
         reached("head flipped")
         manifest.remember([commit])
@@ -141,32 +141,32 @@ class _Attempt:
                 raise head_moved(name, commit_id, found[name].commit)
         return found
 
-    def _added(self, at: Table, commit: Commit) -> tuple[Table, Head]:
+    def _add(self, at: Table, commit: Commit) -> tuple[Table, Head]:
         given = self.staged.write_set.operation_id
         try:
             return self.repository.manifest.add(at, commit, self.staged.tables, given)
         except StorageError as failed:
             raise self._again(failed) from failed
 
-    def _again(self, failed: StorageError | Crowded) -> Exception:
+    def _again(self, failed: StorageError | CommitContentionError) -> Exception:
         """Return what to raise after a request to a bucket was lost: the first is retried."""
-        if self.repository.store.is_local or self.lost or isinstance(failed, Crowded):
+        if self.repository.store.is_local or self.lost or isinstance(failed, CommitContentionError):
             return failed
         self.lost.append(failed)
-        return Rejected(failed.message)
+        return CommitRejectedError(failed.message)
 
-    def _flipped(self, at: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
+    def _flip(self, at: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
         asked, manifest = self.staged.write_set, self.repository.manifest
         operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
         try:
             return manifest.flip(at, heads, needs_old=self._needs_old, operation=operation)
-        except (StorageError, Crowded) as failed:
-            return self._settled(commit, failed)
+        except (StorageError, CommitContentionError) as failed:
+            return self._settle(commit, failed)
 
-    def _earlier(self, at: Table) -> Commit | None:
+    def _find_earlier(self, at: Table) -> Commit | None:
         """Return the commit that this operation led to before, if it has an id."""
         asked = self.staged.write_set
-        return repeated(self.repository, asked.operation_id, asked.actor, asked.request, at)
+        return find_repeated(self.repository, asked.operation_id, asked.actor, asked.request, at)
 
     def _check_expected(self, current: Commit) -> None:
         expected_head = self.staged.write_set.expected_head
@@ -223,14 +223,16 @@ class _Attempt:
             request=write_set.request,
         )
 
-    def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
+    def _settle(self, commit: Commit, failed: StorageError | CommitContentionError) -> Table:
         """Find out whether a flip without an answer was made.
 
         If it was not, it can no longer be, because something else took its version.
         """
         manifest = self.repository.manifest
         unsure = f"the store failed while publishing commit {commit.id}"
-        with aftermath(unsure, "look for it in the log of the branch before repeating the change"):
+        with unknown_outcome(
+            unsure, "look for it in the log of the branch before repeating the change"
+        ):
             at = manifest.settled(failed)
             if manifest.is_published(commit.id, at):
                 return at

@@ -28,14 +28,14 @@ from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
-from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_manifest
+from omnigraph.versioning.manifest import Manifest, first_commit, last_cleanup, new_manifest
 from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _MOST_ATTEMPTS = 1_000
 _COMPLETED_LATER = "opening the graph for writing completes it"
@@ -93,7 +93,7 @@ class Repository:
     def refuse_cleaned(self, commit_id: str, at: Table | None = None) -> None:
         """Raise CommitCleanedError when a cleanup removed tables of a commit."""
         at = self.manifest.newest() if at is None else at
-        if not cleaning(at):
+        if not last_cleanup(at):
             return
         commit = self.manifest.commits([commit_id], at)[commit_id]
         if self.manifest.is_cleaned(commit, at):
@@ -141,7 +141,7 @@ class Repository:
     def show_schema(self, commit: Commit) -> None:
         """Write the schema of a commit of `main` beside the tables, for people."""
         done = f"commit {commit.id} is there, but {layout.SCHEMA_SOURCE} could not be written"
-        with aftermath(done, _COMPLETED_LATER):
+        with unknown_outcome(done, _COMPLETED_LATER):
             self._write_schema_files(_read_schema(self.store, commit.schema))
 
     def accept_schema(self, catalog: Catalog, source: str) -> str:
@@ -247,7 +247,7 @@ def _begin(repository: Repository, first: Commit) -> None:
         made = tables.create_exclusively(layout.MANIFEST, new_manifest(first))
     except StorageError as failed:
         unsure = f"the store failed while making the graph at {root}: {failed.message}"
-        with aftermath(unsure, _LOOK):
+        with unknown_outcome(unsure, _LOOK):
             newest = tables.newest(layout.MANIFEST)
             made = newest is not None and first_commit(newest) == first.id
         if not made and repository.store.is_local:
@@ -257,7 +257,7 @@ def _begin(repository: Repository, first: Commit) -> None:
     if not made:
         raise GraphExistsError(f"there is a graph at {root} already")
     reached("manifest created")
-    with aftermath(f"the graph at {root} was made but not completed", _COMPLETED_LATER):
+    with unknown_outcome(f"the graph at {root} was made but not completed", _COMPLETED_LATER):
         tables.sync_table(repository.manifest.newest())
         reached("manifest synced")
         repository.restore_schema_files()

@@ -55,7 +55,7 @@ class History:
     retired: Mapping[str, int]
 
 
-def retained(history: History, rule: Retention, now: int) -> set[str]:
+def retained_commits(history: History, rule: Retention, now: int) -> set[str]:
     """Return the ids of the commits that keep their tables.
 
     These are the heads of branches and tags, what the rule keeps, and every commit that a merge

@@ -13,7 +13,7 @@ from omnigraph.errors import (
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalize_name
-from omnigraph.versioning.operations import repeated
+from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -55,7 +55,7 @@ class Proposal(Generic[Finding]):
 
 
 @dataclass(frozen=True, slots=True)
-class Transacted(Generic[Finding]):
+class TransactResult(Generic[Finding]):
     """The outcome of a change: its commit, if there was anything to change.
 
     Without a finding the operation was done before, and the commit is that of the first time.
@@ -68,7 +68,9 @@ class Transacted(Generic[Finding]):
 Planner: TypeAlias = Callable[[Snapshot], Proposal[Finding]]
 
 
-def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
+def transact(
+    repository: Repository, intent: Intent, plan: Planner[Finding]
+) -> TransactResult[Finding]:
     """Plan a change on the newest commit of a branch and publish it as one commit.
 
     When others changed meanwhile what it read, it is planned again on the result. Whatever `plan`
@@ -89,17 +91,19 @@ def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
     )
 
 
-def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
+def _attempt(
+    repository: Repository, intent: Intent, plan: Planner[Finding]
+) -> TransactResult[Finding]:
     snapshot, is_new = _pin(repository, intent)
     # After pinning the snapshot: an operation that is not found now is not in the snapshot.
-    earlier = repeated(repository, intent.operation_id, intent.actor, intent.request)
+    earlier = find_repeated(repository, intent.operation_id, intent.actor, intent.request)
     if earlier is not None:
-        return Transacted(earlier, None)
+        return TransactResult(earlier, None)
     if intent.expect is not None and snapshot.commit.id != intent.expect:
         raise head_moved(intent.branch, intent.expect, snapshot.commit.id)
     proposal = plan(snapshot)
     if proposal.write_set is None:
-        return Transacted(None, proposal.finding)
+        return TransactResult(None, proposal.finding)
     write_set = replace(
         proposal.write_set,
         actor=intent.actor,
@@ -113,9 +117,9 @@ def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
     intent.check()  # not called again: from here on the change is published
     commit = publish(repository, intent.branch, staged)
     if not _is_of(commit, staged):
-        return Transacted(commit, None)
+        return TransactResult(commit, None)
     _extend(repository, write_set.base, commit)
-    return Transacted(commit, proposal.finding)
+    return TransactResult(commit, proposal.finding)
 
 
 def _pin(repository: Repository, intent: Intent) -> tuple[Snapshot, bool]:

@@ -1,4 +1,4 @@
-"""Turn: writers of one branch on one machine take turns, so that they do not race each other.
+"""Turn: writers of one branch on one machine take turns, so that they do not race.
 
 Nothing depends on a turn: a writer that waited long enough goes on without one, and the flip
 decides. The kernel releases the lock of a process that dies.
@@ -27,14 +27,14 @@ _LOCKS = 64
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.005
 
 
-class _Held(threading.local):
+class _HeldLocks(threading.local):
     """The locks that this thread holds; it does not wait for itself."""
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
 
 
-_HELD = _Held()
+_HELD = _HeldLocks()
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class Overwrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StagedVersion:
     """A version that was written for this change, on top of the pinned one."""
 
     table: Table
@@ -56,7 +56,7 @@ class Adopt:
     state: TableState
 
 
-TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | Made | Adopt
+TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | StagedVersion | Adopt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +110,14 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
         if adopted:
             states[key] = adopted[-1]
             continue
-        made = next((each.table for each in writes if isinstance(each, Made)), None)
-        after = made or written(write_set.base, key, writes)
+        made = next((each.table for each in writes if isinstance(each, StagedVersion)), None)
+        after = made or apply_writes(write_set.base, key, writes)
         files |= after.files() if write_set.base.tables.durable else set()
         states[key] = TableState(after.path, after.version, after.count(), branch)
     return Staged(write_set=write_set, tables=states, files=frozenset(files))
 
 
-def written(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
+def apply_writes(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
     """Apply writes to a table of a snapshot and return it with the indexes of its type."""
     table, stored = base.table(key), base.catalog.by_identity.get(key)
     for write in writes:
@@ -130,6 +130,6 @@ def written(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
                 table = table.deleted(ids)
             case Overwrite(rows):
                 table = table.overwritten(rows)
-            case Made() | Adopt():
+            case StagedVersion() | Adopt():
                 raise TypeError("an existing version cannot be combined with other writes")
     return table.settled(() if stored is None else indexes_of(stored))

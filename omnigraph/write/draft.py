@@ -18,7 +18,7 @@ _NO_IDS = pa.array([], pa.utf8())
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TypeChange:
     """What changes in one type: whole rows to store, each id once, and the ids to delete."""
 
     stored: StoredType
@@ -49,15 +49,15 @@ class Draft:
 
     snapshot: Snapshot
     unfit: list[Violation] = field(default_factory=list)
-    _changes: dict[str, Change] = field(default_factory=dict)
+    _changes: dict[str, TypeChange] = field(default_factory=dict)
 
-    def change(self, name: str) -> Change:
+    def change(self, name: str) -> TypeChange:
         """Return what has changed in a type so far."""
         found = self._changes.get(name)
         if found is None:
             stored = self.snapshot.catalog.stored(name)
             assert stored is not None
-            found = Change(stored, _nullable(self.table(stored).schema).empty_table())
+            found = TypeChange(stored, _nullable(self.table(stored).schema).empty_table())
         return found
 
     @property
@@ -75,14 +75,14 @@ class Draft:
         kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], rows["id"])))
         gone = before.gone.filter(pc.invert(pc.is_in(before.gone, rows["id"])))
         joined = pa.concat_tables([kept, rows.cast(before.rows.schema)]).combine_chunks()
-        self._changes[name] = Change(before.stored, joined, gone)
+        self._changes[name] = TypeChange(before.stored, joined, gone)
 
     def remove(self, name: str, ids: pa.Array) -> None:
         """Delete rows by their ids."""
         before = self.change(name)
         kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], ids)))
         gone = pc.unique(pa.concat_arrays([before.gone, ids]))
-        self._changes[name] = Change(before.stored, kept, gone)
+        self._changes[name] = TypeChange(before.stored, kept, gone)
 
     def committed(self, name: str, ids: pa.Array) -> pa.Table:
         """Return the committed rows of some ids, except those that were changed since."""
@@ -91,18 +91,18 @@ class Draft:
         table = self.table(change.stored)
         return look_up_rows(table, "id", fresh, table.schema.names).cast(change.rows.schema)
 
-    def changes(self) -> Mapping[str, Change]:
+    def changes(self) -> Mapping[str, TypeChange]:
         """Return what really changes, without unchanged rows and ids that do not exist."""
         found = {name: self._real(change) for name, change in self._changes.items()}
         return {name: change for name, change in found.items() if not change.is_empty}
 
-    def _real(self, change: Change) -> Change:
+    def _real(self, change: TypeChange) -> TypeChange:
         table = self.table(change.stored)
         names = table.schema.names
         before = look_up_rows(table, "id", change.ids, names).cast(change.rows.schema)
-        rows = change.rows.filter(pc.invert(same(change.rows, before)))
+        rows = change.rows.filter(pc.invert(find_unchanged(change.rows, before)))
         there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
-        return Change(change.stored, rows, there)
+        return TypeChange(change.stored, rows, there)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -119,7 +119,7 @@ def incident(snapshot: Snapshot, node: str) -> list[tuple[EdgeType, str]]:
     return found
 
 
-def same(rows: pa.Table, before: pa.Table) -> pa.Array:
+def find_unchanged(rows: pa.Table, before: pa.Table) -> pa.Array:
     """Return a mask of the rows that equal the row of the same id in `before`, in all columns."""
     places = pc.index_in(rows["id"].combine_chunks(), value_set=before["id"].combine_chunks())
     known = np.asarray(places.is_valid(), bool)

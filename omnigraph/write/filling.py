@@ -21,7 +21,7 @@ _VARIABLES = ("OMNIGRAPH_", "NANOGRAPH_", "OPENAI_", "GEMINI_", "HF_")
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class VectorFiller:
     """How vectors are made, and the store whose cache saves paying for them twice.
 
     Blank vectors cost nothing and mean nothing; rows that are only checked get them.
@@ -32,11 +32,11 @@ class Vectors:
     blank: bool = False
 
     @staticmethod
-    def of(store: Store, environment: Mapping[str, str] | None = None) -> "Vectors":
+    def of(store: Store, environment: Mapping[str, str] | None = None) -> "VectorFiller":
         """Return the settings of the environment; tasks on other machines use the same."""
         given = os.environ if environment is None else environment
         kept = sorted((key, value) for key, value in given.items() if key.startswith(_VARIABLES))
-        return Vectors(tuple(kept), store)
+        return VectorFiller(tuple(kept), store)
 
     def filled(self, stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with a vector for every text that has none."""
@@ -66,7 +66,7 @@ class Vectors:
         if self.blank:
             return
         embedder = with_cache(
-            embedder_for(embed.model, dict(self.environment)), Entries(self.store)
+            embedder_for(embed.model, dict(self.environment)), CacheFolder(self.store)
         )
         dimension = numbers.shape[1]
         size = max(1, MOST_NUMBERS // dimension)
@@ -77,7 +77,7 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class CacheFolder:
     """A vector cache in a folder of a store: one object per batch of texts."""
 
     store: Store

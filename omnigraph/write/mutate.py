@@ -35,14 +35,14 @@ from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import ValueType
 from omnigraph.storage.reading import batches_where
 from omnigraph.write.draft import Draft, incident
-from omnigraph.write.filling import Vectors
+from omnigraph.write.filling import VectorFiller
 
 _ROW = "#row"
 
 
-def mutated(run: Execution, plan: MutationPlan, vectors: Vectors) -> Draft:
+def run_mutation(run: Execution, plan: MutationPlan, vectors: VectorFiller) -> Draft:
     """Run the statements of a plan, each seeing the earlier ones, and return the changes."""
-    mutation = _Mutation(run, Draft(run.reader.snapshot))
+    mutation = _StatementRunner(run, Draft(run.reader.snapshot))
     for statement in plan.statements:
         run.check(0)
         mutation.do(statement)
@@ -51,7 +51,7 @@ def mutated(run: Execution, plan: MutationPlan, vectors: Vectors) -> Draft:
 
 
 @dataclass(frozen=True)
-class _Held(Domain):
+class _HeldRows(Domain):
     """Rows in memory; the code of each is its position."""
 
     rows: pa.RecordBatch | pa.Table
@@ -67,7 +67,7 @@ class _Held(Domain):
 
 
 @dataclass(frozen=True, slots=True)
-class _Mutation:
+class _StatementRunner:
     run: Execution
     draft: Draft
 
@@ -83,7 +83,7 @@ class _Mutation:
             case _:
                 assert_never(statement)
 
-    def fill(self, vectors: Vectors) -> None:
+    def fill(self, vectors: VectorFiller) -> None:
         """Make the vectors of all rows that have a text and no vector."""
         for name in self.draft.touched:
             change = self.draft.change(name)
@@ -168,7 +168,7 @@ class _Mutation:
         self, stored: StoredType, rows: pa.RecordBatch | pa.Table, where: Predicate
     ) -> pa.Array:
         """Return a mask of the rows that meet a condition."""
-        self.run.domains[_ROW] = _Held(self.run.reader, (stored.name,), rows)
+        self.run.domains[_ROW] = _HeldRows(self.run.reader, (stored.name,), rows)
         codes = np.arange(rows.num_rows)
         evaluation = Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
         return pa.array(evaluation.holds(map_operands(where, _of_row)))

@@ -22,16 +22,16 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet
 from omnigraph.versioning.writes import Delete as DeleteRows
-from omnigraph.write.draft import Change
-from omnigraph.write.filling import Vectors
-from omnigraph.write.mutate import mutated
+from omnigraph.write.draft import TypeChange
+from omnigraph.write.filling import VectorFiller
+from omnigraph.write.mutate import run_mutation
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
 
 
-def change(
+def publish_mutation(
     repository: Repository,
     topology: Topology,
     compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
@@ -48,7 +48,7 @@ def change(
         intent = replace(intent, request=_digest(*asked, intent))
 
     def propose(snapshot: Snapshot) -> Proposal[MutationPlan]:
-        return _Mutation(repository, topology, snapshot, *compile_on(snapshot)).propose()
+        return _MutationPlanner(repository, topology, snapshot, *compile_on(snapshot)).propose()
 
     done = transact(repository, intent, propose)
     plan = done.finding or compile_on(repository.snapshot(intent.branch))[0]
@@ -56,7 +56,7 @@ def change(
 
 
 @dataclass(frozen=True, slots=True)
-class _Mutation:
+class _MutationPlanner:
     """A mutation on one snapshot."""
 
     repository: Repository
@@ -76,18 +76,18 @@ class _Mutation:
             environment=self.terms.environment,
             cancelled=self.terms.cancelled,
         )
-        vectors = Vectors.of(self.repository.store, self.terms.environment)
-        draft = mutated(run, self.plan, vectors)
+        vectors = VectorFiller.of(self.repository.store, self.terms.environment)
+        draft = run_mutation(run, self.plan, vectors)
         changes = draft.changes()
         verdict = validate(self.snapshot, changes)
-        if found := _told_once([*draft.unfit, *verdict.violations]):
+        if found := _drop_repeats([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
             return Proposal(None, self.plan)
         run.check(0)
         return Proposal(self._write_set(changes, verdict.looked_at), self.plan)
 
-    def _write_set(self, changes: Mapping[str, Change], looked_at: frozenset[str]) -> WriteSet:
+    def _write_set(self, changes: Mapping[str, TypeChange], looked_at: frozenset[str]) -> WriteSet:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
         return WriteSet(
             base=self.snapshot,
@@ -96,7 +96,7 @@ class _Mutation:
             affected=_affected(changes),
         )
 
-    def _writes(self, change: Change) -> tuple[TableWrite, ...]:
+    def _writes(self, change: TypeChange) -> tuple[TableWrite, ...]:
         table = self.snapshot.table(change.stored.identity)
         writes: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
@@ -104,18 +104,18 @@ class _Mutation:
             writes.append(Upsert(rows) if _replaces(table, change) else Append(rows))
         return tuple(writes)
 
-    def _cascades(self, changes: Mapping[str, Change]) -> frozenset[str]:
+    def _cascades(self, changes: Mapping[str, TypeChange]) -> frozenset[str]:
         """Return the tables in which edges of deleted nodes were sought."""
         gone = {name for name, change in changes.items() if len(change.gone)}
         edges = self.snapshot.catalog.edges.values()
         return frozenset(e.identity for e in edges if {e.source, e.target} & gone)
 
 
-def _replaces(table: Table, change: Change) -> bool:
+def _replaces(table: Table, change: TypeChange) -> bool:
     return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
-def _told_once(violations: Iterable[Violation]) -> list[Violation]:
+def _drop_repeats(violations: Iterable[Violation]) -> list[Violation]:
     """Return the first violation of each value: one that does not fit is not missing as well."""
     found: dict[object, Violation] = {}
     for each in violations:
@@ -124,7 +124,7 @@ def _told_once(violations: Iterable[Violation]) -> list[Violation]:
     return list(found.values())
 
 
-def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
+def _affected(changes: Mapping[str, TypeChange]) -> tuple[int, int]:
     """Return how many nodes and edges change."""
     nodes = edges = 0
     for each in changes.values():

@@ -16,7 +16,7 @@ from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.draft import Change, same
+from omnigraph.write.draft import TypeChange, find_unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Verdict:
 
 def validate(
     snapshot: Snapshot,
-    changes: Mapping[str, Change],
+    changes: Mapping[str, TypeChange],
     known: Mapping[str, Sequence[Violation]] = MappingProxyType({}),
 ) -> Verdict:
     """Check the rows of a change by themselves, and the graph that they would leave.
@@ -37,7 +37,7 @@ def validate(
     For types in `known` the violations of single rows are given; their rows need only the columns
     that rules between rows read.
     """
-    check = _Check(snapshot, changes)
+    check = _RuleCheck(snapshot, changes)
     found: list[Violation] = []
     for name, change in changes.items():
         if name in known:
@@ -52,7 +52,7 @@ def validate(
     return Verdict(tuple(found), frozenset(check.looked_at))
 
 
-def broken_rows(change: Change) -> Iterator[Violation]:
+def broken_rows(change: TypeChange) -> Iterator[Violation]:
     """Yield the rows that break a rule of their type by themselves."""
     for batch in change.rows.combine_chunks().to_batches():
         ids = batch["id"]
@@ -73,17 +73,17 @@ def compared_columns(stored: StoredType) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Check:
+class _RuleCheck:
     snapshot: Snapshot
-    changes: Mapping[str, Change]
+    changes: Mapping[str, TypeChange]
     looked_at: set[str] = field(default_factory=set)
 
-    def unique(self, change: Change) -> Iterator[Violation]:
+    def unique(self, change: TypeChange) -> Iterator[Violation]:
         """Check that no two rows share values that must be unique."""
         for columns in change.stored.unique:
             yield from self._unique(change, columns)
 
-    def _unique(self, change: Change, columns: tuple[str, ...]) -> Iterator[Violation]:
+    def _unique(self, change: TypeChange, columns: tuple[str, ...]) -> Iterator[Violation]:
         stored = change.stored
         names = ["id", *columns]
         own = drop_incomparable(change.rows.select(names))
@@ -108,11 +108,11 @@ class _Check:
                     other=holder,
                 )
 
-    def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
+    def _fresh(self, change: TypeChange, columns: tuple[str, ...]) -> pa.Array:
         """Return the values of the first column, for rows that do not have them already."""
         rows = change.rows.select(["id", *columns])
         before = look_up_rows(self._table(change.stored), "id", change.ids, rows.column_names)
-        known = same(rows, before.cast(rows.schema))
+        known = find_unchanged(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
     def ends(self, edge: EdgeType) -> Iterator[Violation]:

@@ -11,7 +11,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, InputError, OperationReusedError, ViolationsError
-from omnigraph.versioning.operations import repeated
+from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.ulid import is_ulid
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.nursery import order
@@ -187,7 +187,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
     waiting = [partial(do, other.branch(expect=expect, operation_id="op"), person("dan"))]
 
     def found(*given: Any) -> Any:
-        result = repeated(*given)
+        result = find_repeated(*given)
         if waiting:
             waiting.pop()()
         return result

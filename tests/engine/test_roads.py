@@ -20,7 +20,7 @@ from omnigraph.read.execution import Budget
 from omnigraph.read.operators import order
 from omnigraph.read.road import Road
 from omnigraph.storage.table import Table
-from omnigraph.versioning.writes import Delete, Made, TableWrite
+from omnigraph.versioning.writes import Delete, StagedVersion, TableWrite
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text
@@ -149,7 +149,7 @@ def test_a_graph_without_its_indexes_answers_the_same(seed: int, tmp_path: Path)
     snapshot = graph.snapshot()
     keys = list(snapshot.commit.tables)
     bare: dict[str, tuple[TableWrite, ...]] = {
-        key: (Made(without_indexes(snapshot.table(key))),) for key in keys
+        key: (StagedVersion(without_indexes(snapshot.table(key))),) for key in keys
     }
 
     write(graph, bare)
@@ -180,7 +180,10 @@ def test_looking_rows_up_without_indexes_changes_no_answer(
     snapshot = graph.snapshot()
     write(
         graph,
-        {key: (Made(without_indexes(snapshot.table(key))),) for key in snapshot.commit.tables},
+        {
+            key: (StagedVersion(without_indexes(snapshot.table(key))),)
+            for key in snapshot.commit.tables
+        },
     )
     taken = by_index(monkeypatch)
 

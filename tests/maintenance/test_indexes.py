@@ -13,7 +13,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.storage import indexes
 from omnigraph.storage.nearest import VectorIndex
 from omnigraph.versioning.commit import CommitKind
-from omnigraph.versioning.writes import Delete, Made
+from omnigraph.versioning.writes import Delete, StagedVersion
 from tests.maintenance.library import (
     NEAREST,
     answers,
@@ -67,7 +67,9 @@ def _without_indexes(graph: Graph) -> Graph:
     segments = [each for name in named for each in _segments(gone, name)]
     bare = table._detached(LanceOperation.CreateIndex([], segments))
     assert bare.dataset.describe_indices() == []
-    write(graph, {DOC: (Made(graph.repository.tables.remember(table.path, bare.dataset)),)})
+    write(
+        graph, {DOC: (StagedVersion(graph.repository.tables.remember(table.path, bare.dataset)),)}
+    )
     return graph
 
 

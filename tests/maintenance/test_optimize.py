@@ -173,13 +173,13 @@ def test_pieces_that_were_written_are_used_again(
 ) -> None:
     _grown(graph)
     written: list[int] = []
-    rewrite = compaction.rewritten
+    rewrite = compaction.rewrite_group
 
     def counted(group: compaction.Group) -> list[Piece]:
         written.append(len(group.fragments))
         return rewrite(group)
 
-    monkeypatch.setattr(optimizing, "rewritten", counted)
+    monkeypatch.setattr(optimizing, "rewrite_group", counted)
     monkeypatch.setattr(compaction, "FRAGMENT_ROWS", 12)  # so that there are several groups
     came: list[str] = []
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import InputError
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.names import TAG
-from omnigraph.versioning.retention import History, Retention, retained
+from omnigraph.versioning.retention import History, Retention, retained_commits
 
 HOUR = 3_600_000_000
 
@@ -61,7 +61,7 @@ def _bases(history: History, one: str, other: str) -> set[str]:
 
 @given(history=histories(), keep=st.integers(1, 4))
 def test_what_heads_and_their_merges_need_stays(history: History, keep: int) -> None:
-    kept = retained(history, Retention(keep, None, 0), now=1_000 * HOUR)
+    kept = retained_commits(history, Retention(keep, None, 0), now=1_000 * HOUR)
 
     assert set(history.heads.values()) <= kept
     for one, other in combinations(set(history.heads.values()), 2):
@@ -77,7 +77,7 @@ def test_what_heads_and_their_merges_need_stays(history: History, keep: int) -> 
 @given(history=histories(), age=st.integers(0, 30))
 def test_what_a_branch_left_within_the_age_stays(history: History, age: int) -> None:
     now = 25 * HOUR
-    kept = retained(history, Retention(None, age * HOUR, 0), now)
+    kept = retained_commits(history, Retention(None, age * HOUR, 0), now)
 
     for commit in history.commits.values():
         if commit.created_at > now - age * HOUR:
@@ -91,8 +91,8 @@ def test_a_long_line_keeps_only_its_end() -> None:
         commits.append(_commit(number, (commits[-1],)))
     history = History({each.id: each for each in commits}, {"main": "c49"}, {})
 
-    assert retained(history, Retention(2, None, 0), now=1_000 * HOUR) == {"c49", "c48"}
-    assert retained(history, Retention(1, None, 3 * HOUR), now=50 * HOUR) == {
+    assert retained_commits(history, Retention(2, None, 0), now=1_000 * HOUR) == {"c49", "c48"}
+    assert retained_commits(history, Retention(1, None, 3 * HOUR), now=50 * HOUR) == {
         "c49",
         "c48",
         "c47",
@@ -107,7 +107,7 @@ def test_branches_that_were_merged_and_deleted_leave_nothing() -> None:
     head = commits[-1].id
     history = History({each.id: each for each in commits}, {"main": head}, {})
 
-    assert retained(history, Retention(1, None, 0), now=1_000 * HOUR) == {head}
+    assert retained_commits(history, Retention(1, None, 0), now=1_000 * HOUR) == {head}
 
 
 def test_a_rule_has_to_say_something() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, OmniGraphError
-from omnigraph.merge.bulk import bulk_of
-from omnigraph.merge.merge import MergeHow
+from omnigraph.merge.bulk import make_task_merger
+from omnigraph.merge.merge import MergeOptions
 from omnigraph.merge.merge import merge as run_merge
 from omnigraph.storage import steps
 from omnigraph.storage.delta import Extent
@@ -25,7 +25,7 @@ from tests.crashes.workload import Cut
 MODULE = "tests.merging.nursery"
 # Merges even the fewest rows as if they were too many to be held in memory.
 IN_PARTS = replace(
-    bulk_of({"engine": "inline"}), most_held=Extent(-1, -1), bucket=Extent(4, 1 << 20)
+    make_task_merger({"engine": "inline"}), most_held=Extent(-1, -1), bucket=Extent(4, 1 << 20)
 )
 _MOST_ATTEMPTS = 50
 
@@ -38,7 +38,7 @@ def merge(
     """Merge, and give the durable steps; the process dies at one of them if it is given."""
     steps.observer = observer = Cut(cut)
     graph = open_graph(root)
-    how = MergeHow(bulk=IN_PARTS if in_parts else None)
+    how = MergeOptions(bulk=IN_PARTS if in_parts else None)
     run_merge(graph.repository, source, into, how)
     steps.observer = None
     return observer.trace

@@ -10,11 +10,11 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError, MergeConflictsError
-from omnigraph.merge.bulk import bulk_of
+from omnigraph.merge.bulk import make_task_merger
 from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.merge import MergeHow, merge, preview
+from omnigraph.merge.merge import MergeOptions, merge, preview
 from omnigraph.merge.outcome import Merge
-from omnigraph.merge.rowmerge import Contest
+from omnigraph.merge.rowmerge import TypeMerge
 from omnigraph.versioning.writes import Upsert
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world
@@ -27,7 +27,7 @@ VALUE = "ValueConstraintViolation"
 SIDES = [None, Side.OURS, Side.THEIRS]
 
 
-def outcome(graph: Graph, how: MergeHow) -> dict[str, Any]:
+def outcome(graph: Graph, how: MergeOptions) -> dict[str, Any]:
     """Merge the draft into a branch of its own that stands where main does.
 
     Gives all that is known of the merge, and what it left.
@@ -93,7 +93,7 @@ def test_a_merge_in_parts_gives_what_a_merge_in_memory_gives(seed: int, tmp_path
 
     for side in SIDES:
         for strict in (False, True):
-            how = MergeHow(resolutions=Resolutions(side), strict=strict)
+            how = MergeOptions(resolutions=Resolutions(side), strict=strict)
             assert outcome(graph, replace(how, bulk=IN_PARTS)) == outcome(graph, how)
 
 
@@ -124,7 +124,7 @@ def test_rules_that_are_broken_together_are_told_and_settled_in_parts_as_well(
     graph: Graph, side: Side | None
 ) -> None:
     quarrels(graph)
-    how = MergeHow(resolutions=Resolutions(side))
+    how = MergeOptions(resolutions=Resolutions(side))
 
     found = outcome(graph, replace(how, bulk=IN_PARTS))
 
@@ -144,7 +144,7 @@ def test_a_row_that_breaks_a_rule_by_itself_is_told_in_parts_as_well(graph: Grap
     write(graph, {"node:Person": (upsert,)}, THEIRS)
 
     for side, kinds in ((None, [VALUE]), (Side.THEIRS, [VALUE]), (Side.OURS, [])):
-        how = MergeHow(resolutions=Resolutions(side))
+        how = MergeOptions(resolutions=Resolutions(side))
         found = outcome(graph, replace(how, bulk=IN_PARTS))
         assert found == outcome(graph, how)
         assert [each["kind"] for each in found["merge_conflicts"]] == kinds
@@ -154,7 +154,7 @@ def test_a_preview_in_parts_writes_nothing(graph: Graph) -> None:
     quarrels(graph)
     files = sorted(Path(graph.uri).rglob("*"))
 
-    preview(graph.repository, THEIRS, "main", MergeHow(bulk=IN_PARTS))
+    preview(graph.repository, THEIRS, "main", MergeOptions(bulk=IN_PARTS))
 
     assert sorted(Path(graph.uri).rglob("*")) == files
 
@@ -170,9 +170,9 @@ def test_a_few_changes_in_a_large_old_table_are_merged_in_memory(graph: Graph) -
     here, there = graph.snapshot(), graph.snapshot(THEIRS)
     base = graph.repository.pinned(graph.merge_base("main", THEIRS))
     tables = [each.table("node:Person") for each in (base, here, there)]
-    bulk = bulk_of({"engine": "inline"})
+    bulk = make_task_merger({"engine": "inline"})
 
-    few = Contest(here.catalog.nodes["Person"], (tables[0],), tables[1], tables[2])
+    few = TypeMerge(here.catalog.nodes["Person"], (tables[0],), tables[1], tables[2])
     many = replace(few, bases=(graph.snapshot(first(graph)).table("node:Person"),))
 
     assert not bulk.takes(few)

@@ -10,7 +10,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.errors import Violation, ViolationsError
 from omnigraph.write.load.inputs import Data
-from omnigraph.write.load.options import LoadHow
+from omnigraph.write.load.options import LoadKeywords
 
 ENGINES = ("inline", "spark")
 
@@ -57,7 +57,7 @@ def rows(graph: Graph, key: str, target: str = "main") -> list[dict[str, Any]]:
 
 
 def refused(
-    graph: Graph, data: Data, *, type_name: str | None = None, **how: Unpack[LoadHow]
+    graph: Graph, data: Data, *, type_name: str | None = None, **how: Unpack[LoadKeywords]
 ) -> ViolationsError:
     """Load what breaks rules, and give the error; the graph is what it was."""
     before = history(graph)
@@ -68,7 +68,7 @@ def refused(
 
 
 def broken(
-    graph: Graph, data: Data, *, type_name: str | None = None, **how: Unpack[LoadHow]
+    graph: Graph, data: Data, *, type_name: str | None = None, **how: Unpack[LoadKeywords]
 ) -> list[str]:
     """Load what breaks rules, and give what is said of each violation."""
     return told(refused(graph, data, type_name=type_name, **how).violations)

@@ -22,8 +22,8 @@ from omnigraph.errors import (
     UnreadableError,
     ViolationsError,
 )
-from omnigraph.write.embed.embed import Embedded, EmbedHow, Input, embed_file
-from omnigraph.write.embed.parts import printed
+from omnigraph.write.embed.embed import Embedded, EmbedKeywords, Input, embed_file
+from omnigraph.write.embed.parts import print_vectors
 from omnigraph.write.embed.rewrite import EmbedMode
 from omnigraph.write.load import splits as sources
 from tests.embedding.providers import Reply
@@ -64,18 +64,22 @@ def many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def vector(body: str, dimension: int = 4) -> str:
     """Give the JSON of the vector that the mock has for a text."""
-    (found,) = printed(embedder_for("mock", {}).embed([body], dimension, EmbeddingTask.DOCUMENT))
+    (found,) = print_vectors(
+        embedder_for("mock", {}).embed([body], dimension, EmbeddingTask.DOCUMENT)
+    )
     return found.decode()
 
 
 def embed(
-    source: Input, output: str | Path, spec: dict[str, Any], **how: Unpack[EmbedHow]
+    source: Input, output: str | Path, spec: dict[str, Any], **how: Unpack[EmbedKeywords]
 ) -> Embedded:
     how.setdefault("engine", "inline")
     return embed_file(source, output, spec, **how)
 
 
-def embedded(folder: Path, data: bytes | str, **how: Unpack[EmbedHow]) -> tuple[bytes, Embedded]:
+def embedded(
+    folder: Path, data: bytes | str, **how: Unpack[EmbedKeywords]
+) -> tuple[bytes, Embedded]:
     """Embed a file by the mock, and give what was written and the result."""
     (folder / "in.jsonl").write_bytes(data.encode() if isinstance(data, str) else data)
     result = embed(folder / "in.jsonl", folder / "out.jsonl", SPEC, **how)
@@ -174,7 +178,7 @@ def test_a_vector_is_written_as_the_shortest_text_of_its_floats() -> None:
     rows = embedder_for("mock", {}).embed(
         [f"text {n}" for n in range(50)], 96, EmbeddingTask.DOCUMENT
     )
-    for row, line in zip(rows, printed(rows), strict=True):
+    for row, line in zip(rows, print_vectors(rows), strict=True):
         assert (np.array(json.loads(line), np.float32) == row).all()
         texts = line.decode().strip("[]").split(",")
         assert [*map(digits, texts)] == [*map(digits, map(str, row))]
@@ -194,7 +198,7 @@ def test_rows_are_chosen_by_type_and_by_value(tmp_path: Path) -> None:
     )
     (tmp_path / "in.jsonl").write_text(data)
 
-    def chosen(**how: Unpack[EmbedHow]) -> str:
+    def chosen(**how: Unpack[EmbedKeywords]) -> str:
         embed(tmp_path / "in.jsonl", tmp_path / "out", spec, **how)
         found = [json.loads(line)["data"] for line in (tmp_path / "out").read_text().splitlines()]
         return "".join(data["body"] for data in found if "v" in data)

@@ -17,7 +17,7 @@ from omnigraph.errors import (
     InputError,
     TableNotFoundError,
 )
-from omnigraph.export.export import ExportHow, ExportResult
+from omnigraph.export.export import ExportKeywords, ExportResult
 from tests.pipeline.loads import Heard, person, text
 from tests.pipeline.rich import PAIR, content, empty_graph, is_same, lines_of, rich_graph
 from tests.sample import KNOWS, PERSON, new_graph
@@ -230,7 +230,7 @@ def test_parquet_has_the_types_that_other_programs_know(rich: Graph, tmp_path: P
 
 @pytest.mark.parametrize("lane", ["moto"], indirect=True)
 def test_a_folder_may_lie_in_a_bucket(rich: Graph, tmp_path: Path, lane: Lane, engine: str) -> None:
-    how: ExportHow = {"format": "jsonl", "engine": engine}
+    how: ExportKeywords = {"format": "jsonl", "engine": engine}
 
     exported = rich.export_to(f"{lane.root}/out", **how)
 

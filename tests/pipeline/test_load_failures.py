@@ -25,7 +25,7 @@ from omnigraph.write.load import load
 from omnigraph.write.load.files import files_at
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.options import options_of
-from omnigraph.write.load.splits import Format, Source
+from omnigraph.write.load.splits import Format, LoadSource
 from tests.crashes.faults import small_disk
 from tests.pipeline.cluster import cluster
 from tests.pipeline.drivers import Driver, eventually, family, is_there
@@ -156,8 +156,8 @@ class TwiceRunner(InlineRunner):
 def test_a_task_that_runs_twice_leaves_its_rows_once(
     graph: Graph, files: list[Path], mode: LoadMode
 ) -> None:
-    target = load.Target("main", graph.snapshot())
-    given = [Source(file, Format.JSONL) for file in files_at([str(path) for path in files])]
+    target = load.LoadTarget("main", graph.snapshot())
+    given = [LoadSource(file, Format.JSONL) for file in files_at([str(path) for path in files])]
 
     loaded = load.load(graph.repository, target, given, TwiceRunner(), options_of({}, mode))
 

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.merge.bulk import bulk_of
+from omnigraph.merge.bulk import make_task_merger
 from omnigraph.merge.conflict import Resolutions, Side
-from omnigraph.merge.merge import MergeHow
+from omnigraph.merge.merge import MergeOptions
 from omnigraph.spark.session import SparkSettings
 from tests.merging.test_bulk import outcome, quarrels, wandered
 from tests.merging.village import OURS, THEIRS, village
 
 pytestmark = pytest.mark.usefixtures("spark")
-ON_SPARK = bulk_of({"engine": "spark", "spark": SparkSettings(master="local[2]")})
+ON_SPARK = make_task_merger({"engine": "spark", "spark": SparkSettings(master="local[2]")})
 
 
 def check_same(graph: Graph, side: Side | None) -> None:
-    how = MergeHow(resolutions=Resolutions(side))
+    how = MergeOptions(resolutions=Resolutions(side))
     assert outcome(graph, replace(how, bulk=ON_SPARK)) == outcome(graph, how)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import Code
-from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, EmbedMode, Kept, Rewrite
+from omnigraph.write.embed.rewrite import BadLine, CleanedRow, DueRow, EmbedMode, KeptLine, Rewrite
 from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Fields, Spec
 
@@ -32,7 +32,7 @@ def doc(**data: object) -> bytes:
 
 def codes(line: bytes, rewrite: Rewrite = FILL) -> list[tuple[Code, str | None]]:
     step = rewrite.step(line)
-    assert isinstance(step, Bad), step
+    assert isinstance(step, BadLine), step
     return [(each.code, each.field) for each in step.faults]
 
 
@@ -49,7 +49,7 @@ def codes(line: bytes, rewrite: Rewrite = FILL) -> list[tuple[Code, str | None]]
 @pytest.mark.parametrize("rewrite", EVERY, ids=lambda each: each.mode)
 def test_lines_that_are_no_rows_of_the_spec_stay(line: bytes, rewrite: Rewrite) -> None:
     step = rewrite.step(line)
-    assert isinstance(step, Kept)
+    assert isinstance(step, KeptLine)
     assert step.line is line
     assert not step.is_selected
 
@@ -58,22 +58,22 @@ def test_lines_that_are_no_rows_of_the_spec_stay(line: bytes, rewrite: Rewrite) 
 @pytest.mark.parametrize("rewrite", [FILL, RENEW], ids=lambda each: each.mode)
 def test_a_row_without_a_vector_is_due(target: str, rewrite: Rewrite) -> None:
     line = f'{{"data": {{"n": 1.0, "body": "a\\u00e9"{target}}}, "type": "Doc"}}'.encode()
-    assert rewrite.step(line) == Due(
+    assert rewrite.step(line) == DueRow(
         b'{"data": {"n": 1.0, "body": "a\\u00e9", "v": ', "aé", b'}, "type": "Doc"}'
     )
 
 
 def test_a_row_with_a_vector_is_due_only_when_all_are_made_anew() -> None:
     line = doc(body="text", v=[1, 0.5])
-    assert FILL.step(line) == Kept(line, is_selected=True)
-    assert isinstance(RENEW.step(line), Due)
+    assert FILL.step(line) == KeptLine(line, is_selected=True)
+    assert isinstance(RENEW.step(line), DueRow)
 
 
 @pytest.mark.parametrize("data", [{}, {"body": None}, {"body": ""}, {"body": " \n\u2003"}])
 @pytest.mark.parametrize("rewrite", EVERY, ids=lambda each: each.mode)
 def test_a_row_without_text_and_vector_stays(data: dict[str, object], rewrite: Rewrite) -> None:
     line = doc(**data)
-    assert rewrite.step(line) == Kept(line, is_selected=True)
+    assert rewrite.step(line) == KeptLine(line, is_selected=True)
 
 
 def test_an_old_vector_whose_text_is_gone_cannot_be_made_anew() -> None:
@@ -82,8 +82,8 @@ def test_an_old_vector_whose_text_is_gone_cannot_be_made_anew() -> None:
 
 
 def test_cleaning_removes_whatever_the_field_holds() -> None:
-    assert CLEAN.step(doc(a=1, v="no vector", body=5)) == Cleaned(doc(a=1, body=5))
-    assert CLEAN.step(doc(v=None)) == Cleaned(doc())
+    assert CLEAN.step(doc(a=1, v="no vector", body=5)) == CleanedRow(doc(a=1, body=5))
+    assert CLEAN.step(doc(v=None)) == CleanedRow(doc())
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_a_text_has_to_be_a_text(body: object, rewrite: Rewrite) -> None:
 @pytest.mark.parametrize("vector", [7, "x", [1], [1, 2, 3], [1, None], [1, "2"], {}, [1, 1e39]])
 def test_a_vector_that_is_there_has_to_be_one(vector: object) -> None:
     assert codes(doc(body="text", v=vector)) == [(Code.VALUE_TYPE, "v")]
-    assert isinstance(RENEW.step(doc(body="text", v=vector)), Due)
+    assert isinstance(RENEW.step(doc(body="text", v=vector)), DueRow)
 
 
 @pytest.mark.parametrize("vector", ["[3.4028235e+38, -0]", "[1e-45, 12345678901234567890123]"])
 def test_every_float_of_32_bits_is_a_number_of_a_vector(vector: str) -> None:
     line = doc(body="text", v=0).replace(b"0", vector.encode())
-    assert FILL.step(line) == Kept(line, is_selected=True)
+    assert FILL.step(line) == KeptLine(line, is_selected=True)
 
 
 @pytest.mark.parametrize("depth", [300, 900, 990, 1100])
@@ -146,7 +146,7 @@ def test_no_line_is_too_odd_to_be_judged(line: bytes) -> None:
             text = line.decode()
         except UnicodeDecodeError:
             return
-        assert isinstance(rewrite.step(text.encode()), Kept | Bad)
+        assert isinstance(rewrite.step(text.encode()), KeptLine | BadLine)
 
 
 @given(JSON, JSON | VECTORS)
@@ -160,10 +160,10 @@ def test_what_is_filled_in_can_be_taken_out_again(data: dict[str, object], body:
     data.pop("v", None)
     line = doc(**{**data, "body": body})
     step = FILL.step(line)
-    if isinstance(step, Due):
+    if isinstance(step, DueRow):
         filled = step.before + b"[0.6,0.8]" + step.after
         assert json.loads(filled) == json.loads(doc(**{**data, "body": body, "v": [0.6, 0.8]}))
-        assert CLEAN.step(filled) == Cleaned(line)
+        assert CLEAN.step(filled) == CleanedRow(line)
 
 
 @pytest.mark.parametrize(
@@ -193,5 +193,5 @@ def test_a_row_is_selected_by_the_value_of_a_field(
 ) -> None:
     rows = RowFilter(selects=tuple(map(Select.parsed, selects)))
     step = Rewrite(SPEC, EmbedMode.FILL_MISSING, rows).step(doc(**data))
-    assert isinstance(step, Kept)
+    assert isinstance(step, KeptLine)
     assert step.is_selected is is_selected

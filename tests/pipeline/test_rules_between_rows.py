@@ -410,7 +410,7 @@ def test_every_row_goes_to_one_bucket_and_equal_rows_to_the_same(
     ]
     batch = pa.record_batch(columns, names=["a", "b"]).slice(start).drop_null()
 
-    parts = [(number, part.to_pylist()) for number, part in keys.bucketed(batch, buckets)]
+    parts = [(number, part.to_pylist()) for number, part in keys.split_into_buckets(batch, buckets)]
 
     assert all(0 <= number < buckets for number, _ in parts)
     spread = [(repr(row), number) for number, part in parts for row in part]

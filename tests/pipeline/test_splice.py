@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.write.embed.splice import Members
+from omnigraph.write.embed.splice import JsonMembers
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -27,7 +27,7 @@ def written(value: object, style: tuple[str, str], ascii_only: bool) -> bytes:
 def test_every_member_is_found_with_its_value(
     found: Mapping[str, object], style: tuple[str, str], ascii_only: bool
 ) -> None:
-    members = Members(b"  " + written(found, style, ascii_only), 2)
+    members = JsonMembers(b"  " + written(found, style, ascii_only), 2)
     for name, value in found.items():
         assert members.value(name) == written(value, style, ascii_only)
 
@@ -36,7 +36,7 @@ def test_every_member_is_found_with_its_value(
 def test_putting_a_member_in_changes_nothing_else(
     found: dict[str, object], name: str, style: tuple[str, str]
 ) -> None:
-    before, after = Members(written(found, style, ascii_only=True), 0).around(name)
+    before, after = JsonMembers(written(found, style, ascii_only=True), 0).around(name)
     assert json.loads(before + b"[1.0]" + after) == {**found, name: [1.0]}
     assert [*json.loads(before + b"[1.0]" + after)] == [*{**found, name: None}]
 
@@ -46,7 +46,7 @@ def test_taking_a_member_out_changes_nothing_else(
     found: dict[str, object], data: st.DataObject, style: tuple[str, str]
 ) -> None:
     name = data.draw(st.sampled_from([*found]))
-    text = Members(written(found, style, ascii_only=True), 0).without(name)
+    text = JsonMembers(written(found, style, ascii_only=True), 0).without(name)
     rest = {key: value for key, value in found.items() if key != name}
     assert json.loads(text) == rest
     assert [*json.loads(text)] == [*rest]
@@ -63,7 +63,7 @@ def test_taking_a_member_out_changes_nothing_else(
     ],
 )
 def test_a_new_member_is_written_as_the_others_are(text: str, filled: str) -> None:
-    before, after = Members(text.encode(), 0).around("v")
+    before, after = JsonMembers(text.encode(), 0).around("v")
     assert (before + b"[]" + after).decode() == filled
 
 
@@ -78,8 +78,8 @@ def test_a_new_member_is_written_as_the_others_are(text: str, filled: str) -> No
     ],
 )
 def test_a_member_goes_with_its_comma(text: str, rest: str) -> None:
-    assert Members(text.encode(), 0).without("v").decode() == rest
+    assert JsonMembers(text.encode(), 0).without("v").decode() == rest
 
 
 def test_a_member_that_is_given_twice_is_found_twice() -> None:
-    assert len(Members(b'{"v": 1, "a": {"v": 2}, "v": 3}', 0).named("v")) == 2
+    assert len(JsonMembers(b'{"v": 1, "a": {"v": 2}, "v": 3}', 0).named("v")) == 2

@@ -427,11 +427,11 @@ def test_a_file_without_rows_makes_no_commit(graph: Graph, parquet: Callable[...
     assert graph.load(path, type="Person", engine="inline").commit is None
 
 
-def _source(path: Path) -> sources.Source:
+def _source(path: Path) -> sources.LoadSource:
     from omnigraph.write.load.files import files_at
 
     (file,) = files_at([str(path)])
-    return sources.Source(file, sources.Format.PARQUET, "Person")
+    return sources.LoadSource(file, sources.Format.PARQUET, "Person")
 
 
 def test_a_table_of_rows_needs_the_name_of_its_type(

@@ -16,9 +16,9 @@ from omnigraph.errors import EmbeddingError
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
 from omnigraph.write.embed.embed import embed_file
-from omnigraph.write.filling import Vectors
+from omnigraph.write.filling import VectorFiller
 from omnigraph.write.load.loaded import Loaded
-from omnigraph.write.load.options import LoadHow
+from omnigraph.write.load.options import LoadKeywords
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text
 from tests.pipeline.purse import Purse, open_purse
@@ -50,7 +50,7 @@ def paying(tmp_path: Path, purse: Purse) -> Graph:
     return init(tmp_path / "graph", SCHEMA)
 
 
-def load(graph: Graph, data: str, **how: Unpack[LoadHow]) -> Loaded:
+def load(graph: Graph, data: str, **how: Unpack[LoadKeywords]) -> Loaded:
     how.setdefault("engine", "inline")
     return graph.load(data, **how)
 
@@ -248,7 +248,7 @@ def filled(store: Path, vectors: Sequence[object], bodies: Sequence[str | None])
             "body": pa.array(bodies, pa.utf8()),
         }
     )
-    made = Vectors.of(Store(str(store), is_local=True), {"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})
+    made = VectorFiller.of(Store(str(store), is_local=True), {"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})
     # A slice has an offset, which the whole batch does not have.
     return made.filled(stored, batch.slice(1))["v"]
 
@@ -273,11 +273,11 @@ def test_batches_without_any_or_with_only_missing_vectors_are_filled(
 
 
 def test_keys_are_not_shown() -> None:
-    made = Vectors.of(Store("/nowhere", is_local=True), {"OPENAI_API_KEY": "sk-secret"})
+    made = VectorFiller.of(Store("/nowhere", is_local=True), {"OPENAI_API_KEY": "sk-secret"})
     assert "sk-secret" not in repr(made)
 
 
 def test_only_variables_of_embedding_go_to_the_tasks() -> None:
     given = {"OPENAI_API_KEY": "k", "AWS_SECRET_ACCESS_KEY": "s", "PATH": "p"}
-    made = Vectors.of(Store("/nowhere", is_local=True), given)
+    made = VectorFiller.of(Store("/nowhere", is_local=True), given)
     assert json.loads(json.dumps(made.environment)) == [["OPENAI_API_KEY", "k"]]

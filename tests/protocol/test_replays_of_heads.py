@@ -21,7 +21,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.failures import Crowded
+from omnigraph.storage.failures import CommitContentionError
 from omnigraph.storage.table import Table
 from omnigraph.versioning import freshness
 from omnigraph.versioning.commit import Commit
@@ -124,7 +124,7 @@ def _lose_reply(
     """Lose the reply of the next flip, and do something before anybody looks for it."""
     settled = Manifest.settled
 
-    def late(self: Manifest, failed: StorageError | Crowded) -> Table:
+    def late(self: Manifest, failed: StorageError | CommitContentionError) -> Table:
         monkeypatch.setattr(Manifest, "settled", settled)
         meanwhile()
         return settled(self, failed)

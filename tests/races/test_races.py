@@ -12,7 +12,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError
-from omnigraph.storage.failures import Rejected
+from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.table import Tables
 from omnigraph.versioning.writes import Append
 from tests.races.verdict import after_appending, after_counting
@@ -176,7 +176,7 @@ def test_a_manifest_too_busy_to_be_appended_to_is_a_conflict_like_any_other(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object) -> NoReturn:
-        raise Rejected("Failed to commit the transaction after 20 retries.")
+        raise CommitRejectedError("Failed to commit the transaction after 20 retries.")
 
     monkeypatch.setattr(Tables, "add_rows", busy)
 

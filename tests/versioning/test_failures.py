@@ -3,11 +3,11 @@
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.failures import Rejected, reported
+from omnigraph.storage.failures import CommitRejectedError, reported
 
 
 def test_a_commit_that_others_were_faster_than_is_lost_and_not_a_failure() -> None:
-    with pytest.raises(Rejected), reported("cannot commit"):
+    with pytest.raises(CommitRejectedError), reported("cannot commit"):
         raise OSError("Incompatible transaction: this UpdateConfig lost")
 
 

@@ -40,8 +40,8 @@ from omnigraph.versioning.ulid import is_ulid
 if TYPE_CHECKING:
     from typing import Any
 
-    from omnigraph.merge.merge import MergeHow
-    from omnigraph.write.load.options import BulkHow
+    from omnigraph.merge.merge import MergeOptions
+    from omnigraph.write.load.options import BulkKeywords
 
 
 def list_branches(access: Access, _: ListBranches, __: CallOptions) -> list[str]:
@@ -176,13 +176,13 @@ def _merge_how(
     options: CallOptions,
     *,
     strict: bool = False,
-) -> "MergeHow":
-    from omnigraph.merge.bulk import bulk_of
-    from omnigraph.merge.merge import MergeHow
+) -> "MergeOptions":
+    from omnigraph.merge.bulk import make_task_merger
+    from omnigraph.merge.merge import MergeOptions
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import NO_PROGRESS
 
-    bulk: BulkHow = {
+    bulk: BulkKeywords = {
         "engine": options.engine or Engine.AUTO,
         "spark": options.spark,
         "progress": options.progress or NO_PROGRESS,
@@ -190,13 +190,13 @@ def _merge_how(
         "cancelled": options.cancelled,
     }
     check_notes(message=operation.message, operation=options.operation_id)
-    return MergeHow(
+    return MergeOptions(
         actor=access.author(options.actor),
         message=operation.message,
         operation_id=options.operation_id,
         resolutions=operation.chosen,
         strict=strict,
-        bulk=bulk_of(bulk),
+        bulk=make_task_merger(bulk),
     )
 
 

@@ -16,7 +16,7 @@ from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.transact import Intent
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.optimize import OptimizeHow
+    from omnigraph.maintain.optimize import OptimizeKeywords
 
 
 def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> SchemaPlan:
@@ -59,7 +59,7 @@ def optimize_branch(access: Access, operation: OptimizeBranch, options: CallOpti
     from omnigraph.spark.progress import NO_PROGRESS
 
     access.allow(Action.ADMIN)
-    how: OptimizeHow = {
+    how: OptimizeKeywords = {
         "indexes_only": operation.indexes_only,
         "engine": options.engine or Engine.AUTO,
         "spark": options.spark,

@@ -36,7 +36,7 @@ from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.data.result import ResultStream
-    from omnigraph.export.export import ExportHow, ExportResult
+    from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.read.answer import PlanAnswer
     from omnigraph.read.blob import Blob
     from omnigraph.read.execution import PlanRequest
@@ -103,9 +103,9 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
     from omnigraph.export.export import export_folder, parse_options, plan_export
     from omnigraph.spark.choice import runner_for_files
     from omnigraph.spark.progress import NO_PROGRESS
-    from omnigraph.write.load.load import Target
+    from omnigraph.write.load.load import LoadTarget
 
-    how: ExportHow = {
+    how: ExportKeywords = {
         "types": operation.types,
         "tables": operation.tables,
         "spark": options.spark,
@@ -117,7 +117,7 @@ def export_files(access: Access, operation: ExportFiles, options: CallOptions) -
         how["engine"] = options.engine
     chosen = parse_options(how)
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
-    target = Target(operation.place, snapshot)
+    target = LoadTarget(operation.place, snapshot)
     plan = plan_export(target, operation.folder, chosen.selection, chosen.format)
     runner = runner_for_files(chosen.engine, chosen.spark, plan.size)
     return export_folder(plan, runner, chosen.progress)
@@ -233,14 +233,14 @@ def in_time(
     The engine looks at the time between its steps, and a store may not answer at all.
     """
     from omnigraph.read.execution import Budget
-    from omnigraph.storage.waiting import Late, within
+    from omnigraph.storage.waiting import LateError, within
 
     if access.repository.store.is_local:
         return work()
     seconds = (options.budget or Budget()).seconds
     try:
         return within(seconds - (time.monotonic() - started), work)
-    except Late:
+    except LateError:
         message = f"the query ran longer than {seconds:g} s"
         raise BudgetError(message, limit="seconds") from None
 

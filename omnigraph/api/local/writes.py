@@ -27,15 +27,15 @@ from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
     from omnigraph.spark.runner import Runner
-    from omnigraph.write.load.load import Target
-    from omnigraph.write.load.options import LoadHow, LoadOptions
-    from omnigraph.write.load.splits import Source as SourceFile
+    from omnigraph.write.load.load import LoadTarget
+    from omnigraph.write.load.options import LoadKeywords, LoadOptions
+    from omnigraph.write.load.splits import LoadSource as SourceFile
 
 
 def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
     """Run a mutation as one commit."""
     from omnigraph.read.execution import Budget, PlanRequest
-    from omnigraph.write.mutation import change
+    from omnigraph.write.mutation import publish_mutation
 
     if operation.snapshot is not None:
         raise InputError("a snapshot never changes", hint="name a branch")
@@ -67,17 +67,17 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
         expect=operation.expect,
         operation_id=options.operation_id,
     )
-    return change(access.repository, access.topology, planned, intent)
+    return publish_mutation(access.repository, access.topology, planned, intent)
 
 
 def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
     """Load rows into a branch that is there."""
-    from omnigraph.write.load.load import Target
+    from omnigraph.write.load.load import LoadTarget
     from omnigraph.write.load.load import load as run_load
 
     how = _load_options(access, operation, options)
     branch = named_or_main(operation.branch)
-    target = Target(branch, access.standing(branch, Action.CHANGE))
+    target = LoadTarget(branch, access.standing(branch, Action.CHANGE))
     with _job(access, operation, options, target, how) as (sources, runner):
         return run_load(access.repository, target, sources, runner, how)
 
@@ -85,12 +85,12 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
 def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     """Load rows into a branch, which is made with them when it is not there."""
     from omnigraph.write.load.ingest import ingest as run_ingest
-    from omnigraph.write.load.load import Target
+    from omnigraph.write.load.load import LoadTarget
 
     how = _load_options(access, operation, options)
     branch, base = named_or_main(operation.branch), named_or_main(operation.base)
     snapshot, is_new = access.ingesting(branch, base)
-    target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
+    target = LoadTarget(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
     with _job(access, operation, options, target, how) as (sources, runner):
         return run_ingest(access.repository, target, base, sources, runner, how)
 
@@ -101,7 +101,7 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
     from omnigraph.write.load.loaded import LoadMode
     from omnigraph.write.load.options import REPORTED_VIOLATIONS, SHOWN_VIOLATIONS, options_of
 
-    how: LoadHow = {
+    how: LoadKeywords = {
         "mode": operation.mode,
         "engine": options.engine or Engine.AUTO,
         "spark": options.spark,
@@ -125,7 +125,7 @@ def _job(
     access: Access,
     operation: Load | Ingest,
     options: CallOptions,
-    target: "Target",
+    target: "LoadTarget",
     how: "LoadOptions",
 ) -> "Iterator[tuple[list[SourceFile], Runner]]":
     """Yield the sources of a load and who runs it; what was spooled for it is removed."""

@@ -15,7 +15,7 @@ from omnigraph.errors import InputError
 if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
     from omnigraph.write.load.loaded import Loaded
-    from omnigraph.write.load.options import LoadHow
+    from omnigraph.write.load.options import LoadKeywords
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -144,10 +144,10 @@ def _refuse_for_server(how: Mapping[str, Any]) -> None:
             raise InputError(f"a server takes JSON lines only, not '{place}'", hint=hint)
 
 
-def _load_how(session: Session, progress: "Progress", how: Mapping[str, Any]) -> "LoadHow":
+def _load_how(session: Session, progress: "Progress", how: Mapping[str, Any]) -> "LoadKeywords":
     named = ("mode", "shown", "report", "dry_run", "message")
     chosen = {name: how[name] for name in named}
-    return cast("LoadHow", {**chosen, **session.work_options(how, progress)})
+    return cast("LoadKeywords", {**chosen, **session.work_options(how, progress)})
 
 
 def _loaded_line(loaded: "Loaded") -> str:

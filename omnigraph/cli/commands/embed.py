@@ -13,7 +13,7 @@ from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
-    from omnigraph.write.embed.embed import Embedded, EmbedHow
+    from omnigraph.write.embed.embed import Embedded, EmbedKeywords
     from omnigraph.write.embed.row_filter import Select
 
 _ENGINES = ("auto", "spark", "inline")
@@ -88,7 +88,7 @@ def _input(name: str) -> str | BinaryIO:
     return sys.stdin.buffer if name == "-" else name
 
 
-def _how(progress: "Progress", how: dict[str, Any]) -> "EmbedHow":
+def _how(progress: "Progress", how: dict[str, Any]) -> "EmbedKeywords":
     wanted = [mode for mode in ("reembed_all", "clean") if how[mode]]
     return {
         "mode": wanted[0] if wanted else "fill_missing",

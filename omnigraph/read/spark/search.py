@@ -29,7 +29,7 @@ from omnigraph.read.spark.matches import ComputedColumn, EntityColumns, FrameMat
 from omnigraph.schema.types import F64
 from omnigraph.schema.values import Value
 from omnigraph.storage.reading import ADDRESS, read_columns, rows_at
-from omnigraph.storage.staging import Place, Share, place_of, shares
+from omnigraph.storage.staging import Share, TablePlace, place_of, shares
 from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WordSearch:
     """The rows with any word of a query, or all as a phrase, by the text index of a column."""
 
     number: int
-    place: Place
+    place: TablePlace
     column: str
     query: str
     is_phrase: bool

@@ -18,29 +18,29 @@ from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
 from omnigraph.syntax.problems import chosen
 from omnigraph.write.embed.parts import (
-    Check,
     CheckedPart,
-    Tally,
-    Write,
+    CheckTask,
+    LineCounts,
+    WriteTask,
     WrittenPart,
     cannot_write,
-    changed,
+    file_changed,
 )
 from omnigraph.write.embed.rewrite import EmbedMode, Rewrite
 from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
-from omnigraph.write.filling import Entries
+from omnigraph.write.filling import CacheFolder
 from omnigraph.write.load.files import File, files_at
 from omnigraph.write.load.options import SHOWN_VIOLATIONS
-from omnigraph.write.load.splits import Format, Source, Split, splits_of
+from omnigraph.write.load.splits import Format, LoadSource, Split, splits_of
 
-Place: TypeAlias = str | os.PathLike[str]
-Input: TypeAlias = Place | BinaryIO
+FilePath: TypeAlias = str | os.PathLike[str]
+Input: TypeAlias = FilePath | BinaryIO
 
 _BUFFER = 8 << 20
 
 
-class EmbedHow(TypedDict, total=False):
+class EmbedKeywords(TypedDict, total=False):
     """The keywords that `embed_file` takes."""
 
     mode: EmbedMode | str
@@ -86,9 +86,9 @@ class Embedded:
 
 def embed_file(
     input: Input,  # noqa: A002 - the word of the command line
-    output: Place,
-    spec: Spec | Mapping[str, object] | Place,
-    **how: Unpack[EmbedHow],
+    output: FilePath,
+    spec: Spec | Mapping[str, object] | FilePath,
+    **how: Unpack[EmbedKeywords],
 ) -> Embedded:
     """Write a file of records again, with the vectors that a spec asks for, or without them.
 
@@ -137,7 +137,7 @@ class _Workshop:
     def thrifty(self, embedder: Embedder) -> Embedder:
         """Return an embedder that takes from this folder the vectors that were paid for already."""
         store = Store(str(self.root), is_local=True)
-        return with_cache(embedder, Entries(store, self.vectors.name))
+        return with_cache(embedder, CacheFolder(store, self.vectors.name))
 
 
 @contextmanager
@@ -163,39 +163,39 @@ class _Job:
     """One offline embed in progress: first all splits are checked, then all are written."""
 
     rewrite: Rewrite
-    source: Source
+    source: LoadSource
     splits: Sequence[Split]
     runner: Runner
-    how: EmbedHow
+    how: EmbedKeywords
 
     @property
     def progress(self) -> Progress:
         return self.how.get("progress", NO_PROGRESS)
 
-    def checked(self) -> Tally:
+    def checked(self) -> LineCounts:
         """Return the counts of the file's lines; raises ViolationsError when a line is bad."""
         self.progress.begin("reading", self.source.file.size)
         shown = max(1, self.how.get("shown", SHOWN_VIOLATIONS))
-        parts = self.runner.map(Check(self.rewrite, shown), self.splits, self.progress)
+        parts = self.runner.map(CheckTask(self.rewrite, shown), self.splits, self.progress)
         total = sum(part.total for part in parts)
         if total:
             raise ViolationsError([*islice(self._placed(parts), shown)], total=total)
-        return Tally.of(part.tally for part in parts)
+        return LineCounts.of(part.tally for part in parts)
 
     def embedder(self) -> Embedder:
         return embedder_for(self.rewrite.spec.model, self.how.get("environment", os.environ))
 
     def written(
-        self, tally: Tally, embedder: Embedder | None, workshop: _Workshop
+        self, tally: LineCounts, embedder: Embedder | None, workshop: _Workshop
     ) -> list[WrittenPart]:
         """Write the parts of the output and return them in order."""
         cleans = self.rewrite.mode is EmbedMode.CLEAN
         self.progress.begin("cleaning" if cleans else "embedding", tally.cleaned + tally.due)
         thrifty = None if embedder is None else workshop.thrifty(embedder)
-        task = Write(self.rewrite, thrifty, str(workshop.parts), workshop.zips)
+        task = WriteTask(self.rewrite, thrifty, str(workshop.parts), workshop.zips)
         parts = self.runner.map(task, self.splits, self.progress)
-        if Tally.of(part.tally for part in parts) != tally:
-            raise changed(self.source.file.name)
+        if LineCounts.of(part.tally for part in parts) != tally:
+            raise file_changed(self.source.file.name)
         return parts
 
     def _placed(self, parts: Iterable[CheckedPart]) -> Iterator[Violation]:
@@ -222,7 +222,7 @@ def _join(parts: Iterable[WrittenPart], workshop: _Workshop, target: Path) -> No
         raise cannot_write(target, failed) from None
 
 
-def _rewrite(spec: Spec | Mapping[str, object] | Place, how: EmbedHow) -> Rewrite:
+def _rewrite(spec: Spec | Mapping[str, object] | FilePath, how: EmbedKeywords) -> Rewrite:
     if isinstance(spec, str | os.PathLike):
         spec = read_spec(spec)
     elif not isinstance(spec, Spec):
@@ -233,7 +233,7 @@ def _rewrite(spec: Spec | Mapping[str, object] | Place, how: EmbedHow) -> Rewrit
     return Rewrite(spec, chosen(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING)), rows)
 
 
-def _target(output: Place) -> Path:
+def _target(output: FilePath) -> Path:
     """Return where the output goes, links resolved; raises for a URI or anything but a file."""
     text = os.fspath(output)
     if "://" in text:
@@ -244,9 +244,9 @@ def _target(output: Place) -> Path:
     return target
 
 
-def _source(given: Input, target: Path, workshop: _Workshop) -> Source:
+def _source(given: Input, target: Path, workshop: _Workshop) -> LoadSource:
     if not isinstance(given, str | os.PathLike):
-        return Source(_laid_down(given, workshop), Format.JSONL)
+        return LoadSource(_laid_down(given, workshop), Format.JSONL)
     name = os.fspath(given)
     files = files_at([name])
     if len(files) > 1:
@@ -254,7 +254,7 @@ def _source(given: Input, target: Path, workshop: _Workshop) -> Source:
     file = files[0]
     if file.folder.is_local and target.exists() and target.samefile(file.folder.uri(file.path)):
         raise InputError(f"'{name}' is the input and the output", hint="write to another file")
-    return Source(file, Format.GZIP if _is_gzip(file.path) else Format.JSONL)
+    return LoadSource(file, Format.GZIP if _is_gzip(file.path) else Format.JSONL)
 
 
 def _laid_down(stream: BinaryIO, workshop: _Workshop) -> File:

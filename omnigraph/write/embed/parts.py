@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.embedding import Embedder, EmbeddingTask
 from omnigraph.errors import Code, InputError, StorageError, Violation
-from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
+from omnigraph.write.embed.rewrite import BadLine, CleanedRow, DueRow, KeptLine, LineStep, Rewrite
 from omnigraph.write.filling import MOST_NUMBERS
 from omnigraph.write.load.files import lines_of, too_long
 from omnigraph.write.load.records import is_utf8
@@ -27,7 +27,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
-class Tally:
+class LineCounts:
     """Counts of lines, by what happens to them."""
 
     lines: int = 0
@@ -36,37 +36,39 @@ class Tally:
     due: int = 0
     cleaned: int = 0
 
-    def count(self, step: Step) -> None:
+    def count(self, step: LineStep) -> None:
         """Count one more line."""
         self.lines += 1
         match step:
-            case Kept():
+            case KeptLine():
                 self.rows += step.is_row
                 self.selected += step.is_selected
-            case Due():
+            case DueRow():
                 self.rows += 1
                 self.selected += 1
                 self.due += 1
-            case Cleaned():
+            case CleanedRow():
                 self.rows += 1
                 self.selected += 1
                 self.cleaned += 1
-            case Bad():
+            case BadLine():
                 self.rows += 1
             case _:
                 assert_never(step)
 
     @staticmethod
-    def of(tallies: Iterable["Tally"]) -> "Tally":
+    def of(tallies: Iterable["LineCounts"]) -> "LineCounts":
         """Return the sum of several counts."""
-        return Tally(*map(sum, zip(astuple(Tally()), *map(astuple, tallies), strict=True)))
+        return LineCounts(
+            *map(sum, zip(astuple(LineCounts()), *map(astuple, tallies), strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPart:
     """The counts of a split, its first violations with their lines, and how many there are."""
 
-    tally: Tally
+    tally: LineCounts
     violations: Sequence[Violation]
     total: int
 
@@ -76,23 +78,23 @@ class WrittenPart:
     """A written split: its path and its counts."""
 
     path: str
-    tally: Tally
+    tally: LineCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckTask:
     """The task that only checks, so that no text is sent while a line of the file is bad."""
 
     rewrite: Rewrite
     most_violations: int
 
     def __call__(self, split: Split) -> CheckedPart:
-        tally = Tally()
+        tally = LineCounts()
         found: list[Violation] = []
         total = 0
         for step in _steps(self.rewrite, split):
             tally.count(step)
-            if isinstance(step, Bad):
+            if isinstance(step, BadLine):
                 total += len(step.faults)
                 found += [replace(each, line=tally.lines) for each in step.faults]
                 del found[self.most_violations :]
@@ -100,7 +102,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteTask:
     """The task that writes a split; a second run leaves another file, which nobody uses."""
 
     rewrite: Rewrite
@@ -110,8 +112,8 @@ class Write:
 
     def __call__(self, split: Split) -> WrittenPart:
         path = Path(self.folder, uuid4().hex)
-        tally = Tally()
-        with _written(path, self.zips) as file:
+        tally = LineCounts()
+        with _open_part(path, self.zips) as file:
             for steps in _chunks(_steps(self.rewrite, split), self._most_due):
                 file.writelines(self._lines(steps, split.name))
                 for step in steps:
@@ -122,16 +124,16 @@ class Write:
     def _most_due(self) -> int:
         return max(1, MOST_NUMBERS // self.rewrite.spec.dimension)
 
-    def _lines(self, steps: Sequence[Step], name: str) -> Iterator[bytes]:
-        vectors = iter(self._vectors([step.text for step in steps if isinstance(step, Due)]))
+    def _lines(self, steps: Sequence[LineStep], name: str) -> Iterator[bytes]:
+        vectors = iter(self._vectors([step.text for step in steps if isinstance(step, DueRow)]))
         for step in steps:
             match step:
-                case Kept(line) | Cleaned(line):
+                case KeptLine(line) | CleanedRow(line):
                     yield line
-                case Due(before, _, after):
+                case DueRow(before, _, after):
                     yield b"".join((before, next(vectors), after))
-                case Bad():  # it was not when it was checked
-                    raise changed(name)
+                case BadLine():  # it was not when it was checked
+                    raise file_changed(name)
                 case _:
                     assert_never(step)
 
@@ -139,12 +141,12 @@ class Write:
         if not texts:
             return []
         assert self.embedder is not None
-        return printed(
+        return print_vectors(
             self.embedder.embed(texts, self.rewrite.spec.dimension, EmbeddingTask.DOCUMENT)
         )
 
 
-def printed(vectors: npt.NDArray[np.float32]) -> list[bytes]:
+def print_vectors(vectors: npt.NDArray[np.float32]) -> list[bytes]:
     """Return each vector as JSON, every number as the shortest text of the same float."""
     numbers = pa.array(vectors.reshape(-1)).cast(pa.utf8())
     ends = np.arange(0, vectors.size + 1, vectors.shape[1], dtype=np.int32)
@@ -152,13 +154,13 @@ def printed(vectors: npt.NDArray[np.float32]) -> list[bytes]:
     return [f"[{text}]".encode() for text in joined.to_pylist()]
 
 
-def _chunks(steps: Iterable[Step], most_due: int) -> Iterator[list[Step]]:
+def _chunks(steps: Iterable[LineStep], most_due: int) -> Iterator[list[LineStep]]:
     """Yield the steps in lists small enough to be held with all their vectors."""
-    held: list[Step] = []
+    held: list[LineStep] = []
     due = size = 0
     for step in steps:
         held.append(step)
-        due += isinstance(step, Due)
+        due += isinstance(step, DueRow)
         size += _size(step)
         if due >= most_due or size >= _BLOCK_BYTES:
             yield held
@@ -167,19 +169,19 @@ def _chunks(steps: Iterable[Step], most_due: int) -> Iterator[list[Step]]:
         yield held
 
 
-def _size(step: Step) -> int:
+def _size(step: LineStep) -> int:
     match step:
-        case Kept(line) | Cleaned(line):
+        case KeptLine(line) | CleanedRow(line):
             return len(line)
-        case Due(before, text, after):
+        case DueRow(before, text, after):
             return len(before) + len(text) + len(after)
-        case Bad():
+        case BadLine():
             return 0
         case _:
             assert_never(step)
 
 
-def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
+def _steps(rewrite: Rewrite, split: Split) -> Iterator[LineStep]:
     file, is_zipped = split.source.file, split.source.format is Format.GZIP
     with file.unzipped() if is_zipped else file.open() as stream:
         stream.seek(split.start)
@@ -187,7 +189,7 @@ def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
         start = _BOM if split.start == 0 else b""
         for block in lines_of(stream, _BLOCK_BYTES, limit):
             if block is None:
-                yield Bad((replace(too_long(), line=None),))
+                yield BadLine((replace(too_long(), line=None),))
                 start = b""
                 continue
             is_sound = is_utf8(block)
@@ -196,12 +198,12 @@ def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
                     mark = len(start) if start and line.startswith(start) else 0
                     yield rewrite.step(line, mark)
                 else:
-                    yield Bad((Violation(code=Code.RECORD_SYNTAX, reason="is not UTF-8"),))
+                    yield BadLine((Violation(code=Code.RECORD_SYNTAX, reason="is not UTF-8"),))
                 start = b""
 
 
 @contextmanager
-def _written(path: Path, zips: bool) -> Iterator[BinaryIO]:
+def _open_part(path: Path, zips: bool) -> Iterator[BinaryIO]:
     """Open a new file for writing; gzip parts, concatenated, are a gzip file again."""
     try:
         with path.open("wb") as file:
@@ -214,7 +216,7 @@ def _written(path: Path, zips: bool) -> Iterator[BinaryIO]:
         raise cannot_write(path, failed) from None
 
 
-def changed(name: str) -> InputError:
+def file_changed(name: str) -> InputError:
     """Return the error that a file changed after it was checked."""
     return InputError(f"'{name}' changed while it was read; nothing was written")
 

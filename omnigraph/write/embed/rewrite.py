@@ -13,8 +13,8 @@ from omnigraph.schema.types import STRING, ValueType, VectorType
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.write.embed.row_filter import RowFilter
 from omnigraph.write.embed.seed import Fields, Spec
-from omnigraph.write.embed.splice import Members
-from omnigraph.write.load.records import decoded
+from omnigraph.write.embed.splice import JsonMembers
+from omnigraph.write.load.records import decode_line
 
 _LARGE = 1e38
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
@@ -29,7 +29,7 @@ class EmbedMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptLine:
     """A line that stays as it is."""
 
     line: bytes
@@ -38,7 +38,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueRow:
     """A row that gets the vector of a text, between the bytes before and after it."""
 
     before: bytes
@@ -47,29 +47,29 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanedRow:
     """A row whose vector is removed."""
 
     line: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Bad:
+class BadLine:
     """A line that is not a valid record, and why."""
 
     faults: tuple[Violation, ...]
 
 
-Step: TypeAlias = Kept | Due | Cleaned | Bad
+LineStep: TypeAlias = KeptLine | DueRow | CleanedRow | BadLine
 
 
-class _Header(msgspec.Struct):
+class _RecordHeader(msgspec.Struct):
     type: object = None
     edge: object = None
     data: msgspec.Raw = msgspec.Raw(b"")
 
 
-_header = msgspec.json.Decoder(_Header)
+_header = msgspec.json.Decoder(_RecordHeader)
 _numbers = msgspec.json.Decoder(list[float])
 
 
@@ -81,11 +81,11 @@ class Rewrite:
     mode: EmbedMode
     rows: RowFilter
 
-    def step(self, line: bytes, start: int = 0) -> Step:
+    def step(self, line: bytes, start: int = 0) -> LineStep:
         """Return what happens to a UTF-8 line; a byte order mark may come before `start`."""
         text = line[start:].strip()
         if not text or text.startswith(b"//"):
-            return Kept(line, is_row=False)
+            return KeptLine(line, is_row=False)
         try:
             header = _header.decode(text)
         except msgspec.ValidationError:
@@ -96,40 +96,44 @@ class Rewrite:
         if not isinstance(name, str) or None not in (header.type, header.edge):
             return _bad(Code.RECORD_SHAPE, f"names no type; {_SHAPE}")
         if header.edge is not None:
-            return Kept(line)
+            return KeptLine(line)
         opening = bytes(memoryview(header.data)[:1])
         if opening != b"{":
             reason = '"data" is not an object' if opening else 'has no "data"'
             return _bad(Code.RECORD_SHAPE, reason, name)
         fields = self.spec.types.get(name)
-        return Kept(line) if fields is None else self._row(line, start, name, fields)
+        return KeptLine(line) if fields is None else self._row(line, start, name, fields)
 
-    def _row(self, line: bytes, start: int, name: str, fields: Fields) -> Step:
-        top = Members(line, line.index(b"{", start))
-        data = Members(line, top.named("data")[-1].start)
+    def _row(self, line: bytes, start: int, name: str, fields: Fields) -> LineStep:
+        top = JsonMembers(line, line.index(b"{", start))
+        data = JsonMembers(line, top.named("data")[-1].start)
         repeated = [each for each in ("type", "data") if len(top.named(each)) > 1]
         repeated += [e for e in (fields.source, fields.target) if len(data.named(e)) > 1]
         if repeated:
             reason = "is given twice"
-            return Bad(tuple(_fault(Code.REPEATED_FIELD, reason, name, e) for e in repeated))
+            return BadLine(tuple(_fault(Code.REPEATED_FIELD, reason, name, e) for e in repeated))
         if not self.rows.matches(name, data):
-            return Kept(line)
+            return KeptLine(line)
         if self.mode is EmbedMode.CLEAN:
             held = data.named(fields.target)
-            return Cleaned(data.without(fields.target)) if held else Kept(line, is_selected=True)
+            return (
+                CleanedRow(data.without(fields.target))
+                if held
+                else KeptLine(line, is_selected=True)
+            )
         return self._embedded(line, name, data, fields)
 
-    def _embedded(self, line: bytes, name: str, data: Members, fields: Fields) -> Step:
+    def _embedded(self, line: bytes, name: str, data: JsonMembers, fields: Fields) -> LineStep:
         text, vector = data.value(fields.source), data.value(fields.target)
         if vector is not None and _is_empty(vector):
             vector = None
         faults = tuple(self._faults(name, text, vector, fields))
         if faults:
-            return Bad(faults)
+            return BadLine(faults)
         if text is None or not _has_text(text) or (vector and not self._renews):
-            return Kept(line, is_selected=True)
+            return KeptLine(line, is_selected=True)
         before, after = data.around(fields.target)
-        return Due(before, msgspec.json.decode(text, type=str), after)
+        return DueRow(before, msgspec.json.decode(text, type=str), after)
 
     @property
     def _renews(self) -> bool:
@@ -183,13 +187,13 @@ def _misfit(value: bytes, kind: ValueType) -> str | None:
 
 
 def _syntax_fault(text: bytes) -> str:
-    found = decoded(text)
+    found = decode_line(text)
     surrogate = "is not JSON: half of a surrogate pair is not a character"
     return found if isinstance(found, str) else surrogate
 
 
-def _bad(code: Code, reason: str, type_name: str | None = None) -> Bad:
-    return Bad((_fault(code, reason, type_name),))
+def _bad(code: Code, reason: str, type_name: str | None = None) -> BadLine:
+    return BadLine((_fault(code, reason, type_name),))
 
 
 def _fault(code: Code, reason: str, type_name: str | None, field: str | None = None) -> Violation:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.errors import InputError
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.write.embed.splice import Members
+from omnigraph.write.embed.splice import JsonMembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Select:
             raise InputError(f"'{text}' selects nothing", hint="write Type:field=value")
         return Select(name, field, _json(value))
 
-    def matches(self, type_name: str, data: Members) -> bool:
+    def matches(self, type_name: str, data: JsonMembers) -> bool:
         """Whether a row matches."""
         if type_name != self.type:
             return False
@@ -52,7 +52,7 @@ class RowFilter:
             if self.types and each.type not in self.types:
                 raise InputError(f"rows of '{each.type}' are selected, but not their type")
 
-    def matches(self, type_name: str, data: Members) -> bool:
+    def matches(self, type_name: str, data: JsonMembers) -> bool:
         """Whether a row is selected."""
         if self.types and type_name not in self.types:
             return False

@@ -11,7 +11,7 @@ _BRACKET = re.compile(_STRING + rb"|([\[{])|([\]}])")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JsonMember:
     """A member of an object: its name, and where key and value are in the text."""
 
     name: str
@@ -21,20 +21,20 @@ class Member:
     gap: bytes
 
 
-class Members:
+class JsonMembers:
     """The members of an object in a text that is valid JSON, duplicates included."""
 
     def __init__(self, text: bytes, start: int) -> None:
         """Find the members of the object whose brace opens at `start`."""
         self._text = text
         self._start = start
-        self._found: list[Member] = []
+        self._found: list[JsonMember] = []
         at = start
         while (key := _MEMBER.match(text, at)) is not None:
             at = _end(text, key.end())
-            self._found.append(Member(_name(key[1]), key.start(1), key.end(), at, key[2]))
+            self._found.append(JsonMember(_name(key[1]), key.start(1), key.end(), at, key[2]))
 
-    def named(self, name: str) -> list[Member]:
+    def named(self, name: str) -> list[JsonMember]:
         """Return the members of a name: one, unless it is missing or repeated."""
         return [each for each in self._found if each.name == name]
 

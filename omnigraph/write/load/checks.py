@@ -19,7 +19,7 @@ _ROWS_PER_BUCKET = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RuleReading:
     """Columns of a type that a rule reads; with `staged`, of new rows only."""
 
     type: str
@@ -32,64 +32,64 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Unique:
+class UniqueRule:
     """No two rows have the same values; rows with a null among them are exempt."""
 
-    reading: Reading
+    reading: RuleReading
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def readings(self) -> tuple[RuleReading, ...]:
         return (self.reading,)
 
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class ExistsRule:
     """Every value of an edge's end is the id of a node."""
 
-    end: Reading
-    nodes: Reading
+    end: RuleReading
+    nodes: RuleReading
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def readings(self) -> tuple[RuleReading, ...]:
         return (self.end, self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class CardinalityRule:
     """The number of edges of a type that leave each node is within bounds."""
 
-    sources: Reading
-    nodes: Reading
+    sources: RuleReading
+    nodes: RuleReading
     minimum: int
     maximum: int | None
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def readings(self) -> tuple[RuleReading, ...]:
         return (self.sources, self.nodes) if self.minimum > 0 else (self.sources,)
 
 
-Rule: TypeAlias = Unique | Exists | Within
+LoadRule: TypeAlias = UniqueRule | ExistsRule | CardinalityRule
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class BrokenValues:
     """Values that break a rule in one bucket, and the number of rows that hold each.
 
     Beyond the number of violations that are counted, values are left out.
     """
 
-    rule: Rule
+    rule: LoadRule
     values: pa.Table
     counts: pa.Array
 
 
-def hits(
+def find_broken_values(
     runner: Runner,
-    rules: Sequence[Rule],
-    shares: Callable[[Reading], Sequence[Share]],
+    rules: Sequence[LoadRule],
+    shares: Callable[[RuleReading], Sequence[Share]],
     rows: int,
     progress: Progress,
-) -> list[Hit]:
+) -> list[BrokenValues]:
     """Return everything that breaks a rule; `shares` returns the rows that a reading covers."""
     items = _scans(rules, shares)
     buckets = max(1, -(-rows // _ROWS_PER_BUCKET))
@@ -103,10 +103,12 @@ class _Scan:
     """Some rows to read, and for which readings."""
 
     share: Share
-    readings: tuple[Reading, ...]
+    readings: tuple[RuleReading, ...]
 
 
-def _scans(rules: Sequence[Rule], shares: Callable[[Reading], Sequence[Share]]) -> list[_Scan]:
+def _scans(
+    rules: Sequence[LoadRule], shares: Callable[[RuleReading], Sequence[Share]]
+) -> list[_Scan]:
     """Return the scans of all readings; rows that several readings cover are read once."""
     found: dict[tuple[object, ...], _Scan] = {}
     for reading in dict.fromkeys(each for rule in rules for each in rule.readings):
@@ -123,8 +125,8 @@ def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
     for batch in scan.share.batches(list(columns)):
         for reading in scan.readings:
             values = drop_incomparable(batch.select(list(reading.columns)))
-            for bucket, part in keys.bucketed(_comparable(values), buckets):
-                yield Parcel(bucket, reading.tag, keys.packed(part))
+            for bucket, part in keys.split_into_buckets(_comparable(values), buckets):
+                yield Parcel(bucket, reading.tag, keys.pack(part))
 
 
 def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -132,26 +134,26 @@ def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.record_batch(columns, names=rows.schema.names)
 
 
-def _reduced(rules: tuple[Rule, ...], parcels: Sequence[Parcel]) -> list[Hit]:
+def _reduced(rules: tuple[LoadRule, ...], parcels: Sequence[Parcel]) -> list[BrokenValues]:
     tables: dict[str, list[pa.Table]] = {}
     for parcel in parcels:
-        tables.setdefault(parcel.tag, []).append(keys.unpacked(parcel.payload))
+        tables.setdefault(parcel.tag, []).append(keys.unpack(parcel.payload))
     values = {tag: pa.concat_tables(parts) for tag, parts in tables.items()}
     found = (_broken(rule, values) for rule in rules)
     return [hit for hit in found if hit is not None]
 
 
-def _broken(rule: Rule, values: Mapping[str, pa.Table]) -> Hit | None:
+def _broken(rule: LoadRule, values: Mapping[str, pa.Table]) -> BrokenValues | None:
     match rule:
-        case Unique(reading):
+        case UniqueRule(reading):
             return _repeated(rule, values.get(reading.tag))
-        case Exists(end, nodes):
+        case ExistsRule(end, nodes):
             return _missing(rule, values.get(end.tag), values.get(nodes.tag))
-        case Within(sources, nodes):
+        case CardinalityRule(sources, nodes):
             return _uncounted(rule, values.get(sources.tag), values.get(nodes.tag))
 
 
-def _repeated(rule: Unique, rows: pa.Table | None) -> Hit | None:
+def _repeated(rule: UniqueRule, rows: pa.Table | None) -> BrokenValues | None:
     if rows is None:
         return None
     names = rows.column_names
@@ -162,7 +164,9 @@ def _repeated(rule: Unique, rows: pa.Table | None) -> Hit | None:
     return _hit(rule, many.select(names), many["count_all"])
 
 
-def _missing(rule: Exists, ends: pa.Table | None, nodes: pa.Table | None) -> Hit | None:
+def _missing(
+    rule: ExistsRule, ends: pa.Table | None, nodes: pa.Table | None
+) -> BrokenValues | None:
     if ends is None:
         return None
     values = ends[0]
@@ -172,7 +176,9 @@ def _missing(rule: Exists, ends: pa.Table | None, nodes: pa.Table | None) -> Hit
     return _hit(rule, _one_column(counted.field("values")), counted.field("counts"))
 
 
-def _uncounted(rule: Within, sources: pa.Table | None, nodes: pa.Table | None) -> Hit | None:
+def _uncounted(
+    rule: CardinalityRule, sources: pa.Table | None, nodes: pa.Table | None
+) -> BrokenValues | None:
     empty = pa.chunked_array([], pa.utf8())
     counted = (empty if sources is None else sources[0]).value_counts()
     values, counts = counted.field("values"), counted.field("counts")
@@ -192,8 +198,8 @@ def _one_column(values: pa.Array) -> pa.Table:
     return pa.table({"value": values})
 
 
-def _hit(rule: Rule, values: pa.Table, counts: pa.Array) -> Hit | None:
+def _hit(rule: LoadRule, values: pa.Table, counts: pa.Array) -> BrokenValues | None:
     if not len(values):
         return None
     most = MOST_VIOLATIONS + 1
-    return Hit(rule, values.slice(0, most), counts.slice(0, most))
+    return BrokenValues(rule, values.slice(0, most), counts.slice(0, most))

@@ -17,14 +17,20 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
+from omnigraph.write.load.checks import (
+    CardinalityRule,
+    ExistsRule,
+    LoadRule,
+    RuleReading,
+    UniqueRule,
+)
 from omnigraph.write.load.loaded import LoadMode
 
 _ROWS_PER_SHARE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedTable:
     """A type that a load writes: its table afterwards, and which of its fragments are new."""
 
     stored: StoredType
@@ -39,7 +45,7 @@ class Image:
 
     snapshot: Snapshot
     mode: LoadMode
-    touched: Mapping[str, Touched]
+    touched: Mapping[str, TouchedTable]
 
     def table(self, type_name: str) -> Table:
         """Return the table of a type."""
@@ -48,7 +54,7 @@ class Image:
             return touched.table
         return self.snapshot.table(_identity(self.snapshot.catalog, type_name))
 
-    def shares(self, reading: Reading) -> Sequence[Share]:
+    def shares(self, reading: RuleReading) -> Sequence[Share]:
         """Return the rows that a reading covers, in shares for tasks."""
         touched = self.touched.get(reading.type)
         new = touched.new if touched is not None and reading.staged else None
@@ -76,14 +82,14 @@ def image_of(
         stored = snapshot.catalog.stored(name)
         assert stored is not None
         before = snapshot.table(stored.identity)
-        kept = _kept(before, mode, written)
+        kept = _keep_rows(before, mode, written)
         after = of_pieces(before, written) if kept is None else with_pieces(kept, written)
         old = frozenset() if kept is None else fragment_numbers(kept)
-        touched[name] = Touched(stored, after, fragment_numbers(after) - old, name in gave_ids)
+        touched[name] = TouchedTable(stored, after, fragment_numbers(after) - old, name in gave_ids)
     return Image(snapshot, mode, touched)
 
 
-def _kept(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | None:
+def _keep_rows(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | None:
     """Return the table without the replaced rows; None when all rows are replaced."""
     if mode is LoadMode.OVERWRITE:
         return None
@@ -93,9 +99,9 @@ def _kept(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | No
     return before.deleted(ids.combine_chunks())
 
 
-def rules_of(image: Image) -> list[Rule]:
+def rules_of(image: Image) -> list[LoadRule]:
     """Return the rules between rows that a load could have broken."""
-    rules: list[Rule] = []
+    rules: list[LoadRule] = []
     for touched in image.touched.values():
         rules += _unique(touched)
     for edge in image.snapshot.catalog.edges.values():
@@ -104,7 +110,7 @@ def rules_of(image: Image) -> list[Rule]:
     return rules
 
 
-def validated(image: Image, rules: Sequence[Rule]) -> frozenset[str]:
+def find_read_tables(image: Image, rules: Sequence[LoadRule]) -> frozenset[str]:
     """Return the tables that rules read and the load does not write."""
     names = {reading.type for rule in rules for reading in rule.readings}
     return frozenset(_identity(image.snapshot.catalog, name) for name in names - {*image.touched})
@@ -116,27 +122,29 @@ def _identity(catalog: Catalog, name: str) -> str:
     return stored.identity
 
 
-def _unique(touched: Touched) -> Iterator[Rule]:
+def _unique(touched: TouchedTable) -> Iterator[LoadRule]:
     name = touched.stored.name
     if touched.stored.key or touched.gave_ids:
-        yield Unique(Reading(name, ("id",)))
+        yield UniqueRule(RuleReading(name, ("id",)))
     for columns in touched.stored.unique:
-        yield Unique(Reading(name, columns))
+        yield UniqueRule(RuleReading(name, columns))
 
 
-def _ends(edge: EdgeType, image: Image) -> Iterator[Rule]:
+def _ends(edge: EdgeType, image: Image) -> Iterator[LoadRule]:
     """Yield the rules for edge ends: of new edges, and of old ones when nodes were replaced."""
     for column, target in (("src", edge.source), ("dst", edge.target)):
         replaced = image.mode is LoadMode.OVERWRITE and target in image.touched
         if replaced or edge.name in image.touched:
-            yield Exists(Reading(edge.name, (column,), not replaced), Reading(target, ("id",)))
+            yield ExistsRule(
+                RuleReading(edge.name, (column,), not replaced), RuleReading(target, ("id",))
+            )
 
 
-def _cardinality(edge: EdgeType, image: Image) -> Iterator[Rule]:
+def _cardinality(edge: EdgeType, image: Image) -> Iterator[LoadRule]:
     bounds = edge.cardinality
     minimal = bounds.minimum > 0 and edge.source in image.touched
     bounded = bounds.minimum > 0 or bounds.maximum is not None
     if minimal or (bounded and edge.name in image.touched):
-        nodes = Reading(edge.source, ("id",))
-        sources = Reading(edge.name, ("src",))
-        yield Within(sources, nodes, bounds.minimum, bounds.maximum)
+        nodes = RuleReading(edge.source, ("id",))
+        sources = RuleReading(edge.name, ("src",))
+        yield CardinalityRule(sources, nodes, bounds.minimum, bounds.maximum)

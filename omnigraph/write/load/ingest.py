@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from omnigraph.spark.runner import Runner
 from omnigraph.versioning.branches import create_branch
 from omnigraph.versioning.repository import Repository
-from omnigraph.write.load.load import Target, load
+from omnigraph.write.load.load import LoadTarget, load
 from omnigraph.write.load.loaded import Ingested
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.splits import Source
+from omnigraph.write.load.splits import LoadSource
 
 
 def ingest(
     repository: Repository,
-    target: Target,
+    target: LoadTarget,
     base: str,
-    sources: Sequence[Source],
+    sources: Sequence[LoadSource],
     runner: Runner,
     options: LoadOptions,
 ) -> Ingested:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.write.load.files import files_at
-from omnigraph.write.load.splits import Format, Source, refuse_type, source_of
+from omnigraph.write.load.splits import Format, LoadSource, refuse_type, source_of
 from omnigraph.write.load.spool import Spool, frames_by_type, is_frame
 
 # Paths and URIs of files, JSON lines as text, a stream of them, frames, or frames by type.
@@ -21,7 +21,9 @@ _LONGEST_SHOWN = 60
 _URI = re.compile(r"(?:s3|gs|az|file)://\S+", re.IGNORECASE)
 
 
-def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool) -> list[Source]:
+def sources_of(
+    data: Data, type_name: str | None, catalog: Catalog, spool: Spool
+) -> list[LoadSource]:
     """Return the sources of an input; a `str` that is not a URI is the text itself."""
     if isinstance(data, Mapping) or is_frame(data):
         return [
@@ -33,7 +35,7 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
         refuse_name(data)
         refuse_type("<text>", type_name)
         return [
-            Source(
+            LoadSource(
                 spool.stream(io.BytesIO(data.encode(errors="surrogatepass")), "<text>"),
                 Format.JSONL,
             )
@@ -41,7 +43,7 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
     if hasattr(data, "read"):
         refuse_type("<stdin>", type_name)
         stream = cast(BinaryIO, getattr(data, "buffer", data))
-        return [Source(spool.stream(stream, "<stdin>"), Format.JSONL)]
+        return [LoadSource(spool.stream(stream, "<stdin>"), Format.JSONL)]
     return [source_of(file, type_name, catalog) for file in files_at(places_of(data))]
 
 

@@ -15,7 +15,7 @@ _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 _HALF = np.uint64(32)
 
 
-def bucketed(
+def split_into_buckets(
     keys: pa.RecordBatch, buckets: int, by: Sequence[str] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of each bucket; equal rows of any batch are in the same bucket.
@@ -35,7 +35,7 @@ def bucketed(
             yield bucket, sorted_keys.slice(first, last - first)
 
 
-def packed(keys: pa.RecordBatch) -> bytes:
+def pack(keys: pa.RecordBatch) -> bytes:
     """Return keys as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, keys.schema) as writer:
@@ -43,7 +43,7 @@ def packed(keys: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpacked(data: bytes) -> pa.Table:
+def unpack(data: bytes) -> pa.Table:
     """Return the keys that `packed` wrote."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 

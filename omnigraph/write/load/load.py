@@ -17,28 +17,28 @@ from omnigraph.errors import (
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
-from omnigraph.storage.staging import Piece, Place, place_of
+from omnigraph.storage.staging import Piece, TablePlace, place_of
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.operations import operation_reused
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
-from omnigraph.versioning.writes import Made, WriteSet
-from omnigraph.write.filling import Vectors
-from omnigraph.write.indexing import indexed
-from omnigraph.write.load.checks import Hit, hits
-from omnigraph.write.load.image import Image, image_of, rules_of, validated
+from omnigraph.versioning.writes import StagedVersion, WriteSet
+from omnigraph.write.filling import VectorFiller
+from omnigraph.write.indexing import build_indexes
+from omnigraph.write.load.checks import BrokenValues, find_broken_values
+from omnigraph.write.load.image import Image, find_read_tables, image_of, rules_of
 from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.locate import lines_before, violations
-from omnigraph.write.load.lookups import narrowed
+from omnigraph.write.load.lookups import narrow_readings
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.request import Request, content_of
-from omnigraph.write.load.splits import Source, Split, splits_of
-from omnigraph.write.load.stage import Stage, StagedSplit, unpacked
+from omnigraph.write.load.request import LoadRequest, content_of
+from omnigraph.write.load.splits import LoadSource, Split, splits_of
+from omnigraph.write.load.stage import Stage, StagedSplit, unpack_violations
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LoadTarget:
     """Where a load goes: a branch, pinned at its head; a new one starts at the snapshot.
 
     `base` is where an ingest would start the branch.
@@ -52,8 +52,8 @@ class Target:
 
 def load(
     repository: Repository,
-    target: Target,
-    sources: Sequence[Source],
+    target: LoadTarget,
+    sources: Sequence[LoadSource],
     runner: Runner,
     options: LoadOptions,
 ) -> Loaded:
@@ -67,8 +67,8 @@ def load(
     _begin_report(options.report)
     request = None
     if options.operation_id is not None:
-        request = Request(target.branch, target.base, options.mode, content_of(sources))
-    task = _Load(repository, target, runner, options, request, sources)
+        request = LoadRequest(target.branch, target.base, options.mode, content_of(sources))
+    task = _LoadPlanner(repository, target, runner, options, request, sources)
     if options.dry_run:
         rows = task.propose(target.snapshot).finding
         return task.result(rows, None)
@@ -80,15 +80,15 @@ def load(
 
 
 @dataclass(slots=True)
-class _Load:
+class _LoadPlanner:
     """One load in progress; what was staged is used again after a lost race."""
 
     repository: Repository
-    target: Target
+    target: LoadTarget
     runner: Runner
     options: LoadOptions
-    request: Request | None
-    sources: Sequence[Source]
+    request: LoadRequest | None
+    sources: Sequence[LoadSource]
     staged_for: str | None = None
     splits: list[Split] = field(default_factory=list)
     staged: list[StagedSplit] = field(default_factory=list)
@@ -110,7 +110,7 @@ class _Load:
         """Check all rows on a snapshot; the finding is the number of rows by type."""
         self._stage(snapshot)
         image = self.image(snapshot)
-        rows = counted(self.staged)
+        rows = count_by_type(self.staged)
         if not image.touched:
             return Proposal(None, rows)
         looked_at = self.check(image)
@@ -122,7 +122,7 @@ class _Load:
             return
         self.splits = splits_of(self.sources, self.runner.slots)
         self.options.progress.begin("reading", sum(source.file.size for source in self.sources))
-        vectors = Vectors.of(self.repository.store)
+        vectors = VectorFiller.of(self.repository.store)
         task = Stage(
             catalog=encode_catalog(snapshot.catalog),
             places=_places(snapshot),
@@ -175,19 +175,21 @@ class _Load:
         rows = sum(image.rows(name) for name in names)
         progress = self.options.progress
         progress.begin("checking", rows)
-        found = hits(self.runner, rules, narrowed(image, rules), rows, progress)
+        found = find_broken_values(
+            self.runner, rules, narrow_readings(image, rules), rows, progress
+        )
         if found:
             self._explain(image, found)
-        return validated(image, rules)
+        return find_read_tables(image, rules)
 
     def _write_set(self, image: Image, looked_at: frozenset[str]) -> WriteSet:
         made = [(each.stored, each.table) for each in image.touched.values()]
-        tables = indexed(self.runner, made, self.options.progress)
+        tables = build_indexes(self.runner, made, self.options.progress)
         identities = {name: each.stored.identity for name, each in image.touched.items()}
         self.options.progress.begin("publishing")
         return WriteSet(
             base=image.snapshot,
-            writes={identities[name]: (Made(table),) for name, table in tables.items()},
+            writes={identities[name]: (StagedVersion(table),) for name, table in tables.items()},
             validated=looked_at,
             request=self._noted(),
         )
@@ -207,9 +209,9 @@ class _Load:
     def _noted(self) -> str | None:
         if self.request is None:
             return None
-        return self.request.noted(counted(self.staged), makes_branch=self.target.is_new)
+        return self.request.noted(count_by_type(self.staged), makes_branch=self.target.is_new)
 
-    def _explain(self, image: Image, found: Sequence[Hit]) -> None:
+    def _explain(self, image: Image, found: Sequence[BrokenValues]) -> None:
         self.options.progress.begin("locating")
         catalog, progress = encode_catalog(image.snapshot.catalog), self.options.progress
         explained = violations(
@@ -230,7 +232,7 @@ class _Load:
         raise ViolationsError(shown, total=total)
 
 
-def _places(snapshot: Snapshot) -> dict[str, Place]:
+def _places(snapshot: Snapshot) -> dict[str, TablePlace]:
     types: list[StoredType] = [
         *snapshot.catalog.nodes.values(),
         *snapshot.catalog.edges.values(),
@@ -238,7 +240,7 @@ def _places(snapshot: Snapshot) -> dict[str, Place]:
     return {each.name: place_of(snapshot.table(each.identity)) for each in types}
 
 
-def counted(staged: Sequence[StagedSplit]) -> dict[str, int]:
+def count_by_type(staged: Sequence[StagedSplit]) -> dict[str, int]:
     """Return the number of rows read, by type."""
     rows: dict[str, int] = {}
     for split in staged:
@@ -256,7 +258,7 @@ def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[
     """Yield the violations of all splits that were read, each with its file and line."""
     before = lines_before(splits, staged)
     for split, first, result in zip(splits, before, staged, strict=False):
-        for violation in unpacked(result.violations):
+        for violation in unpack_violations(result.violations):
             line = None if violation.line is None else first + violation.line + 1
             yield replace(violation, file=split.name, line=line)
 

@@ -18,10 +18,17 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.syntax.problems import shorten
-from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
+from omnigraph.write.load.checks import (
+    BrokenValues,
+    CardinalityRule,
+    ExistsRule,
+    LoadRule,
+    RuleReading,
+    UniqueRule,
+)
 from omnigraph.write.load.image import Image
 from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.records import Rows
+from omnigraph.write.load.records import RecordRows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
 
@@ -33,7 +40,7 @@ Broken: TypeAlias = tuple[int, tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLines:
     """The lines of a split that hold values which break rules.
 
     All lines are counted. Of each value the first two lines are kept, which say what is wrong with
@@ -45,7 +52,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class SoughtValues:
     """The values of a type's columns whose lines are sought."""
 
     rule: int
@@ -57,7 +64,7 @@ class Sought:
 def violations(
     runner: Runner,
     image: Image,
-    found: Sequence[Hit],
+    found: Sequence[BrokenValues],
     splits: Sequence[Split],
     staged: Sequence[StagedSplit],
     catalog: str,
@@ -76,7 +83,7 @@ def violations(
     sought = [each for n, rule in enumerate(rules) for each in _sought(n, rule, joined[n])]
     task = partial(_lines, sought=sought, catalog=catalog, deadline=runner.deadline)
     answers = runner.map(task, splits, progress)
-    places = _Places(splits, staged, answers)
+    places = _LinesByValue(splits, staged, answers)
     explained: list[Violation] = []
     for number, rule in enumerate(rules):
         counts = (c.as_py() for h in found if h.rule == rule for c in h.counts)
@@ -87,16 +94,18 @@ def violations(
     return explained
 
 
-def _sought(number: int, rule: Rule, values: pa.Table) -> Iterator[Sought]:
+def _sought(number: int, rule: LoadRule, values: pa.Table) -> Iterator[SoughtValues]:
     match rule:
-        case Unique(reading) | Exists(reading):
-            yield Sought(number, reading.type, reading.columns, values)
-        case Within(sources, nodes):
-            yield Sought(number, nodes.type, nodes.columns, values)
-            yield Sought(number, sources.type, sources.columns, values)
+        case UniqueRule(reading) | ExistsRule(reading):
+            yield SoughtValues(number, reading.type, reading.columns, values)
+        case CardinalityRule(sources, nodes):
+            yield SoughtValues(number, nodes.type, nodes.columns, values)
+            yield SoughtValues(number, sources.type, sources.columns, values)
 
 
-def _lines(split: Split, sought: Sequence[Sought], catalog: str, deadline: Deadline) -> Found:
+def _lines(
+    split: Split, sought: Sequence[SoughtValues], catalog: str, deadline: Deadline
+) -> FoundLines:
     lines: dict[Broken, list[int]] = {}
     counts: Counter[Broken] = Counter()
     kept = before = 0
@@ -111,10 +120,10 @@ def _lines(split: Split, sought: Sequence[Sought], catalog: str, deadline: Deadl
                         lines.setdefault(broken, []).append(line)
                         kept += 1
         before += block.lines
-    return Found(lines, counts)
+    return FoundLines(lines, counts)
 
 
-def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[tuple[Broken, int]]:
+def _matches(rows: RecordRows, sought: SoughtValues, before: int) -> Iterator[tuple[Broken, int]]:
     columns = [_column(rows, name) for name in sought.columns]
     likely = pc.is_in(columns[0], value_set=sought.values[0].combine_chunks())
     at = pc.indices_nonzero(pc.fill_null(likely, fill_value=False))
@@ -125,7 +134,7 @@ def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[tuple[Broken, 
             yield (sought.rule, key), int(rows.lines[row]) + before
 
 
-def _column(rows: Rows, name: str) -> pa.Array:
+def _column(rows: RecordRows, name: str) -> pa.Array:
     column = assign_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
     return to_comparable(column)
 
@@ -135,21 +144,21 @@ def _keys(values: pa.Table) -> list[tuple[object, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stands:
+class _Occurrences:
     """Where a value occurs in the sources: in how many lines, and the first of them."""
 
     count: int
     lines: list[tuple[str, int]]
 
 
-class _Places:
+class _LinesByValue:
     """The lines of every value by file, in order."""
 
     def __init__(
         self,
         splits: Sequence[Split],
         staged: Sequence[StagedSplit],
-        answers: Sequence[Found],
+        answers: Sequence[FoundLines],
     ) -> None:
         self._lines: dict[Broken, list[tuple[str, int]]] = {}
         self._counts: Counter[Broken] = Counter()
@@ -161,8 +170,8 @@ class _Places:
                 room = MOST_VIOLATIONS + 2 - len(known)  # the first is not a violation
                 known += [(split.name, first + line + 1) for line in islice(lines, max(room, 0))]
 
-    def of(self, rule: int, key: tuple[object, ...]) -> _Stands:
-        return _Stands(self._counts[rule, key], self._lines.get((rule, key), []))
+    def of(self, rule: int, key: tuple[object, ...]) -> _Occurrences:
+        return _Occurrences(self._counts[rule, key], self._lines.get((rule, key), []))
 
 
 def lines_before(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> list[int]:
@@ -176,28 +185,28 @@ def lines_before(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> list
 
 
 def _explained(
-    rule: Rule,
+    rule: LoadRule,
     key: tuple[object, ...],
     count: int,
-    stands: _Stands,
+    stands: _Occurrences,
     image: Image,
 ) -> Iterator[Violation]:
     match rule:
-        case Unique(reading) if reading.columns == ("id",):
+        case UniqueRule(reading) if reading.columns == ("id",):
             yield from _same_id(reading.type, str(key[0]), count, stands, image)
-        case Unique(reading):
+        case UniqueRule(reading):
             names = _fields(image, reading)
             yield from _same_values(reading.type, names, key, count, stands)
-        case Exists(end, nodes):
+        case ExistsRule(end, nodes):
             yield from _no_node(
                 end.type, _fields(image, end), nodes.type, str(key[0]), stands.lines
             )
-        case Within():
+        case CardinalityRule():
             yield _wrong_count(rule, str(key[0]), count, stands.lines)
 
 
 def _same_id(
-    type_name: str, row_id: str, count: int, stands: _Stands, image: Image
+    type_name: str, row_id: str, count: int, stands: _Occurrences, image: Image
 ) -> Iterator[Violation]:
     places = stands.lines
     make = partial(Violation, type=type_name, field="id")
@@ -209,7 +218,7 @@ def _same_id(
         yield from _at(places[1:], partial(make, code=Code.REPEATED_KEY, reason=reason))
 
 
-def _fields(image: Image, reading: Reading) -> str:
+def _fields(image: Image, reading: RuleReading) -> str:
     """Return the fields of a reading under the names that users know."""
     stored = image.snapshot.catalog.stored(reading.type)
     assert stored is not None
@@ -221,7 +230,7 @@ def _same_values(
     names: str,
     key: tuple[object, ...],
     count: int,
-    stands: _Stands,
+    stands: _Occurrences,
 ) -> Iterator[Violation]:
     places = stands.lines
     make = partial(Violation, code=Code.UNIQUE_VALUE, type=type_name, field=names)
@@ -244,7 +253,9 @@ def _no_node(
     yield from _at(places, partial(make, reason=reason))
 
 
-def _wrong_count(rule: Within, row_id: str, count: int, places: list[tuple[str, int]]) -> Violation:
+def _wrong_count(
+    rule: CardinalityRule, row_id: str, count: int, places: list[tuple[str, int]]
+) -> Violation:
     few = count < rule.minimum
     bound = f"at least {rule.minimum}" if few else f"at most {rule.maximum}"
     edge = rule.sources.type

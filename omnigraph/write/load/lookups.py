@@ -8,25 +8,31 @@ import pyarrow.compute as pc
 
 from omnigraph.storage.staging import Share, place_of
 from omnigraph.storage.table import takes_conditions
-from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
+from omnigraph.write.load.checks import (
+    CardinalityRule,
+    ExistsRule,
+    LoadRule,
+    RuleReading,
+    UniqueRule,
+)
 from omnigraph.write.load.image import Image
 from omnigraph.write.load.loaded import LoadMode
 
-Shares: TypeAlias = Callable[[Reading], Sequence[Share]]
+Shares: TypeAlias = Callable[[RuleReading], Sequence[Share]]
 
 MOST_SOUGHT = 5_000
 _LEAST_ROWS = 50_000
 _INDEXED = (pa.utf8(), pa.int32(), pa.int64())
 
 
-def narrowed(image: Image, rules: Sequence[Rule]) -> Shares:
+def narrow_readings(image: Image, rules: Sequence[LoadRule]) -> Shares:
     """Return the rows that each reading needs: all of them, or a few found by index."""
     staged = sum(image.staged_rows(name) for name in image.touched)
     if image.mode is LoadMode.OVERWRITE or staged > MOST_SOUGHT:
         return image.shares
     sought = _sought(image, rules)
 
-    def shares(reading: Reading) -> Sequence[Share]:
+    def shares(reading: RuleReading) -> Sequence[Share]:
         values, table = sought.get(reading), image.table(reading.type)
         if values is None or table.count() < _LEAST_ROWS or not takes_conditions(table.schema):
             return image.shares(reading)
@@ -35,9 +41,9 @@ def narrowed(image: Image, rules: Sequence[Rule]) -> Shares:
     return shares
 
 
-def _sought(image: Image, rules: Sequence[Rule]) -> Mapping[Reading, pa.Array | None]:
+def _sought(image: Image, rules: Sequence[LoadRule]) -> Mapping[RuleReading, pa.Array | None]:
     """Return the values that each reading of a whole table looks for; None for all."""
-    found: dict[Reading, pa.Array | None] = {}
+    found: dict[RuleReading, pa.Array | None] = {}
     for reading, origin in (pair for rule in rules for pair in _origins(rule)):
         new = None if origin is None else _values(image, origin)
         known = found.get(reading, new)
@@ -46,20 +52,20 @@ def _sought(image: Image, rules: Sequence[Rule]) -> Mapping[Reading, pa.Array | 
     return found
 
 
-def _origins(rule: Rule) -> Iterator[tuple[Reading, Reading | None]]:
+def _origins(rule: LoadRule) -> Iterator[tuple[RuleReading, RuleReading | None]]:
     """Yield each reading of a whole table with the new rows whose values it looks for."""
     match rule:
-        case Unique(reading):
-            yield reading, Reading(reading.type, reading.columns[:1], staged=True)
-        case Exists(end, nodes) if end.staged:
+        case UniqueRule(reading):
+            yield reading, RuleReading(reading.type, reading.columns[:1], staged=True)
+        case ExistsRule(end, nodes) if end.staged:
             yield nodes, end
-        case Within(sources, _, 0):
-            yield sources, Reading(sources.type, sources.columns, staged=True)
+        case CardinalityRule(sources, _, 0):
+            yield sources, RuleReading(sources.type, sources.columns, staged=True)
         case _:
             yield from ((reading, None) for reading in rule.readings)
 
 
-def _values(image: Image, origin: Reading) -> pa.Array | None:
+def _values(image: Image, origin: RuleReading) -> pa.Array | None:
     column = origin.columns[0]
     parts = [batch[column] for share in image.shares(origin) for batch in share.batches([column])]
     if not parts or parts[0].type not in _INDEXED:

@@ -21,7 +21,7 @@ REPORTED_VIOLATIONS = 1_000
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-class LoadHow(TypedDict, total=False):
+class LoadKeywords(TypedDict, total=False):
     """The keywords that `Graph.load` and `Graph.ingest` take."""
 
     mode: LoadMode | str
@@ -39,7 +39,7 @@ class LoadHow(TypedDict, total=False):
     cancelled: Event | None
 
 
-class BulkHow(TypedDict, total=False):
+class BulkKeywords(TypedDict, total=False):
     """The keywords of a merge for its engine and its time limit."""
 
     engine: Engine | str
@@ -78,7 +78,7 @@ class LoadOptions:
         return self.shown if self.report is None else max(self.shown, self.reported)
 
 
-def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
+def options_of(how: LoadKeywords, mode: LoadMode) -> LoadOptions:
     """Return the options that keywords mean; raises for an unknown mode or engine."""
     report = how.get("report")
     return LoadOptions(

@@ -42,7 +42,7 @@ _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to":
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RecordRows:
     """Rows of one type from one source: their columns, and the line of each row.
 
     The columns are `id`, for edges `src` and `dst`, and all properties; each may hold null. A
@@ -61,7 +61,7 @@ class Block:
     """The content of a block of lines; with too many violations, only that of its first lines."""
 
     lines: int
-    rows: list[Rows] = field(default_factory=list)
+    rows: list[RecordRows] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     deadline: Deadline = field(default_factory=Deadline)
 
@@ -75,7 +75,9 @@ class RecordReader:
     """Reads lines of JSON as records of a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._shapes = {stored.name: _Shape(stored) for stored in catalog.by_identity.values()}
+        self._shapes = {
+            stored.name: _RecordShape(stored) for stored in catalog.by_identity.values()
+        }
         self._prefixes = [
             (f'{{"{shape.word}":{gap}"{name}"'.encode(), shape)
             for gap in ("", " ")
@@ -103,7 +105,7 @@ class RecordReader:
 
     def _groups(
         self, lines: pa.Array, numbers: np.ndarray, block: Block
-    ) -> Iterator[tuple["_Shape", pa.Array, np.ndarray]]:
+    ) -> Iterator[tuple["_RecordShape", pa.Array, np.ndarray]]:
         """Yield the lines of each type; lines that begin in an unusual way are decoded first."""
         odd = np.ones(len(lines), bool)
         for prefix, shape in self._prefixes:
@@ -118,7 +120,7 @@ class RecordReader:
 
     def _odd_groups(
         self, lines: pa.Array, numbers: np.ndarray, block: Block
-    ) -> Iterator[tuple["_Shape", pa.Array, np.ndarray]]:
+    ) -> Iterator[tuple["_RecordShape", pa.Array, np.ndarray]]:
         groups: dict[str, tuple[list[bytes], list[int]]] = {}
         for line, number in zip(_each(lines, block.deadline), numbers, strict=True):
             name = self._name(line, int(number), block)
@@ -143,7 +145,7 @@ class RecordReader:
         return None
 
     def _misshapen(self, text: bytes, number: int) -> Iterator[Violation]:
-        record = decoded(text)
+        record = decode_line(text)
         if isinstance(record, str):
             yield _bad(number, Code.RECORD_SYNTAX, record)
             return
@@ -160,14 +162,14 @@ class RecordReader:
         yield _bad(number, Code.RECORD_TYPE, f"no type '{name}'{hint}")
 
     def _read_group(
-        self, shape: "_Shape", lines: pa.Array, numbers: np.ndarray, block: Block
+        self, shape: "_RecordShape", lines: pa.Array, numbers: np.ndarray, block: Block
     ) -> None:
         if block.is_hopeless:
             return
         block.deadline.check()
         columns = shape.read_at_once(lines)
         if columns is not None:
-            block.rows.append(Rows(shape.stored, columns, numbers))
+            block.rows.append(RecordRows(shape.stored, columns, numbers))
         elif len(lines) > _FEW_LINES:
             size = -(-len(lines) // _PARTS)
             for start in range(0, len(lines), size):
@@ -177,7 +179,7 @@ class RecordReader:
             shape.read_one_by_one(lines.to_pylist(), numbers, block)
 
 
-class _Header(msgspec.Struct):
+class _LineHeader(msgspec.Struct):
     type: object = None
     edge: object = None
 
@@ -185,17 +187,17 @@ class _Header(msgspec.Struct):
 def _type_name(text: bytes) -> object:
     """Return what a line that is one JSON object names as its type."""
     try:
-        header = msgspec.json.decode(text, type=_Header)
+        header = msgspec.json.decode(text, type=_LineHeader)
     except (msgspec.DecodeError, RecursionError):
         # The other decoder accepts lone surrogates, which are then reported with their field.
-        record = decoded(text)
+        record = decode_line(text)
         if not isinstance(record, _Object):
             return None
         return record.get("type") or record.get("edge")
     return header.type or header.edge
 
 
-class _Shape:
+class _RecordShape:
     """The JSON form of the records of one type."""
 
     def __init__(self, stored: StoredType) -> None:
@@ -275,14 +277,16 @@ class _Shape:
                 shown = field_name(self.stored, name)
                 faults.append(self._bad(kept[row], Code.VALUE_TYPE, reason, shown))
         batch = pa.record_batch(columns, schema=self.columns)
-        block.rows.append(Rows(self.stored, batch, np.array(kept, np.int64), frozenset(spoilt)))
+        block.rows.append(
+            RecordRows(self.stored, batch, np.array(kept, np.int64), frozenset(spoilt))
+        )
         block.violations += faults
 
     def _record(
         self, line: bytes, number: int
     ) -> tuple[Mapping[str, object] | None, list[Violation]]:
         """Return the values of one line by column, and what is wrong with its form."""
-        record = decoded(line)
+        record = decode_line(line)
         if not isinstance(record, _Object):
             reason = record if isinstance(record, str) else f"is not a record; {_SHAPE}"
             return None, [self._bad(number, Code.RECORD_SYNTAX, reason)]
@@ -349,7 +353,7 @@ class _Object(dict[str, object]):
         return found
 
 
-def decoded(line: bytes) -> object:
+def decode_line(line: bytes) -> object:
     """Return the JSON value of a line, or a text that says why it is not JSON."""
     try:
         value: object = json.loads(

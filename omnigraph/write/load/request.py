@@ -7,11 +7,11 @@ from hashlib import sha256
 
 from omnigraph.versioning.names import normalize_name
 from omnigraph.write.load.loaded import LoadMode
-from omnigraph.write.load.splits import Source
+from omnigraph.write.load.splits import LoadSource
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoadRequest:
     """What is asked for: the branch, the mode, and the rows.
 
     `content` is the digest of the input, however it was passed: the bytes of files, text and
@@ -41,7 +41,7 @@ class Request:
         return makes_branch, rows
 
 
-def content_of(sources: Sequence[Source]) -> str:
+def content_of(sources: Sequence[LoadSource]) -> str:
     """Return the digest of all content of the sources, whatever their order and names."""
     found = sorted(
         json.dumps([source.format, source.type, source.file.identity()]) for source in sources

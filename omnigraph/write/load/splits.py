@@ -12,8 +12,8 @@ from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
-from omnigraph.write.load.records import Block, RecordReader, Rows
-from omnigraph.write.load.tabular import csv_blocks, opened_parquet, parquet_blocks
+from omnigraph.write.load.records import Block, RecordReader, RecordRows
+from omnigraph.write.load.tabular import csv_blocks, open_parquet, parquet_blocks
 
 _BLOCK_BYTES = 8 << 20
 _LEAST_SPLIT = 4 << 20
@@ -45,7 +45,7 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LoadSource:
     """A file, its format, and the type of its rows when the file does not say."""
 
     file: File
@@ -57,7 +57,7 @@ class Source:
 class Split:
     """A part of a source for one task: a range of bytes, or of a Parquet file's row groups."""
 
-    source: Source
+    source: LoadSource
     start: int
     end: int
 
@@ -66,18 +66,18 @@ class Split:
         return self.source.file.name
 
 
-def source_of(file: File, type_name: str | None, catalog: Catalog) -> Source:
+def source_of(file: File, type_name: str | None, catalog: Catalog) -> LoadSource:
     """Return how to read a file, by its ending; tabular formats need the name of a type."""
     lowered = file.path.lower()
     kind = next((kind for end, kind in _ENDINGS.items() if lowered.endswith(end)), Format.JSONL)
     if kind in (Format.JSONL, Format.GZIP):
         refuse_type(file.name, type_name)
-        return Source(file, kind)
+        return LoadSource(file, kind)
     if type_name is None:
         hint = "name it: --type, or type= in Python"
         raise InputError(f"'{file.name}' does not name the type of its rows", hint=hint)
     find_type(type_name, catalog)
-    return Source(file, kind, type_name)
+    return LoadSource(file, kind, type_name)
 
 
 def refuse_type(name: str, type_name: str | None) -> None:
@@ -87,7 +87,7 @@ def refuse_type(name: str, type_name: str | None) -> None:
         raise InputError(f"{name}: records name their types themselves", hint=hint)
 
 
-def splits_of(sources: Sequence[Source], slots: int) -> list[Split]:
+def splits_of(sources: Sequence[LoadSource], slots: int) -> list[Split]:
     """Split sources; JSON lines at line ends, so that each line is in one split."""
     total = sum(source.file.size for source in sources)
     size = min(max(total // (_SPLITS_PER_SLOT * slots), _LEAST_SPLIT), _MOST_SPLIT)
@@ -101,7 +101,7 @@ def blocks(split: Split, catalog: str, deadline: Deadline) -> Iterator[Block]:
         yield replace(block, rows=[_with_defaults(rows) for rows in block.rows])
 
 
-def _with_defaults(rows: Rows) -> Rows:
+def _with_defaults(rows: RecordRows) -> RecordRows:
     return replace(rows, columns=with_defaults(rows.stored, rows.columns))
 
 
@@ -132,7 +132,7 @@ def _catalog(text: str) -> Catalog:
     return decode_catalog(text)
 
 
-def _splits(source: Source, size: int) -> Iterator[Split]:
+def _splits(source: LoadSource, size: int) -> Iterator[Split]:
     match source.format:
         case Format.JSONL:
             yield from _line_splits(source, size)
@@ -142,7 +142,7 @@ def _splits(source: Source, size: int) -> Iterator[Split]:
             yield Split(source, 0, source.file.size)
 
 
-def _line_splits(source: Source, size: int) -> Iterator[Split]:
+def _line_splits(source: LoadSource, size: int) -> Iterator[Split]:
     start = 0
     with source.file.open() as file:
         while start < source.file.size:
@@ -165,9 +165,9 @@ def _until_newline(file: BinaryIO) -> int:
     return read
 
 
-def _row_group_splits(source: Source, size: int) -> Iterator[Split]:
+def _row_group_splits(source: LoadSource, size: int) -> Iterator[Split]:
     with source.file.open() as file:
-        metadata = opened_parquet(file, source.file).metadata
+        metadata = open_parquet(file, source.file).metadata
         start = held = 0
         for number in range(metadata.num_row_groups):
             held += metadata.row_group(number).total_byte_size

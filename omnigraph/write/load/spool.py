@@ -18,7 +18,7 @@ from omnigraph.spark.progress import NO_PROGRESS
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 from omnigraph.write.load.files import File, file_in
-from omnigraph.write.load.splits import Format, Source
+from omnigraph.write.load.splits import Format, LoadSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,14 +49,16 @@ class Spool:
                 written.write(data)
         return file_in(self._store, path, name, written.digest)
 
-    def frame(self, frame: Frame, type_name: str) -> list[Source]:
+    def frame(self, frame: Frame, type_name: str) -> list[LoadSource]:
         """Store a frame as rows of a type."""
         if _is_spark(frame):
             parts = self._spark(frame)
         else:
             parts = [write_part(self._store, self._folder, _stream(frame))]
         return [
-            Source(file_in(self._store, path, f"<{type_name}>", digest), Format.PARQUET, type_name)
+            LoadSource(
+                file_in(self._store, path, f"<{type_name}>", digest), Format.PARQUET, type_name
+            )
             for path, digest in parts
         ]
 

@@ -14,9 +14,9 @@ from omnigraph.errors import MOST_VIOLATIONS, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
-from omnigraph.storage.staging import Piece, Place, write_pieces
-from omnigraph.write.filling import Vectors
-from omnigraph.write.load.records import Rows
+from omnigraph.storage.staging import Piece, TablePlace, write_pieces
+from omnigraph.write.filling import VectorFiller
+from omnigraph.write.load.records import RecordRows
 from omnigraph.write.load.splits import Split, blocks
 
 _MOST_BUFFERED = 64 << 20
@@ -32,8 +32,8 @@ class Stage:
     """
 
     catalog: str
-    places: Mapping[str, Place]
-    vectors: Vectors
+    places: Mapping[str, TablePlace]
+    vectors: VectorFiller
     most_violations: int
     deadline: Deadline
 
@@ -82,7 +82,7 @@ class StagedSplit:
     total: int
 
 
-def _slices(rows: Rows) -> Iterator[pa.RecordBatch]:
+def _slices(rows: RecordRows) -> Iterator[pa.RecordBatch]:
     """Yield the columns whole, or a few rows at a time where vectors will be added."""
     embeds = any(item.embed is not None for item in rows.stored.properties.values())
     size = _EMBEDDED_ROWS if embeds else max(len(rows.columns), 1)
@@ -90,7 +90,7 @@ def _slices(rows: Rows) -> Iterator[pa.RecordBatch]:
         yield rows.columns.slice(start, size)
 
 
-def broken_rules(rows: Rows) -> Iterator[Violation]:
+def broken_rules(rows: RecordRows) -> Iterator[Violation]:
     """Yield the rows that break a rule of their type, unless that is reported already."""
     for breach in find_breaches(rows.stored, rows.columns):
         if (breach.row, breach.field) not in rows.spoilt:
@@ -107,7 +107,7 @@ def _line(violation: Violation) -> int:
     return -1 if violation.line is None else violation.line
 
 
-def unpacked(violations: bytes) -> list[Violation]:
+def unpack_violations(violations: bytes) -> list[Violation]:
     """Return the violations of a split, ordered by line."""
     return msgspec.msgpack.decode(zlib.decompress(violations), type=list[Violation])
 
@@ -141,7 +141,7 @@ class _Buffer:
 class _Pieces:
     """Rows by type, written whenever enough of one type have been collected."""
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    def __init__(self, places: Mapping[str, TablePlace]) -> None:
         self._places = places
         self._buffers: dict[str, _Buffer] = {}
         self._written: dict[str, list[Piece]] = {}

@@ -18,7 +18,7 @@ from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_na
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.write.load.files import LONGEST_LINE, File, refuse_encoding, too_long
-from omnigraph.write.load.records import Block, Rows, loose_schema
+from omnigraph.write.load.records import Block, RecordRows, loose_schema
 
 if TYPE_CHECKING:
     from _csv import Reader as _CsvReader
@@ -28,7 +28,7 @@ _PARQUET_ROWS = 65_536
 _CSV_BYTES = 8 << 20
 
 
-def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
+def open_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
     """Open a Parquet file; raises UnreadableError when it is not one."""
     try:
         return pq.ParquetFile(file)
@@ -39,7 +39,7 @@ def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
 def parquet_blocks(file: File, groups: range, stored: StoredType) -> Iterator[Block]:
     """Read some row groups of a Parquet file as rows of a type."""
     with file.open() as opened:
-        parquet = opened_parquet(opened, file)
+        parquet = open_parquet(opened, file)
         names = parquet.schema_arrow.names
         wrong = _column_faults(names, stored)
         if wrong:
@@ -199,7 +199,7 @@ def _block(
             spoilt.add((row, name))
             shown, line = field_name(stored, name), int(lines[row])
             faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))
-    rows = Rows(stored, pa.record_batch(columns, schema=schema), lines, frozenset(spoilt))
+    rows = RecordRows(stored, pa.record_batch(columns, schema=schema), lines, frozenset(spoilt))
     return Block(count, [rows], faults)
 
 

@@ -1,4 +1,4 @@
-"""Aftermath: reports failures after a change was made without denying the change."""
+"""Unknown outcome: reports failures after a change was made, without denying the change."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from omnigraph.errors import OmniGraphError, OutcomeUnknownError
 
 
 @contextmanager
-def aftermath(done: str, hint: str) -> Iterator[None]:
+def unknown_outcome(done: str, hint: str) -> Iterator[None]:
     """Raise OutcomeUnknownError for any failure of the block, which runs after `done` happened."""
     try:
         yield
