@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
+TOOLS := .venv-build
 
 .PHONY: help setup demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
 .DEFAULT_GOAL := help
@@ -80,9 +81,14 @@ protocol: $(STAMP) ## The model of the commit protocol: all pairs of operations 
 docs: $(STAMP) ## Write the reference of the commands anew, from the commands
 	$(BIN)/python -m tests.docs.reference
 
-dist: $(STAMP) ## Build wheel and sdist into dist, the same bytes every time
+$(TOOLS)/.ready: requirements-build.lock
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	@touch $@
+
+dist: $(TOOLS)/.ready ## Build wheel and sdist into dist, the same bytes every time
 	rm -rf dist
-	$(BIN)/hatchling build -d dist
+	$(TOOLS)/bin/hatchling build -d dist
 
 release: dist ## Prove that wheel and sdist install into an empty environment and run the demo
 	@PYTHON="$(PYTHON)" scripts/release
@@ -96,6 +102,10 @@ lock: ## Pin the newest allowed versions again; needs uv
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 	uv pip compile --group bench -c requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements-bench.lock
+	uv pip compile pyproject.toml --extra aws -c requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --upgrade -o requirements-runtime.lock
+	uv pip compile --group build -c requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
 
-clean: ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html
+clean: ## Remove environments and caches
+	rm -rf .venv .venv-build .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html
