@@ -4,4 +4,5 @@ optimize  the tables of a branch in few large fragments, all indexed, as one phy
 coverage  which rows of a graph are in the indexes that its schema asks for, and why not all
 cleanup   removes the tables of commits that are not kept, and what crashed writers left
 fsck      looks at everything that a graph is made of and names all damage; it changes nothing
+backup    a consistent copy of a live graph in another place, and a graph made of such a copy
 """
