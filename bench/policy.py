@@ -81,10 +81,10 @@ def _in_use(folder: Path, runs: int) -> dict[str, object]:
     owner = init(folder / "graph", SCHEMA, durable=False)
     owner.create_branch("draft")
     numbers = count()
-    first = owner.on("draft").change(INSERT, slug=f"p{next(numbers)}").commit
+    first = owner.branch("draft").mutate(INSERT, slug=f"p{next(numbers)}").commit
     assert first is not None
     for _ in range(HISTORY):
-        owner.on("draft").change(INSERT, slug=f"p{next(numbers)}")
+        owner.branch("draft").mutate(INSERT, slug=f"p{next(numbers)}")
     guarded = open_graph(folder / "graph", actor="a1", policy=policy_text(*SIZES["small"]))
     free = open_graph(folder / "graph")
 

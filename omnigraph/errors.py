@@ -56,10 +56,10 @@ renders each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from omnigraph.span import Source, Span, quoted
 
@@ -156,7 +156,7 @@ class Problem:
     hint: str | None = None
 
     def render(self, source: Source | None) -> str:
-        """Give the problem as text, with the source line and a caret when there is a span."""
+        """Return the problem as text, with the source line and a caret when there is a span."""
         lines = [f"error[{self.code}]: {self.message}"]
         if source is not None and self.span is not None:
             lines += quoted(source, self.span)
@@ -165,13 +165,20 @@ class Problem:
         return "\n".join(lines)
 
     def to_json(self, source: Source | None) -> dict[str, Json]:
-        """Give the problem as a JSON object; places count from 1."""
+        """Return the problem as a JSON object; places count from 1."""
         return {
             "code": str(self.code),
             "message": self.message,
             "hint": self.hint,
             "span": None if source is None or self.span is None else _span_json(source, self.span),
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the problem that `to_json` wrote."""
+        span = document["span"]
+        where = None if span is None else Span(span["start"], span["end"])
+        return cls(Code(document["code"]), document["message"], where, document["hint"])
 
 
 class OmniGraphError(Exception):
@@ -186,13 +193,23 @@ class OmniGraphError(Exception):
         self.hint = hint
 
     def render(self) -> str:
-        """Give the error as text for a person."""
+        """Return the error as text for a person."""
         hint = "" if self.hint is None else f"\n   = hint: {self.hint}"
         return f"error[{self.code}]: {self.message}{hint}"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the error as a JSON object for a program."""
+        """Return the error as a JSON object for a program."""
         return {"error": self.message, "code": self.code, "hint": self.hint}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        """Return the error of this class that `to_json` wrote; its problems are in the source."""
+        del source
+        error = cls.__new__(cls)
+        OmniGraphError.__init__(error, document["error"], hint=document.get("hint"))
+        known = ("error", "code", "hint")
+        error.__dict__.update({name: each for name, each in document.items() if name not in known})
+        return error
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_revive, (type(self), self.args, self.__dict__))
@@ -208,6 +225,8 @@ class _ProblemsError(InputError):
     """An error made of one or more problems, the first of which gives its code."""
 
     summary: ClassVar[str]
+    # The first letters of the codes of its problems.
+    letters: ClassVar[str] = ""
 
     def __init__(
         self, problems: Sequence[Problem], *, source: Source | None = None, total: int | None = None
@@ -235,6 +254,12 @@ class _ProblemsError(InputError):
             "problem_count": self.total,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        problems = [Problem.from_json(each) for each in document["problems"]]
+        quoted_source = None if document.get("source") is None else source
+        return cls(problems, source=quoted_source, total=document["problem_count"])
+
 
 class SourceError(_ProblemsError):
     """Problems in a text, each with its span."""
@@ -246,18 +271,21 @@ class SchemaError(SourceError):
     """A `.pg` schema does not compile."""
 
     summary = "the schema does not compile"
+    letters = "S"
 
 
 class QueryError(SourceError):
     """A `.gq` query does not compile."""
 
     summary = "the query does not compile"
+    letters = "QTD"
 
 
 class ParamsError(_ProblemsError):
     """The parameters do not fit the query."""
 
     summary = "the parameters do not fit"
+    letters = "P"
 
 
 class SchemaIrError(InputError):
@@ -287,6 +315,11 @@ class UnsupportedMigrationError(InputError):
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "unsupported_changes": list(self.changes)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["unsupported_changes"])
 
 
 class UnreadableError(InputError):
@@ -323,7 +356,7 @@ class Violation:
     other: str | None = None
 
     def render(self) -> str:
-        """Give the violation as one line of text."""
+        """Return the violation as one line of text."""
         at = "" if self.line is None else f":{self.line}"
         place = "" if self.file is None else f"{self.file}{at}: "
         what = ".".join(each for each in (self.type, self.field) if each is not None)
@@ -331,7 +364,7 @@ class Violation:
         return f"error[{self.code}]: {place}{what}{row}{': ' if what else ''}{self.reason}"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the violation as a JSON object."""
+        """Return the violation as a JSON object."""
         return {
             "code": str(self.code),
             "file": self.file,
@@ -342,6 +375,11 @@ class Violation:
             "reason": self.reason,
             "other": self.other,
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the violation that `to_json` wrote."""
+        return cls(**{**document, "code": Code(document["code"])})
 
 
 class ViolationsError(InputError):
@@ -379,6 +417,12 @@ class ViolationsError(InputError):
             "violations": [violation.to_json() for violation in self.violations],
             "violation_count": self.total,
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        violations = [Violation.from_json(each) for each in document["violations"]]
+        return cls(violations, total=document["violation_count"])
 
 
 class StoreError(InputError):
@@ -517,6 +561,15 @@ class ExpectedVersionMismatchError(ConflictError):
         }
         return {**super().to_json(), "manifest_conflict": conflict}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        found = document["manifest_conflict"]
+        expected, actual = (
+            None if found[each] is None else int(found[each]) for each in ("expected", "actual")
+        )
+        return cls(found["table_key"], expected, actual)
+
 
 class HeadMovedError(ConflictError):
     """The branch moved again and again, or stands not where it is expected."""
@@ -546,6 +599,11 @@ class SchemaConflictError(ConflictError):
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "schema_conflicts": list(self.conflicts)}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["schema_conflicts"])
+
 
 class MergeConflictsError(ConflictError):
     """Both sides of a merge changed the same in ways that exclude each other; nothing was done."""
@@ -560,6 +618,11 @@ class MergeConflictsError(ConflictError):
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["merge_conflicts"])
 
 
 class DeniedError(OmniGraphError):
@@ -671,8 +734,35 @@ class UnavailableError(OmniGraphError):
     code = "unavailable"
 
 
+def error_from_json(
+    document: Mapping[str, Any], source: Source | None = None
+) -> OmniGraphError | None:
+    """Return the error that `to_json` wrote, of the class that it had; None for an unknown code."""
+    if document.get("violations"):
+        return ViolationsError.from_json(document)
+    code = document["code"]
+    for kind in _classes():
+        if kind.code == code and not document.get("problems"):
+            return kind.from_json(document, source)
+        if (
+            issubclass(kind, _ProblemsError)
+            and document.get("problems")
+            and code[0] in kind.letters
+        ):
+            return kind.from_json(document, source)
+    return None
+
+
+def _classes() -> Iterator[type[OmniGraphError]]:
+    """Yield every class of the tree, those above before those below."""
+    waiting: list[type[OmniGraphError]] = [OmniGraphError]
+    for kind in waiting:
+        yield kind
+        waiting.extend(kind.__subclasses__())
+
+
 def _span_json(source: Source, span: Span) -> dict[str, Json]:
-    """Give a span with both its ends as offsets and as line and column."""
+    """Return a span with both its ends as offsets and as line and column."""
     start, end = source.locate(span.start), source.locate(span.end)
     return {
         "start": span.start,

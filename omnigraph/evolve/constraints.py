@@ -7,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import unsigned, without_exempt
-from omnigraph.data.values.rules import Breach, checks, ranges, shortened
+from omnigraph.data.values.comparison import drop_incomparable, unify_zeros
+from omnigraph.data.values.rules import Breach, check_patterns, check_ranges
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
 from omnigraph.schema.catalog import Check, EdgeType, NodeType, Range, StoredType, field_name
 from omnigraph.schema.steps import Constraint, Indexed, Unique
+from omnigraph.syntax.problems import shorten
 
 _ORDINAL = "ordinal"
 
@@ -48,7 +49,7 @@ def _unfit(rows: Lens, rule: Range | Check) -> Iterator[Violation]:
         checks=(rule,) if isinstance(rule, Check) else (),
     )
     for batch in rows.batches([rule.property]):
-        found: list[Breach] = [*ranges(alone, batch), *checks(alone, batch)]
+        found: list[Breach] = [*check_ranges(alone, batch), *check_patterns(alone, batch)]
         for breach in found:
             row_id = batch["id"][breach.row].as_py()
             yield _violation(stored, breach.code, [breach.field], breach.reason, row_id)
@@ -57,14 +58,14 @@ def _unfit(rows: Lens, rule: Range | Check) -> Iterator[Violation]:
 def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
     """Give every row whose values another row before it has; null and NaN are like no other."""
     schema = pa.schema([rows.schema.field(name) for name in ("id", *names)])
-    read = without_exempt(pa.Table.from_batches(rows.batches(names), schema=schema))
-    found = pa.table([unsigned(column) for column in read.columns], schema=schema)
+    read = drop_incomparable(pa.Table.from_batches(rows.batches(names), schema=schema))
+    found = pa.table([unify_zeros(column) for column in read.columns], schema=schema)
     found = found.append_column(_ORDINAL, pa.array(np.arange(found.num_rows)))
     firsts = found.group_by(list(names), use_threads=False).aggregate([(_ORDINAL, "min")])
     held = firsts[f"{_ORDINAL}_min"]
     again = found.filter(pc.invert(pc.is_in(found[_ORDINAL], value_set=held)))
     for row in again.to_pylist():
-        shown = ", ".join(shortened(str(row[name])) for name in names)
+        shown = ", ".join(shorten(str(row[name])) for name in names)
         reason = f"'{shown}' is that of another {rows.stored.name} already"
         yield _violation(rows.stored, Code.UNIQUE_VALUE, names, reason, row["id"])
 

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Addresses
-from omnigraph.data.values.columns import default_of, one_array
+from omnigraph.data.values.columns import default_of, to_array
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
-from omnigraph.storage.delta import addresses_of
+from omnigraph.storage.delta import Addresses, addresses_of
 from omnigraph.storage.reading import batches_where, rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
@@ -44,7 +43,7 @@ class Lens:
         """Give the ids of the rows at some addresses."""
         if self.table is None or not len(addresses):
             return pa.array([], pa.utf8())
-        return one_array(rows_at(self.table, addresses, ["id"])["id"])
+        return to_array(rows_at(self.table, addresses, ["id"])["id"])
 
     def rows(self, addresses: Addresses) -> pa.Table:
         """Give the rows at some addresses."""
@@ -90,7 +89,7 @@ class HeldLens(Lens):
 
     def ids(self, addresses: Addresses) -> pa.Array:
         """Give the ids of some of the rows."""
-        return one_array(self.rows(addresses)["id"])
+        return to_array(self.rows(addresses)["id"])
 
     def rows(self, addresses: Addresses) -> pa.Table:
         """Give some of the rows."""

@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.data.values.equality import alike, alike_values
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Side, conflict_of
+from omnigraph.data.values.equality import equal_rows, equal_values
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.threeway import conflict_of
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.write.draft import Change
@@ -58,7 +59,7 @@ class Agreement:
     def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
         """Give what was chosen for a row on which the bases do not agree, or note a conflict."""
         self.differs = True
-        found = rows_with(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
+        found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
         theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
         if any(isinstance(fate, _Gone) for fate in fates) or theirs is None or not found.num_rows:
             side = self.resolutions.of(self.stored.name, row_id)
@@ -72,7 +73,7 @@ class Agreement:
         for name in theirs.column_names:
             one, other = ours[name].combine_chunks(), theirs[name].combine_chunks()
             chosen = one
-            if not alike_values(one, other)[0]:
+            if not equal_values(one, other)[0]:
                 shown = field_name(self.stored, name)
                 side = self.resolutions.of(self.stored.name, row_id, shown)
                 if side is None:
@@ -102,7 +103,7 @@ def _fates(change: Change | None) -> Mapping[str, _Fate]:
 
 def _same(one: _Fate, other: _Fate) -> bool:
     if isinstance(one, pa.Table) and isinstance(other, pa.Table):
-        return bool(alike(one, other).all())
+        return bool(equal_rows(one, other).all())
     return type(one) is type(other)
 
 

@@ -5,36 +5,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.equality import alike_values
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.errors import Json, RowNotFoundError, TableNotFoundError
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.equality import equal_values
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.errors import RowNotFoundError, TableNotFoundError
 from omnigraph.evolve.lens import lens
+from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Blamed:
-    """A property, its value, and the commit that set it."""
-
-    property: str
-    value: object
-    commit: Commit
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "property": self.property,
-            "value": json_value(self.value),
-            "commit": self.commit.id,
-            "actor_id": self.commit.actor,
-            "created_at": self.commit.created_at,
-            "message": self.commit.message,
-        }
 
 
 def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: str) -> list[Blamed]:
@@ -50,7 +30,7 @@ def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: st
     if row is None:
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     found = search.run(snapshot.commit, row)
-    values = with_moments(row).to_pylist()[0]
+    values = with_timestamps(row).to_pylist()[0]
     return [
         Blamed(field_name(stored, name), values[name], found[name])
         for name in row.column_names
@@ -89,7 +69,7 @@ class _Search:
         if seen.table is None:
             return None
         names = seen.sources or {name: name for name in seen.schema.names}
-        rows = rows_with(seen.table, "id", pa.array([self.row_id]), list(names.values()))
+        rows = look_up_rows(seen.table, "id", pa.array([self.row_id]), list(names.values()))
         return rows.rename_columns(list(names)) if rows.num_rows else None
 
     def _before(self, commit: Commit, row: pa.Table, parent: Commit) -> pa.Table | None:
@@ -102,4 +82,4 @@ def _same(row: pa.Table, before: pa.Table, name: str) -> bool:
     if name not in before.column_names:
         return False
     one, other = row[name].combine_chunks(), before[name].combine_chunks()
-    return one.type == other.type and bool(alike_values(one, other)[0])
+    return one.type == other.type and bool(equal_values(one, other)[0])

@@ -9,13 +9,15 @@ from typing import TypeAlias, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import one_array
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.merge.diff import Op, TableDiff, matched
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.merge.conflict import Side
+from omnigraph.merge.diff import TableDiff, matched
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
-from omnigraph.merge.threeway import Side, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Parcel, Runner
@@ -24,18 +26,17 @@ from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, e
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.draft import Change
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load import keys
-from omnigraph.write.load.options import BulkHow, chosen
+from omnigraph.write.load.options import BulkHow
 from omnigraph.write.validate import broken_rows, compared_columns
 
 # More than this is not merged in memory at once: the changed rows of one type, on both sides.
 _MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
 _BUCKET = Extent(rows=50_000, bytes=32 << 20)
 _IDS_AT_A_TIME = 100_000
-# Rows are read twice and by address, of which one process does this much while a JVM starts.
-_SPARK_FROM_BYTES = 256 << 20
 _SIDES = (Side.OURS, Side.THEIRS)
 _NOTHING = pa.schema([("id", pa.utf8()), ("address", pa.uint64())]).empty_table()
 
@@ -89,7 +90,7 @@ class Bulk:
         table, place = contest.ours, place_of(contest.ours)
         taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
         if len(taken):
-            rows = rows_with(contest.theirs, "id", taken, table.schema.names)
+            rows = look_up_rows(contest.theirs, "id", taken, table.schema.names)
             pieces += write_pieces(place, rows.cast(table.schema))
         kept = table.deleted(change.hidden)
         made = contest.stored, with_pieces(kept, pieces) if pieces else kept
@@ -113,9 +114,7 @@ class Bulk:
         return runner.map_reduce(emit, items, task, self.progress)
 
     def _runner(self, extent: Extent) -> Runner:
-        return runner_for(
-            self.engine, self.spark, extent.bytes, _SPARK_FROM_BYTES, deadline=self.deadline
-        )
+        return runner_for_merge(self.engine, self.spark, extent.bytes, self.deadline)
 
 
 def _extent(contest: Contest) -> Extent:
@@ -142,7 +141,7 @@ def _emitted(reading: _Reading, buckets: int) -> Iterator[Parcel]:
         tag = _tag(reading.base, reading.side, is_new)
         for first in range(0, len(addresses), _IDS_AT_A_TIME):
             some = addresses[first : first + _IDS_AT_A_TIME]
-            ids = one_array(rows_at(place.open(), some, ["id"])["id"])
+            ids = to_array(rows_at(place.open(), some, ["id"])["id"])
             rows = pa.record_batch([ids, pa.array(some)], names=["id", "address"])
             for bucket, part in keys.bucketed(rows, buckets, by=["id"]):
                 yield Parcel(bucket, tag, keys.packed(part))
@@ -191,7 +190,7 @@ def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Row
         tag = _tag(base, side, is_new)
         parts = [keys.unpacked(each.payload) for each in parcels if each.tag == tag]
         rows = pa.concat_tables([_NOTHING, *parts]).sort_by("address")
-        found.append((rows["address"].to_numpy(), one_array(rows["id"])))
+        found.append((rows["address"].to_numpy(), to_array(rows["id"])))
     return found[0], found[1]
 
 

@@ -1,43 +1,26 @@
 """Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Addresses
-from omnigraph.data.values.columns import one_array
-from omnigraph.data.values.equality import Mask, alike, alike_values
-from omnigraph.errors import Json
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.equality import Mask, equal_rows, equal_values
 from omnigraph.evolve.lens import HeldLens, Lens, lens
+from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.delta import delta_between
+from omnigraph.storage.delta import Addresses, delta_between
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_AT_A_TIME = 8_192
 # As few differing rows are read whole at once, instead of their ids first.
 _ROWS_HELD = 2_048
-
-
-class Op(StrEnum):
-    """What happened to a row."""
-
-    INSERT = "insert"
-    UPDATE = "update"
-    DELETE = "delete"
-
-
-def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
-    """Give how many rows of each type came, went and changed in the stable machine form."""
-    return {
-        name: {str(op): count for op, count in counts.items()} for name, counts in stats.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -56,7 +39,7 @@ class RowChanges:
     def ids(self) -> pa.Array:
         """The ids of the rows."""
         rows = self.before if self.op is Op.DELETE else self.after
-        return one_array(rows["id"])
+        return to_array(rows["id"])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,7 +48,7 @@ class RowChanges:
     def changed(self) -> dict[str, Mask]:
         """Tell for each column of updated rows which of them have another value."""
         return {
-            name: ~alike_values(one_array(self.before[name]), one_array(self.after[name]))
+            name: ~equal_values(to_array(self.before[name]), to_array(self.after[name]))
             for name in self.after.column_names
         }
 
@@ -105,7 +88,7 @@ class TableDiff:
     def _updates(self, size: int) -> Iterator[RowChanges]:
         for were, are in _slices(self.kept, size):
             before, after = self.old.rows(were), self.new.rows(are)
-            differ = pa.array(~alike(before, after))
+            differ = pa.array(~equal_rows(before, after))
             if pc.any(differ).as_py():
                 kept = before.filter(differ), after.filter(differ)
                 yield RowChanges(self.stored, Op.UPDATE, *kept)

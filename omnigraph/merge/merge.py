@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
 from omnigraph.errors import (
     Code,
     InputError,
-    Json,
     MergeConflictsError,
     Violation,
 )
 from omnigraph.evolve.align import Sides, aligned
-from omnigraph.merge.diff import Op, diff, stats_json
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.diff import diff
+from omnigraph.merge.outcome import Merge, Outcome
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
@@ -54,14 +54,6 @@ class Bulk(Protocol):
 
     def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
         """Write what `merged` gave; rows that were settled since are as `change` has them."""
-
-
-class Outcome(StrEnum):
-    """What a merge came to."""
-
-    ALREADY_UP_TO_DATE = "already_up_to_date"
-    FAST_FORWARD = "fast_forward"
-    MERGED = "merged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,60 +95,6 @@ class MergeHow:
             request=sha256(asked.encode()).hexdigest() if is_named else None,
             check=self.check,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Merge:
-    """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
-
-    source: str
-    target: str
-    outcome: Outcome
-    base: Commit
-    ours: Commit
-    theirs: Commit
-    stats: Mapping[str, Mapping[Op, int]]
-    conflicts: tuple[Conflict, ...] = ()
-    commit: Commit | None = None
-
-    def __repr__(self) -> str:
-        commit = None if self.commit is None else self.commit.id
-        sides = f"{self.source!r} into {self.target!r}"
-        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
-
-    def conflicts_json(self) -> list[dict[str, Json]]:
-        """Give the conflicts as JSON, each with who is on its sides."""
-        return [self._conflict(each) for each in self.conflicts]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the merge in the stable machine form."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "outcome": str(self.outcome),
-            "actor_id": None if self.commit is None else self.commit.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "base_commit": self.base.id,
-            "stats": stats_json(self.stats),
-            "merge_conflicts": list(self.conflicts_json()),
-        }
-
-    def _conflict(self, conflict: Conflict) -> dict[str, Json]:
-        return {
-            "kind": str(conflict.kind),
-            "table_key": conflict.table_key,
-            "type_name": conflict.type,
-            "row_id": conflict.row_id,
-            "property": conflict.property,
-            "message": conflict.message,
-            "base": json_value(conflict.base),
-            "ours": json_value(conflict.ours),
-            "theirs": json_value(conflict.theirs),
-            "ours_commit": self.ours.id,
-            "ours_actor": self.ours.actor,
-            "theirs_commit": self.theirs.id,
-            "theirs_actor": self.theirs.actor,
-        }
 
 
 def merge(

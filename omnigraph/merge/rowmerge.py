@@ -8,8 +8,10 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
 from omnigraph.merge.bases import Agreement, told_once
-from omnigraph.merge.diff import Op, TableDiff, diff_of
-from omnigraph.merge.threeway import Conflict, Side3, Terms, Threeway
+from omnigraph.merge.conflict import Conflict
+from omnigraph.merge.diff import TableDiff, diff_of
+from omnigraph.merge.row_change import Op
+from omnigraph.merge.threeway import Side3, Terms, Threeway
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table

@@ -4,21 +4,20 @@ import hashlib
 import json
 from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     HeadMovedError,
     InputError,
-    Json,
     OmniGraphError,
     OutcomeUnknownError,
     RunNotFoundError,
     StorageError,
 )
 from omnigraph.merge.merge import MergeHow, merge
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
@@ -43,37 +42,6 @@ _LONGEST_BEGINNING = 3_600_000_000
 # So long, in microseconds, a claim holds off those who would end its run in another way.
 _LONGEST_ENDING = 3_600_000_000
 _END_AGAIN = "end it in the same way again to complete it"
-
-
-class RunStatus(StrEnum):
-    """How far a run came."""
-
-    RUNNING = "running"
-    PUBLISHED = "published"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
-
-    run_id: str
-    target_branch: str
-    run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
-    operation_hash: str | None
-    actor_id: str | None
-    status: RunStatus
-    published_snapshot_id: str | None
-    created_at: int
-    updated_at: int
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the record in the stable machine form."""
-        found: dict[str, Json] = asdict(self)
-        return {**found, "status": str(self.status)}
 
 
 def begin_run(
@@ -449,7 +417,7 @@ def _record(repository: Repository, path: str) -> RunRecord | None:
         return None
     try:
         found = json.loads(data)
-        return RunRecord(**{**found, "status": RunStatus(found["status"])})
+        return RunRecord.from_json(found)
     except (ValueError, TypeError, KeyError) as failed:
         hint = "fsck tells whether more is damaged"
         raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

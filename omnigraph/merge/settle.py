@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Code, Violation
+from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.rowmerge import in_order, without
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change
@@ -87,9 +87,9 @@ class Settling:
         change = without(self.changes.get(name, nothing), ids)
         if side is Side.THEIRS:
             tables = [each.table(stored.identity) for each in (self.ours, self.theirs)]
-            rows = rows_with(tables[1], "id", ids, change.rows.column_names)
+            rows = look_up_rows(tables[1], "id", ids, change.rows.column_names)
             lost = ids.filter(pc.invert(pc.is_in(ids, value_set=rows["id"])))
-            gone = rows_with(tables[0], "id", lost, ["id"])["id"].combine_chunks()
+            gone = look_up_rows(tables[0], "id", lost, ["id"])["id"].combine_chunks()
             joined = pa.concat_tables([change.rows, rows.cast(change.rows.schema)])
             change = in_order(Change(stored, joined, pa.concat_arrays([change.gone, gone])))
         if name in self.known:
@@ -103,7 +103,7 @@ class Settling:
     def _broken(self, stored: StoredType, ids: pa.Array) -> Iterator[Violation]:
         """Give those of some rows of theirs that break a rule by themselves."""
         table = self.theirs.table(stored.identity)
-        return broken_rows(Change(stored, rows_with(table, "id", ids, table.schema.names)))
+        return broken_rows(Change(stored, look_up_rows(table, "id", ids, table.schema.names)))
 
 
 class _Image:
@@ -200,12 +200,12 @@ class _Image:
         stored = stored_type(self._ours, name)
         table = self._sides[side].table(stored.identity)
         sought = pa.array(sorted(ids), pa.utf8())
-        return _by_id(rows_with(table, "id", sought, compared_columns(stored)))
+        return _by_id(look_up_rows(table, "id", sought, compared_columns(stored)))
 
     def _read_edges(self, side: Side, name: str, nodes: set[str]) -> dict[str, set[str]]:
         table = self._sides[side].table(stored_type(self._ours, name).identity)
         sought = pa.array(sorted(nodes), pa.utf8())
-        return _by_source(rows_with(table, "src", sought, ["id", "src"]))
+        return _by_source(look_up_rows(table, "src", sought, ["id", "src"]))
 
     def _merged(self, name: str, ids: set[str]) -> dict[str, _Row]:
         """Give those of some rows that the merge would leave."""
@@ -247,4 +247,4 @@ def stored_type(snapshot: Snapshot, name: str) -> StoredType:
 
 
 def _by_id(rows: pa.Table) -> dict[str, _Row]:
-    return {row["id"]: row for row in with_moments(rows).to_pylist()}
+    return {row["id"]: row for row in with_timestamps(rows).to_pylist()}

@@ -12,6 +12,7 @@ compile      `.pg` text to catalog in one call
 catalog      the checked schema, every type with its properties, constraints and identity
 identity     names of types and properties that survive renames, and the ids of keyed nodes
 values       turns what JSON or Python gives into the value a type holds, or says why not
+json_rows    rows of a type read back from the JSON that answers hold
 arrow        the Arrow schema of each node and edge table
 codec        the catalog as JSON and back, and the hash of its content
 printer      a catalog as canonical `.pg` text that compiles back to it

@@ -4,10 +4,11 @@ import base64
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
+from omnigraph.errors import Json
 from omnigraph.schema.types import (
     DATE,
     DATETIME,
@@ -20,6 +21,7 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
+from omnigraph.syntax.literal import datetime_text
 from omnigraph.syntax.problems import listed, nearest_name
 
 Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["Value", ...]
@@ -281,3 +283,26 @@ def _shown(value: object) -> str:
             return "an object"
         case _:
             return f"a Python {type(value).__name__}"
+
+
+def to_json_value(value: object) -> Json:
+    """Return a value as JSON that any client reads exactly."""
+    match value:
+        case bool() | None | str():
+            return value
+        case int():
+            return value if abs(value) <= JS_SAFE_INTEGER else str(value)
+        case float():
+            return value if value - value == 0 else None
+        case datetime():
+            return datetime_text(value)
+        case date():
+            return value.isoformat()
+        case bytes():
+            return value.decode()
+        case Mapping():
+            return {str(name): to_json_value(each) for name, each in value.items()}
+        case Sequence():
+            return [to_json_value(each) for each in value]
+        case _:
+            raise TypeError(f"a result holds no {type(value).__name__}")

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from omnigraph.errors import CancelledError, SparkError
 from omnigraph.spark.deadline import Deadline
-from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.interrupt import interruptible
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import is_connect
@@ -128,7 +128,7 @@ def failed_job(failed: Exception) -> SparkError:
     if isinstance(failed, PySparkException):
         return SparkError(_reason(failed), hint=_HINT)
     text = str(failed)
-    reason = "a Python worker exited unexpectedly" if _DIED in text else reason_in(text)
+    reason = "a Python worker exited unexpectedly" if _DIED in text else find_reason(text)
     return SparkError(f"the job failed: {reason}", hint=_HINT)
 
 

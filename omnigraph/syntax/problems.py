@@ -1,9 +1,11 @@
 """Problems: what is found wrong in one text, bounded in number."""
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from itertools import islice
+from typing import TypeVar
 
-from omnigraph.errors import Code, Problem
+from omnigraph.errors import Code, InputError, Problem
 from omnigraph.span import Span
 
 MOST_PROBLEMS = 100
@@ -11,6 +13,9 @@ MOST_SUGGESTIONS = 20
 _MOST_CANDIDATES = 500
 _MOST_LISTED = 20
 _LONGEST_NAME = 64
+_LONGEST_SHOWN = 60
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Problems:
@@ -63,3 +68,20 @@ def listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MOST_LISTED])
     more = len(names) - _MOST_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
+    """Return a text short enough to be part of a message."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def chosen(kind: type[_Choice], given: str) -> _Choice:
+    """Return the member of an enumeration that a word names; raise InputError with all of them."""
+    try:
+        return kind(given)
+    except ValueError:
+        word = kind.__name__
+        for room in ("Load", "Export", "Embed", "Entity"):
+            word = word.removeprefix(room)
+        known = listed([each.value for each in kind])
+        raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None

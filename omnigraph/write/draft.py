@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.equality import alike
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.equality import equal_rows
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.storage.table import Table
@@ -89,7 +89,7 @@ class Draft:
         change = self.change(name)
         fresh = ids.filter(pc.invert(pc.is_in(ids, value_set=change.hidden)))
         table = self.table(change.stored)
-        return rows_with(table, "id", fresh, table.schema.names).cast(change.rows.schema)
+        return look_up_rows(table, "id", fresh, table.schema.names).cast(change.rows.schema)
 
     def changes(self) -> Mapping[str, Change]:
         """Give what really changes: rows as they are already and ids that are not there do not."""
@@ -99,9 +99,9 @@ class Draft:
     def _real(self, change: Change) -> Change:
         table = self.table(change.stored)
         names = table.schema.names
-        before = rows_with(table, "id", change.ids, names).cast(change.rows.schema)
+        before = look_up_rows(table, "id", change.ids, names).cast(change.rows.schema)
         rows = change.rows.filter(pc.invert(same(change.rows, before)))
-        there = rows_with(table, "id", change.gone, ["id"])["id"].combine_chunks()
+        there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
         return Change(change.stored, rows, there)
 
 
@@ -125,5 +125,5 @@ def same(rows: pa.Table, before: pa.Table) -> pa.Array:
     known = np.asarray(places.is_valid(), bool)
     found = np.zeros(rows.num_rows, bool)
     there = rows.filter(pa.array(known))
-    found[known] = alike(there, before.take(places.drop_null()))
+    found[known] = equal_rows(there, before.take(places.drop_null()))
     return pa.array(found)

@@ -1,21 +1,19 @@
 """Mutation: a mutation becomes one commit, or nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
-    Json,
     Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Run
+from omnigraph.read.dense_reader import DenseReader
+from omnigraph.read.execution import Execution, PlanRequest
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
@@ -27,44 +25,16 @@ from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 from omnigraph.write.filling import Vectors
 from omnigraph.write.mutate import mutated
+from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a change did; without a commit there was nothing to change."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    commit: Commit | None = field(repr=False)
-    actor: str | None = None
-
-    @property
-    def operation_id(self) -> str | None:
-        """The id by which the same change is known when it is sent again."""
-        return None if self.commit is None else self.commit.operation_id
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the receipt in the stable machine form."""
-        return {
-            "branch": self.branch,
-            "query_name": self.query_name,
-            "affected_nodes": self.affected_nodes,
-            "affected_edges": self.affected_edges,
-            "actor_id": self.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "operation_id": self.operation_id,
-        }
-
-
 def change(
     repository: Repository,
     topology: Topology,
-    compile_on: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
@@ -93,12 +63,12 @@ class _Mutation:
     topology: Topology
     snapshot: Snapshot
     plan: MutationPlan
-    terms: Terms
+    terms: PlanRequest
 
     def propose(self) -> Proposal[MutationPlan]:
         """Run the mutation and check what it leaves."""
-        reader = Dense(self.snapshot, self.topology)
-        run = Run(
+        reader = DenseReader(self.snapshot, self.topology)
+        run = Execution(
             reader=reader,
             params=self.terms.params,
             now=self.terms.now,
@@ -142,7 +112,7 @@ class _Mutation:
 
 
 def _replaces(table: Table, change: Change) -> bool:
-    return bool(rows_with(table, "id", change.ids, ["id"]).num_rows)
+    return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
 def _told_once(violations: Iterable[Violation]) -> list[Violation]:
@@ -166,7 +136,7 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
+def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
     """Give what stands for a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()

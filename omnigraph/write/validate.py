@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable, without_exempt
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.data.values.rules import breaches, shortened
+from omnigraph.data.values.comparison import drop_incomparable, to_comparable
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change, same
 
@@ -55,7 +56,7 @@ def broken_rows(change: Change) -> Iterator[Violation]:
     """Give the rows that break a rule of their type by themselves."""
     for batch in change.rows.combine_chunks().to_batches():
         ids = batch["id"]
-        for breach in breaches(change.stored, batch):
+        for breach in find_breaches(change.stored, batch):
             yield Violation(
                 code=breach.code,
                 reason=breach.reason,
@@ -85,19 +86,19 @@ class _Check:
     def _unique(self, change: Change, columns: tuple[str, ...]) -> Iterator[Violation]:
         stored = change.stored
         names = ["id", *columns]
-        own = without_exempt(change.rows.select(names))
+        own = drop_incomparable(change.rows.select(names))
         if not own.num_rows:
             return
         fresh = self._fresh(change, columns)
         held = self._committed(stored, columns[0], fresh, columns)
-        taken = without_exempt(held.select(names))
+        taken = drop_incomparable(held.select(names))
         fields = ",".join(field_name(stored, column) for column in columns)
         seen = dict(_pairs(taken))
         for key, row_id in _pairs(own):
             holder = seen.setdefault(key, row_id)
             if holder != row_id:
-                shown = ", ".join(shortened(str(value)) for value in key)
-                reason = f"'{shown}' is that of '{shortened(holder)}' already"
+                shown = ", ".join(shorten(str(value)) for value in key)
+                reason = f"'{shown}' is that of '{shorten(holder)}' already"
                 yield Violation(
                     code=Code.UNIQUE_VALUE,
                     reason=reason,
@@ -110,7 +111,7 @@ class _Check:
     def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
         """Give the first of the values of those rows that do not have them already."""
         rows = change.rows.select(["id", *columns])
-        before = rows_with(self._table(change.stored), "id", change.ids, rows.column_names)
+        before = look_up_rows(self._table(change.stored), "id", change.ids, rows.column_names)
         known = same(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
@@ -130,7 +131,7 @@ class _Check:
         missing &= np.asarray(wanted.is_valid(), bool)
         for place in np.flatnonzero(missing):
             end = wanted[place].as_py()
-            reason = f"there is no {node} '{shortened(end)}'"
+            reason = f"there is no {node} '{shorten(end)}'"
             yield _missing_end(edge, column, reason, (change.rows["id"][place].as_py(), end))
 
     def _lost_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
@@ -139,7 +140,7 @@ class _Check:
             return
         left = self._committed(edge, column, nodes.gone, ("id", column))
         for row in left.to_pylist():
-            reason = f"there is no {node} '{shortened(row[column])}' any more"
+            reason = f"there is no {node} '{shorten(row[column])}' any more"
             yield _missing_end(edge, column, reason, (row["id"], row[column]))
 
     def cardinality(self, edge: EdgeType) -> Iterator[Violation]:
@@ -177,7 +178,7 @@ class _Check:
         change = self.changes.get(edge.name)
         if change is not None:
             parts += change.rows["src"].chunks
-            hidden = rows_with(self._table(edge), "id", change.hidden, ["src"])
+            hidden = look_up_rows(self._table(edge), "id", change.hidden, ["src"])
             parts += hidden["src"].chunks
         nodes = self.changes.get(edge.source)
         if nodes is not None and edge.cardinality.minimum:
@@ -198,7 +199,7 @@ class _Check:
         """Give committed rows by the values of a column that stay as they are, with their ids."""
         self.looked_at.add(stored.identity)
         names = list(dict.fromkeys(["id", *columns]))
-        found = rows_with(self._table(stored), column, values.drop_null(), names)
+        found = look_up_rows(self._table(stored), column, values.drop_null(), names)
         change = self.changes.get(stored.name)
         if change is None or not found.num_rows:
             return found
@@ -225,5 +226,5 @@ def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str])
 
 def _pairs(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str]]:
     """Give the values of each row as Python keeps them whole, and its id."""
-    columns = [comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
+    columns = [to_comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
     return zip(zip(*columns, strict=True), rows["id"].to_pylist(), strict=True)

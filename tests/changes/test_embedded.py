@@ -98,7 +98,7 @@ def test_an_upsert_without_a_vector_makes_it_from_the_new_text(graph: Graph) -> 
 def test_a_text_that_goes_takes_its_vector_with_it(graph: Graph, body: str | None) -> None:
     do(graph, doc("a", "one"), doc("a", "one", "Must"))
     text = 'query it($b: String?) { update Doc set { body: $b } where slug = "a" }'
-    graph.change(text, b=body)
+    graph.mutate(text, b=body)
     assert vectors(graph) == {"a": None}
 
     before: list[Row] = rows(graph, "Must")

@@ -17,7 +17,7 @@ from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
 from omnigraph.write.embed.embed import embed_file
 from omnigraph.write.filling import Vectors
-from omnigraph.write.load.load import Loaded
+from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.options import LoadHow
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text

@@ -11,11 +11,12 @@ from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
 from omnigraph.embedding import Embedder, cached, embedder_for
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.choice import Engine, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.embed.parts import (
     Check,
     CheckedPart,
@@ -30,7 +31,7 @@ from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import Entries
 from omnigraph.write.load.files import File, files_at
-from omnigraph.write.load.options import SHOWN_VIOLATIONS, chosen
+from omnigraph.write.load.options import SHOWN_VIOLATIONS
 from omnigraph.write.load.splits import Format, Source, Split, splits_of
 
 Place: TypeAlias = str | os.PathLike[str]
@@ -99,7 +100,7 @@ def embed_file(
     target = _target(output)
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
-        runner = runner_for(engine, how.get("spark") or default_settings(), source.file.size)
+        runner = runner_for_files(engine, how.get("spark") or default_settings(), source.file.size)
         job = _Job(rewrite, source, splits_of([source], runner.slots), runner, how)
         tally = job.checked()
         embedder = job.embedder() if tally.due else None

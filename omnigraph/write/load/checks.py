@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable, without_exempt
+from omnigraph.data.values.comparison import drop_incomparable, to_comparable
 from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Parcel, Runner
@@ -122,13 +122,13 @@ def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
     columns = dict.fromkeys(name for reading in scan.readings for name in reading.columns)
     for batch in scan.share.batches(list(columns)):
         for reading in scan.readings:
-            values = without_exempt(batch.select(list(reading.columns)))
+            values = drop_incomparable(batch.select(list(reading.columns)))
             for bucket, part in keys.bucketed(_comparable(values), buckets):
                 yield Parcel(bucket, reading.tag, keys.packed(part))
 
 
 def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [comparable(column) for column in rows.columns]
+    columns = [to_comparable(column) for column in rows.columns]
     return pa.record_batch(columns, names=rows.schema.names)
 
 

@@ -10,17 +10,17 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.comparison import to_comparable
+from omnigraph.data.values.ids import assign_ids
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.catalog import field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
+from omnigraph.syntax.problems import shorten
 from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.records import Rows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
@@ -126,8 +126,8 @@ def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[tuple[Broken, 
 
 
 def _column(rows: Rows, name: str) -> pa.Array:
-    column = row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
-    return comparable(column)
+    column = assign_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
+    return to_comparable(column)
 
 
 def _keys(values: pa.Table) -> list[tuple[object, ...]]:
@@ -262,4 +262,4 @@ def _in(place: tuple[str, int]) -> str:
 
 
 def _short(text: str) -> str:
-    return shortened(text, _LONGEST_SHOWN)
+    return shorten(text, _LONGEST_SHOWN)

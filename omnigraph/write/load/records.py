@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from omnigraph.data.values.columns import converted, one_by_one
+from omnigraph.data.values.columns import convert_each, convert_whole
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType, field_name
@@ -245,7 +245,7 @@ class _Shape:
         for name in self.columns.names:
             kind = self.stored.column(name)
             assert kind is not None
-            column = converted(found[name], kind) if name in found else _nulls(batch, kind)
+            column = convert_whole(found[name], kind) if name in found else _nulls(batch, kind)
             if column is None:
                 return None
             columns.append(column)
@@ -268,7 +268,7 @@ class _Shape:
         for name, given in values.items():
             kind = self.stored.column(name)
             assert kind is not None
-            column = one_by_one(given, kind)
+            column = convert_each(given, kind)
             columns.append(column.values)
             for row, reason in column.reasons.items():
                 spoilt.add((row, name))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from omnigraph.versioning.names import normalized
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.splits import Source
 
 

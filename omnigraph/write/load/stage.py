@@ -8,8 +8,8 @@ from itertools import islice
 import msgspec
 import pyarrow as pa
 
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import breaches
+from omnigraph.data.values.ids import assign_ids
+from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import MOST_VIOLATIONS, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
@@ -63,7 +63,7 @@ class Stage:
     def _complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
         """Give rows as the table takes them: with vectors, ids and no null out of place."""
         filled = self.vectors.filled(stored, columns)
-        arrays = [row_ids(stored, filled), *filled.columns[1:]]
+        arrays = [assign_ids(stored, filled), *filled.columns[1:]]
         return pa.record_batch(arrays, schema=arrow_schema(stored))
 
 
@@ -92,7 +92,7 @@ def _slices(rows: Rows) -> Iterator[pa.RecordBatch]:
 
 def broken_rules(rows: Rows) -> Iterator[Violation]:
     """Give the rows that break a rule of their type, except where that is told already."""
-    for breach in breaches(rows.stored, rows.columns):
+    for breach in find_breaches(rows.stored, rows.columns):
         if (breach.row, breach.field) not in rows.spoilt:
             yield Violation(
                 code=breach.code,

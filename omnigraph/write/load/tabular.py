@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.data.values.columns import Column, one_by_one, typed
+from omnigraph.data.values.columns import Conversion, convert, convert_each
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
@@ -203,10 +203,10 @@ def _block(
     return Block(count, [rows], faults)
 
 
-def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Column:
+def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Conversion:
     if given is None:
-        return Column(pa.nulls(count, arrow_type(kind)))
-    return one_by_one(given, kind) if isinstance(given, list) else typed(given, kind)
+        return Conversion(pa.nulls(count, arrow_type(kind)))
+    return convert_each(given, kind) if isinstance(given, list) else convert(given, kind)
 
 
 def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
