@@ -13,8 +13,9 @@ is no longer needed, and copies what is missing.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from typing import TypedDict
@@ -26,7 +27,8 @@ from omnigraph.errors import (
     Json,
     StorageError,
 )
-from omnigraph.maintain.fsck import Checkup, fsck
+from omnigraph.maintain.fsck import fsck
+from omnigraph.maintain.reports import Copied
 from omnigraph.merge.runs import run_files
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -45,10 +47,10 @@ from omnigraph.versioning.format import check_format
 from omnigraph.versioning.manifest import Manifest, cleaning, first_commit
 from omnigraph.versioning.names import MAIN, TAG, is_system
 from omnigraph.versioning.repository import Repository, open_repository
-from omnigraph.versioning.retention import History
+from omnigraph.versioning.retention import GRACE, History
 
 # Each needs a cleanup of the source meanwhile, and copies only what the one before did not.
-_MOST_PINS = 20
+_MOST_PINS = 10
 _CLAIM = f"{layout.BACKUP}/graph.json"
 _REPEAT = "repeat it to complete it"
 _ELSEWHERE = "back up to an empty place; this one stays as it is"
@@ -83,50 +85,6 @@ class BackupOptions:
     verify: bool = True
     progress: Progress = NO_PROGRESS
     deadline: Deadline = field(default_factory=Deadline)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """What a backup or a restore copied: where the branches and tags of the copy stand.
-
-    `commit` is where `main` stands. `files_kept` were there already. Without `checkup`, nobody
-    looked whether the copy is sound.
-    """
-
-    source: str
-    dest: str
-    commit: str
-    heads: Mapping[str, str]
-    tags: Mapping[str, str]
-    commits: int
-    files_copied: int
-    bytes_copied: int
-    files_kept: int
-    files_removed: int
-    checkup: Checkup | None
-
-    @property
-    def is_sound(self) -> bool | None:
-        """Whether the check found no damage; None when there was none."""
-        return None if self.checkup is None else self.checkup.is_sound
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the result in the stable machine form."""
-        findings = () if self.checkup is None else self.checkup.findings
-        return {
-            "source": self.source,
-            "dest": self.dest,
-            "commit": self.commit,
-            "heads": dict(self.heads),
-            "tags": dict(self.tags),
-            "commits": self.commits,
-            "files_copied": self.files_copied,
-            "bytes_copied": self.bytes_copied,
-            "files_kept": self.files_kept,
-            "files_removed": self.files_removed,
-            "sound": self.is_sound,
-            "findings": [each.to_json() for each in findings],
-        }
 
 
 def backup_options(how: BackupHow, work: str = "backup") -> BackupOptions:
@@ -209,11 +167,7 @@ class _Copy:
     def renewed(self) -> Copied:
         """Make the copy a backup, which the next one renews."""
         self._claim()
-        last = self._last_backup()
-        known = {} if last is None else Manifest(self.tables).every_commit(last)
-        pin = self._filled(known.keys())
-        if last is not None and last.version > pin.ledger.version:
-            raise self._diverged()
+        pin = self._filled(self._last_backup())
         self._write_record(pin)
         self._publish(pin)
         with aftermath(f"the backup at {self.dest.root} was made but not completed", _REPEAT):
@@ -224,7 +178,7 @@ class _Copy:
         """Make the copy a graph of its own."""
         self._claim()
         self._refuse_graph()
-        pin = self._filled(frozenset())
+        pin = self._filled(None)
         self._refuse_graph()
         self._publish(pin)
         with aftermath(f"the graph at {self.dest.root} was restored but not checked", "run fsck"):
@@ -294,11 +248,13 @@ class _Copy:
         message = f"the backup at '{self.dest.root}' has changes that {source} does not have"
         return InputError(message, hint=_ELSEWHERE)
 
-    def _filled(self, known: Set[str]) -> _Pin:
+    def _filled(self, last: Table | None) -> _Pin:
         """Copy everything that one version of the ledger needs, and return that version.
 
-        It has to have all commits that the copy is known to have.
+        It has to have all commits that the last backup has.
         """
+        known = {} if last is None else Manifest(self.tables).every_commit(last)
+        oldest = 0 if last is None else last.version
         self.before = {each.path: each for each in self.dest.objects.listing()}
         self.there = {each.path: each.size for each in self.before.values()}
         for _ in range(_MOST_PINS):
@@ -307,7 +263,7 @@ class _Copy:
             pin = self._pinned(ledger, notes)
             if pin is None:
                 continue
-            if not known <= pin.history.commits.keys():
+            if ledger.version < oldest or not known.keys() <= pin.history.commits.keys():
                 raise self._diverged()
             reached("ledger pinned")
             if self._is_copied(pin) and not self._was_cleaned(ledger):
@@ -404,10 +360,16 @@ class _Copy:
     def _prune(self, pin: _Pin) -> int:
         """Remove what was there before and the copy no longer has; return how many files.
 
-        What another backup may be copying just now came later. Files aside are left to it.
+        What another backup copies just now came later, but may still lie aside.
         """
         kept = {each.path for each in pin.files} | {pin.path, pin.record, _CLAIM}
+        young = self.repository.clock.time() - GRACE // timedelta(microseconds=1)
         old = [each for each in self.before if each not in kept and _folder(each) in _MIRRORED]
+        old += [
+            path
+            for path, each in self.before.items()
+            if _folder(path) == layout.ASIDE and each.modified < young
+        ]
         self.dest.objects.delete_many(old)
         reached("backup pruned")
         return len(old)

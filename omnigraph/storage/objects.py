@@ -94,9 +94,12 @@ class Objects:
                 obstore.put(self.store, path, b"".join(pieces), mode="overwrite")
                 return
             # A bucket takes an object in no more than 10,000 pieces.
-            chunk = max(PIECE, size // _MOST_PIECES)
-            together = _PIECES_AT_A_TIME
-            obstore.put(self.store, path, pieces, chunk_size=chunk, max_concurrency=together)
+            chunk, together = max(PIECE, size // _MOST_PIECES), _PIECES_AT_A_TIME
+            with obstore.open_writer(
+                self.store, path, buffer_size=chunk, max_concurrency=together
+            ) as opened:
+                for piece in pieces:
+                    opened.write(piece)
 
     def reader(self, path: str, size: int) -> BinaryIO:
         """Give an object of a known size opened for reading."""
