@@ -53,6 +53,8 @@ from omnigraph.versioning.retention import GRACE, History
 _MOST_PINS = 10
 _CLAIM = f"{layout.BACKUP}/graph.json"
 _REPEAT = "repeat it to complete it"
+_EMPTY = "give a place that is empty"
+_EMPTY_OR_OWN = "give a place that is empty, or that has a backup of this graph"
 _ELSEWHERE = "back up to an empty place; this one stays as it is"
 # What lies here is removed from a copy when its ledger no longer names it.
 _MIRRORED = (
@@ -166,7 +168,7 @@ class _Copy:
 
     def renewed(self) -> Copied:
         """Make the copy a backup, which the next one renews."""
-        self._claim()
+        self._claim(_EMPTY_OR_OWN)
         pin = self._filled(self._last_backup())
         self._write_record(pin)
         self._publish(pin)
@@ -176,10 +178,10 @@ class _Copy:
 
     def restored(self) -> Copied:
         """Make the copy a graph of its own."""
-        self._claim()
-        self._refuse_graph()
+        self._claim(_EMPTY)
+        self._refuse_graph(_EMPTY)
         pin = self._filled(None)
-        self._refuse_graph()
+        self._refuse_graph(_EMPTY)
         self._publish(pin)
         with aftermath(f"the graph at {self.dest.root} was restored but not checked", "run fsck"):
             self._complete()
@@ -187,16 +189,18 @@ class _Copy:
             self.dest.objects.drop_empty([layout.BACKUP])
             return self._report(pin, 0)
 
-    def _claim(self) -> None:
+    def _claim(self, hint: str) -> None:
         """Make the place one for copies of this graph alone, unless it is.
 
-        Two graphs have tables of the same names, which must never be mixed.
+        Raises GraphExistsError or InputError for one that has something else. Two graphs have
+        tables of the same names, which must never be mixed.
         """
         self._refuse_nested()
         objects, graph = self.dest.objects, first_commit(self.repository.manifest.newest())
         claim = objects.read(_CLAIM)
         if claim is None:
-            self._refuse_taken()
+            self._refuse_graph(hint)
+            Folder(self.dest).check_empty()
             objects.create(_CLAIM, json.dumps({"graph": graph}).encode())
             claim = objects.read(_CLAIM)
             try:
@@ -220,12 +224,7 @@ class _Copy:
                 hint="give a place outside of the graph",
             )
 
-    def _refuse_taken(self) -> None:
-        """Raise GraphExistsError or InputError unless the place is empty."""
-        self._refuse_graph("give a place that is empty, or that has a backup of this graph")
-        Folder(self.dest).check_empty()
-
-    def _refuse_graph(self, hint: str = "give a place that is empty") -> None:
+    def _refuse_graph(self, hint: str) -> None:
         if self.tables.newest(layout.MANIFEST) is not None:
             raise GraphExistsError(f"there is a graph at {self.dest.root} already", hint=hint)
 
@@ -380,7 +379,7 @@ class _Copy:
         if self.options.verify:
             self.options.progress.begin("checking")
             checkup = fsck(self.dest)
-        heads = pin.history.heads
+        heads = dict(sorted(pin.history.heads.items()))
         present = {each.path for each in pin.files} & self.there.keys()
         return Copied(
             source=self.repository.store.root,
