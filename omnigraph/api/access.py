@@ -28,7 +28,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -147,7 +147,7 @@ class Access:
             return self.repository.snapshot_of(place)
         if is_ulid(place):
             return self.repository.pinned(self.commit(place, action))
-        tagged = self._tagged(normalized(place))
+        tagged = self._tagged(normalize_name(place))
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pinned(self.commit(tagged, action))
         return self.standing(place, action)
@@ -183,7 +183,7 @@ class Access:
         """Return the commit of a tag that the actor can see; None where everybody sees all."""
         if self.policy is None:
             return None
-        found = self.tags().get(normalized(name))
+        found = self.tags().get(normalize_name(name))
         if found is None:
             raise TagNotFoundError(f"no tag '{name}'")
         return found
@@ -261,7 +261,7 @@ class Access:
 
     def _judged(self, branch: str, action: Action) -> str:
         """Return the branch as which one is judged: that of a run as the target of the run."""
-        name = normalized(branch)
+        name = normalize_name(branch)
         if not is_system(name):
             return name
         from omnigraph.merge import runs

@@ -9,7 +9,13 @@ from omnigraph.errors import InputError, Json, Violation
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import AddConstraint, Indexed, Step, UnsupportedChange, step_json
+from omnigraph.schema.steps import (
+    AddConstraint,
+    IndexConstraint,
+    MigrationStep,
+    UnsupportedChange,
+    step_json,
+)
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 
@@ -21,7 +27,7 @@ class PlannedStep:
     A breaking step may stop queries or loads that worked before.
     """
 
-    step: Step
+    step: MigrationStep
     rows_written: int = 0
     rows_checked: int = 0
     breaking: bool = False
@@ -176,6 +182,6 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def is_index(step: Step) -> bool:
+def is_index(step: MigrationStep) -> bool:
     """Tell whether a step makes rows easier to find, and asks nothing of them."""
-    return isinstance(step, AddConstraint) and isinstance(step.constraint, Indexed)
+    return isinstance(step, AddConstraint) and isinstance(step.constraint, IndexConstraint)

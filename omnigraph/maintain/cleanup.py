@@ -39,7 +39,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     repository.check_writable()
     if rule.older_than is not None:
         expire_runs(repository, repository.clock.time() - rule.age)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
@@ -49,7 +49,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         if claimed:
             with _begun():
                 return _removed(repository, plan, rule)
-    seconds = repository.limits.patience
+    seconds = repository.patience.seconds
     raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 

@@ -4,6 +4,7 @@ row_change  a node or edge that came, went or changed, and which changes are of 
 diff        which rows differ between two snapshots, and how; the cost grows with those rows
 changes     what is different between two snapshots, row by row, for people and for programs
 change_set  the net changes from one commit to another, read here or sent by a server
+virtual_base  where the sides crossed before, their bases are merged first, row by row
 bases       where the sides of a merge crossed before, all their common ancestors have to agree
 conflict    a row that two sides changed in ways that exclude each other, and who wins
 threeway    the rows of one type that both sides of a merge changed become one, or a conflict

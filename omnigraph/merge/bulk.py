@@ -159,17 +159,20 @@ class _Bucket:
     bases: tuple[Place, ...]
     ours: Place
     theirs: Place
+    root: Place | None
     terms: Terms
 
     @staticmethod
     def of(contest: Contest, terms: Terms) -> "_Bucket":
         bases = tuple(place_of(each) for each in contest.bases)
         sides = place_of(contest.ours), place_of(contest.theirs)
-        return _Bucket(contest.stored, bases, *sides, terms)
+        root = None if contest.root is None else place_of(contest.root)
+        return _Bucket(contest.stored, bases, *sides, root, terms)
 
     def merged(self, parcels: Sequence[Parcel]) -> Merged:
         bases = tuple(each.open() for each in self.bases)
-        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open())
+        root = None if self.root is None else self.root.open()
+        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open(), root)
         parted = [
             Parted(
                 self._diff(base, contest.ours, _sent(parcels, number, Side.OURS)),

@@ -16,7 +16,7 @@ from omnigraph.merge.row_change import (
 )
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import Step, step_json
+from omnigraph.schema.steps import MigrationStep, step_json
 from omnigraph.versioning.commit import Commit
 
 
@@ -50,7 +50,7 @@ class ChangeSet(ABC):
 
     @property
     @abstractmethod
-    def schema_steps(self) -> tuple[Step, ...]:
+    def schema_steps(self) -> tuple[MigrationStep, ...]:
         """What the newer schema has that the older one had not, as steps."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class SentChanges(ChangeSet):
         return stats_from_json(self.document["stats"])
 
     @cached_property
-    def schema_steps(self) -> tuple[Step, ...]:
+    def schema_steps(self) -> tuple[MigrationStep, ...]:
         if not self.document["schema_steps"]:
             return ()
         return plan_schema_migration(*self.catalogs()).steps

@@ -10,7 +10,7 @@ from omnigraph.merge.diff import RowChanges, TableDiff, diff
 from omnigraph.merge.row_change import Change, ChangeFilter, Op, kind_of
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import Step
+from omnigraph.schema.steps import MigrationStep
 from omnigraph.schema.types import BLOB, VectorType
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -24,7 +24,7 @@ class SnapshotChanges(ChangeSet):
     filter: ChangeFilter = field(default_factory=ChangeFilter)
 
     @cached_property
-    def schema_steps(self) -> tuple[Step, ...]:
+    def schema_steps(self) -> tuple[MigrationStep, ...]:
         if self.old.commit.schema == self.new.commit.schema:
             return ()
         return plan_schema_migration(self.old.catalog, self.new.catalog).steps

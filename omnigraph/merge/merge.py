@@ -183,9 +183,21 @@ def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: Merg
     sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
     planned = _Planned(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _Planned(aligned(repository, sides))
+        planned = _Planned(aligned(repository, sides), _root(repository, sides))
         planned.plan(how)
     return planned
+
+
+def _root(repository: Repository, sides: Sides) -> Snapshot | None:
+    """Return where two bases parted, if that is one place and all have one schema."""
+    if len(sides.bases) != 2:
+        return None
+    one, other = (each.commit.id for each in sides.bases)
+    found = history.merge_bases(repository, one, other)
+    schemas = {each.commit.schema for each in (*sides.bases, sides.ours, sides.theirs)}
+    if len(found) != 1 or schemas != {found[0].schema}:
+        return None
+    return repository.pinned(found[0])
 
 
 @dataclass(slots=True)
@@ -193,6 +205,7 @@ class _Planned:
     """A merge that was thought through: what changes for us, and what clashes."""
 
     sides: Sides
+    root: Snapshot | None = None
     changes: dict[str, Change] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
@@ -246,7 +259,12 @@ class _Planned:
             if all(key in each.commit.tables for each in snapshots):
                 *bases, ours, theirs = (each.table(key) for each in snapshots)
                 if any(base.key != theirs.key for base in bases):
-                    yield Contest(stored, tuple(bases), ours, theirs)
+                    yield Contest(stored, tuple(bases), ours, theirs, self._root_table(key))
+
+    def _root_table(self, key: str) -> Table | None:
+        if self.root is None or key not in self.root.commit.tables:
+            return None
+        return self.root.table(key)
 
     def _merged(self, contest: Contest, how: MergeHow) -> Merged:
         if how.bulk is not None and how.bulk.takes(contest):

@@ -26,7 +26,7 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
@@ -56,11 +56,11 @@ def begin_run(
     check_operation_hash(operation_hash)
     check_notes(actor=actor)
     clean_up(repository)
-    branch = normalized(target)
+    branch = normalize_name(target)
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
@@ -270,7 +270,7 @@ def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
     return [
         each
         for each in found
-        if each.status is RunStatus.RUNNING and each.target_branch == normalized(branch)
+        if each.status is RunStatus.RUNNING and each.target_branch == normalize_name(branch)
     ]
 
 

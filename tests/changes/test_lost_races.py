@@ -8,7 +8,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, ViolationsError
-from omnigraph.versioning.attempts import Limits
+from omnigraph.versioning.attempts import Patience
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.town import (
     column,
@@ -128,7 +128,7 @@ def test_rules_between_rows_hold_against_what_came_meanwhile(
 
 
 def test_a_change_is_given_up_when_its_time_is_over(settled: Graph, other: Graph) -> None:
-    settled.repository.limits = Limits(patience=0.0)
+    settled.repository.patience = Patience(seconds=0.0)
     with (
         meanwhile(partial(do, other, person("eve")), step=WRITTEN),
         pytest.raises(HeadMovedError, match="kept moving; gave up after 0 s"),

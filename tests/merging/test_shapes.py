@@ -170,12 +170,29 @@ def test_what_was_set_back_after_a_criss_cross_is_not_set_again(
     do(graph.branch(branch), update(slug, age=back))
     do(graph.branch(THEIRS if branch == OURS else OURS), person("dan"))
 
-    found = graph.preview_merge(THEIRS).conflicts
-    if found:
-        assert [(each.row_id, each.property) for each in found] == [(slug, "age")]
-        return
+    assert graph.preview_merge(THEIRS).conflicts == ()
     graph.merge(THEIRS)
     assert ages(graph)[slug] == back
+
+
+def test_what_both_sides_changed_after_a_criss_cross_is_a_conflict(graph: Graph) -> None:
+    criss_cross(graph)
+    do(graph, update("ada", age=7))
+    do(graph.branch(THEIRS), update("ada", age=8))
+
+    found = graph.preview_merge(THEIRS).conflicts
+
+    assert [(each.row_id, each.property) for each in found] == [("ada", "age")]
+
+
+def test_what_one_side_changed_and_deleted_after_a_criss_cross_is_merged(graph: Graph) -> None:
+    criss_cross(graph)
+    do(graph.branch(THEIRS), 'delete Person where slug = "ada"')
+    do(graph, update("bob", age=5))
+
+    graph.merge(THEIRS)
+
+    assert ages(graph) == {"bob": 5, "cy": None}
 
 
 def test_any_branch_takes_a_branch_a_commit_or_a_tag(graph: Graph) -> None:

@@ -16,7 +16,7 @@ from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
 from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.policy.actions import Action
-from omnigraph.syntax.source import as_source
+from omnigraph.syntax.source import make_source
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.transact import Intent
@@ -30,7 +30,7 @@ def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> 
     from omnigraph.evolve.migrate import plan_schema as plan
 
     access.check(operation.branch, Action.READ)
-    source = options.source or as_source(operation.schema_source, "<schema>")
+    source = options.source or make_source(operation.schema_source, "<schema>")
     return plan(access.repository, source, operation.branch)
 
 
@@ -47,7 +47,7 @@ def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -
         expect=operation.expect,
         operation_id=options.operation_id,
     )
-    source = options.source or as_source(operation.schema_source, "<schema>")
+    source = options.source or make_source(operation.schema_source, "<schema>")
     return apply(access.repository, source, intent)
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
-from omnigraph.embedding import Embedder, cached, embedder_for
+from omnigraph.embedding import Embedder, embedder_for, with_cache
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
 from omnigraph.spark.choice import Engine, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -137,7 +137,7 @@ class _Workshop:
     def thrifty(self, embedder: Embedder) -> Embedder:
         """Give an embedder that does not pay for what is kept here."""
         store = Store(str(self.root), is_local=True)
-        return cached(embedder, Entries(store, self.vectors.name))
+        return with_cache(embedder, Entries(store, self.vectors.name))
 
 
 @contextmanager
