@@ -7,7 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph.api.branch import Branch
-    from omnigraph.api.graph import Graph, connect, init, open  # noqa: A004
+    from omnigraph.api.graph import Graph, connect, init, open, restore  # noqa: A004
     from omnigraph.api.view import View
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.errors import (
@@ -87,6 +87,7 @@ _HOMES = {
     "init": "omnigraph.api.graph",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
+    "restore": "omnigraph.api.graph",
 }
 
 __all__ = [
@@ -132,6 +133,7 @@ __all__ = [
     "init",
     "lint_queries",
     "open",
+    "restore",
 ]
 
 

@@ -4,6 +4,7 @@ store       one place to keep a graph, by URI: how it is reached, and whether it
 layout      where everything of a graph lies below its root
 objects     small whole files below a root, created only where nothing is yet
 folder      an empty place, on a local disk or in a bucket, that many processes write files to
+copying     files from one store to another, a few at a time, each there whole or not at all
 table       immutable versions of Lance tables; a change makes a new version that nobody sees yet
 forward     the newest version of a table that moves forward, and whether it is still that table
 staging     a version of a table made of pieces that many processes write and index

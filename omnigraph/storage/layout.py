@@ -16,6 +16,7 @@ TOPOLOGY = "_topology"
 RUNS = "_runs"
 OPERATIONS = "_operations"
 SCHEMAS = "_schemas"
+BACKUP = "_backup"
 
 # A server knows a key for less than this; then nothing needs the answer that it led to.
 OPERATIONS_AGE = timedelta(weeks=2)

@@ -27,6 +27,10 @@ RETRIES = "client_max_retries"
 RETRY_SECONDS = "client_retry_timeout"
 _MOST_PROBES = 2
 _READ_AHEAD = 8 << 20
+# So much of a large object is read or written by one request.
+PIECE = 8 << 20
+_PIECES_AT_A_TIME = 2
+_MOST_PIECES = 9_000
 _PAGE = 1_000
 
 
@@ -71,6 +75,31 @@ class Objects:
                 return bytes(obstore.get(self.store, path).bytes())
             except (NotFoundError, FileNotFoundError):
                 return None
+
+    def piece(self, path: str, start: int, end: int) -> bytes | None:
+        """Return a range of the bytes of an object, or None when there is no such object."""
+        with reported(f"cannot read {path}"):
+            try:
+                return bytes(obstore.get_range(self.store, path, start=start, end=end))
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
+        """Write an object of a known size in pieces; when one fails, there is none.
+
+        What the pieces raise passes through.
+        """
+        with reported(f"cannot write {path}"):
+            if size <= PIECE:
+                obstore.put(self.store, path, b"".join(pieces), mode="overwrite")
+                return
+            # A bucket takes an object in no more than 10,000 pieces.
+            chunk, together = max(PIECE, size // _MOST_PIECES), _PIECES_AT_A_TIME
+            with obstore.open_writer(
+                self.store, path, buffer_size=chunk, max_concurrency=together
+            ) as opened:
+                for piece in pieces:
+                    opened.write(piece)
 
     def reader(self, path: str, size: int) -> BinaryIO:
         """Give an object of a known size opened for reading."""

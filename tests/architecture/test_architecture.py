@@ -66,6 +66,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "init",
         "lint_queries",
         "open",
+        "restore",
     ]
 
 
