@@ -146,10 +146,10 @@ class Access:
         if self.policy is None:
             return self.repository.snapshot_of(place)
         if is_ulid(place):
-            return self.repository.pinned(self.commit(place, action))
+            return self.repository.pin(self.commit(place, action))
         tagged = self._tagged(normalize_name(place))
         if tagged is not None and self._container(tagged, action) is not None:
-            return self.repository.pinned(self.commit(tagged, action))
+            return self.repository.pin(self.commit(tagged, action))
         return self.standing(place, action)
 
     def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:

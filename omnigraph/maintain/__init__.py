@@ -4,5 +4,6 @@ optimize  joins small fragments and completes the indexes of a branch, as one ph
 coverage  how many rows each index covers, and why not all
 cleanup   removes the tables of commits that are not kept, and what crashed writers left
 fsck      checks every part of a graph and reports all damage, without changing anything
-reports   what coverage, optimize, cleanup and fsck found or did
+backup    copies a live graph to another place consistently, and restores such a copy
+reports   what coverage, optimize, cleanup, fsck and backups found or did
 """

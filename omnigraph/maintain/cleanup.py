@@ -106,7 +106,8 @@ def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
     heads = {head.name: head.commit for head in manifest.heads(at).values()}
     now = repository.clock.time()
     buried, retired = manifest.buried(at), manifest.retired(at)
-    wanted = retained_commits(History(commits, heads, retired), rule, now)
+    history = History(commits, heads, retired)
+    wanted = retained_commits(history, rule, now)
     # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
@@ -125,7 +126,7 @@ def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
     }
     cleaned = [each for each in commits.values() if _has(each, doomed | buried)]
     return _CleanupPlan(
-        published=_published(commits, {*heads.values(), *retired}),
+        published=history.published,
         retired=retired,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
         doomed=frozenset(doomed),
@@ -162,12 +163,6 @@ def _begun_to_remove(repository: Repository, at: Table, cleanups: Set[str]) -> s
         if state.manifest not in there
     }
     return manifest.cleanups_of(at, gone) & cleanups
-
-
-def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:
-    """Return the commits at which a branch stood; the others were written and never published."""
-    left = {parent for each in commits.values() for parent in each.parents}
-    return {each.id: each for each in commits.values() if each.id in standing or each.id in left}
 
 
 def _claim(repository: Repository, plan: _CleanupPlan) -> bool:

@@ -69,16 +69,16 @@ class OptimizeOptions:
     progress: Progress
 
 
-def optimize_options(how: OptimizeKeywords) -> OptimizeOptions:
+def optimize_options(keywords: OptimizeKeywords) -> OptimizeOptions:
     """Return the options that keywords mean, and the environment's settings for the rest."""
-    given = how.get("concurrency")
+    given = keywords.get("concurrency")
     return OptimizeOptions(
-        indexes_only=how.get("indexes_only", False),
-        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
-        spark=how.get("spark") or default_settings(),
+        indexes_only=keywords.get("indexes_only", False),
+        engine=chosen(Engine, keywords.get("engine", Engine.AUTO)),
+        spark=keywords.get("spark") or default_settings(),
         concurrency=_concurrency(os.environ) if given is None else given,
-        actor=how.get("actor"),
-        progress=how.get("progress", NO_PROGRESS),
+        actor=keywords.get("actor"),
+        progress=keywords.get("progress", NO_PROGRESS),
     )
 
 
@@ -95,7 +95,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
         with _after(done.commit):
-            repository.manifest.compacted(repository.manifest.newest())
+            repository.manifest.compact(repository.manifest.newest())
     assert done.finding is not None
     return replace(done.finding, commit=done.commit)
 

@@ -1,4 +1,4 @@
-"""Reports: what coverage, optimize, cleanup and fsck found or did."""
+"""Reports: what coverage, optimize, cleanup, fsck and backups found or did."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -212,3 +212,47 @@ class Checkup:
             files=document["files"],
             findings=tuple(Finding.from_json(each) for each in document["findings"]),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What a backup or a restore copied: where the branches and tags of the copy stand.
+
+    `commit` is where `main` stands. `files_kept` were there already. Without `checkup`, nobody
+    looked whether the copy is sound.
+    """
+
+    source: str
+    dest: str
+    commit: str
+    heads: Mapping[str, str]
+    tags: Mapping[str, str]
+    commits: int
+    files_copied: int
+    bytes_copied: int
+    files_kept: int
+    files_removed: int
+    checkup: Checkup | None
+
+    @property
+    def is_sound(self) -> bool | None:
+        """Whether the check found no damage; None when there was none."""
+        return None if self.checkup is None else self.checkup.is_sound
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the result as JSON."""
+        findings = () if self.checkup is None else self.checkup.findings
+        return {
+            "source": self.source,
+            "dest": self.dest,
+            "commit": self.commit,
+            "heads": dict(self.heads),
+            "tags": dict(self.tags),
+            "commits": self.commits,
+            "files_copied": self.files_copied,
+            "bytes_copied": self.bytes_copied,
+            "files_kept": self.files_kept,
+            "files_removed": self.files_removed,
+            "sound": self.is_sound,
+            "findings": [each.to_json() for each in findings],
+        }

@@ -65,7 +65,7 @@ class _BlameWalk:
 
         Properties that did not exist then are missing.
         """
-        seen = lens(self.repository.pinned(commit), self.stored)
+        seen = lens(self.repository.pin(commit), self.stored)
         if seen.table is None:
             return None
         names = seen.sources or {name: name for name in seen.schema.names}

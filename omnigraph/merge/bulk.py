@@ -44,13 +44,13 @@ Found = TypeVar("Found")
 _AddressedIds: TypeAlias = tuple[Addresses, pa.Array]
 
 
-def make_task_merger(how: BulkKeywords) -> "TaskMerger":
+def make_task_merger(keywords: BulkKeywords) -> "TaskMerger":
     """Return the engine for large changes; raises for an unknown one."""
     return TaskMerger(
-        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
-        spark=how.get("spark") or default_settings(),
-        progress=how.get("progress", NO_PROGRESS),
-        deadline=deadline_of("merge", how.get("seconds"), how.get("cancelled")),
+        engine=chosen(Engine, keywords.get("engine", Engine.AUTO)),
+        spark=keywords.get("spark") or default_settings(),
+        progress=keywords.get("progress", NO_PROGRESS),
+        deadline=deadline_of("merge", keywords.get("seconds"), keywords.get("cancelled")),
     )
 
 

@@ -57,7 +57,7 @@ class RowChanges:
 class TableDiff:
     """The rows of one type that may differ between two versions of its table, by address.
 
-    Rows that were only moved are in `kept`. `ids` are those of all these rows.
+    Rows that were only moved are in `on_both`. `ids` are those of all these rows.
     """
 
     stored: StoredType
@@ -65,11 +65,11 @@ class TableDiff:
     new: Lens
     inserted: Addresses
     deleted: Addresses
-    kept: tuple[Addresses, Addresses]
+    on_both: tuple[Addresses, Addresses]
     ids: pa.Array
 
     def __len__(self) -> int:
-        return len(self.inserted) + len(self.deleted) + len(self.kept[0])
+        return len(self.inserted) + len(self.deleted) + len(self.on_both[0])
 
     def counts(self) -> dict[Op, int]:
         """Count the inserted, deleted and updated rows; only rows on both sides are read."""
@@ -86,12 +86,12 @@ class TableDiff:
             yield RowChanges(self.stored, Op.INSERT, nothing, self.new.rows(some))
 
     def _updates(self, size: int) -> Iterator[RowChanges]:
-        for were, are in _slices(self.kept, size):
+        for were, are in _slices(self.on_both, size):
             before, after = self.old.rows(were), self.new.rows(are)
             differ = pa.array(~equal_rows(before, after))
             if pc.any(differ).as_py():
-                kept = before.filter(differ), after.filter(differ)
-                yield RowChanges(self.stored, Op.UPDATE, *kept)
+                on_both = before.filter(differ), after.filter(differ)
+                yield RowChanges(self.stored, Op.UPDATE, *on_both)
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
@@ -164,8 +164,8 @@ def _matched(
     left = np.ones(len(removed), bool)
     left[at] = False
     ids = pa.concat_arrays([new_ids, old_ids.filter(pa.array(left))])
-    kept = removed[at], added[known]
-    return TableDiff(new.stored, old, new, added[~known], removed[left], kept, ids)
+    on_both = removed[at], added[known]
+    return TableDiff(new.stored, old, new, added[~known], removed[left], on_both, ids)
 
 
 def _slices(columns: Sequence[Addresses], size: int) -> Iterator[tuple[Addresses, ...]]:

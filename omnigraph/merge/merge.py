@@ -30,13 +30,13 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import (
     Adopt,
+    DeleteRows,
     StagedVersion,
     TableWrite,
     Upsert,
     WriteSet,
     apply_writes,
 )
-from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import TypeChange
 
 _KINDS = {
@@ -110,7 +110,7 @@ def merge(
     repository: Repository,
     source: str,
     target: str,
-    how: MergeOptions,
+    options: MergeOptions,
     *,
     pinned: Snapshot | None = None,
 ) -> Merge:
@@ -122,17 +122,17 @@ def merge(
     """
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
-        planned = _plan_merge(repository, ours, pinned or repository.snapshot_of(source), how)
+        planned = _plan_merge(repository, ours, pinned or repository.snapshot_of(source), options)
         found = planned.result(source, target)
         if found.outcome is Outcome.ALREADY_UP_TO_DATE:
             return Proposal(None, planned)
-        return Proposal(planned.write_set(found, how, planned.theirs.commit.id), planned)
+        return Proposal(planned.write_set(found, options, planned.theirs.commit.id), planned)
 
-    done = transact(repository, how.intent(target, "merge", source), propose)
+    done = transact(repository, options.intent(target, "merge", source), propose)
     if done.finding is None:
         assert done.commit is not None
         ours, theirs = (repository.snapshot_of(each) for each in done.commit.parents)
-        return _plan_merge(repository, ours, theirs, how).result(source, target, done.commit)
+        return _plan_merge(repository, ours, theirs, options).result(source, target, done.commit)
     return done.finding.result(source, target, done.commit)
 
 
@@ -140,7 +140,7 @@ def preview(
     repository: Repository,
     source: str,
     target: str,
-    how: MergeOptions,
+    options: MergeOptions,
     *,
     pinned: tuple[Snapshot, Snapshot] | None = None,
 ) -> Merge:
@@ -149,16 +149,16 @@ def preview(
     The heads of source and target are compared, or the commits that were pinned for them.
     """
     theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
-    return _plan_merge(repository, ours, theirs, how).result(source, target)
+    return _plan_merge(repository, ours, theirs, options).result(source, target)
 
 
-def revert(repository: Repository, commit_id: str, target: str, how: MergeOptions) -> Merge:
+def revert(repository: Repository, commit_id: str, target: str, options: MergeOptions) -> Merge:
     """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
     undone = repository.commit(commit_id)
     if undone.parent is None:
         raise InputError(f"commit {commit_id} is the first; there is nothing before it")
-    before = repository.pinned(repository.commit(undone.parent))
+    before = repository.pin(repository.commit(undone.parent))
     if before.commit.schema != undone.schema:
         raise InputError(
             f"commit {commit_id} changed the schema, which cannot be undone",
@@ -166,9 +166,9 @@ def revert(repository: Repository, commit_id: str, target: str, how: MergeOption
         )
 
     def planned_on(ours: Snapshot) -> _MergePlan:
-        sides = Sides((repository.pinned(undone),), ours, before, ours)
+        sides = Sides((repository.pin(undone),), ours, before, ours)
         planned = _MergePlan(align_sides(repository, sides))
-        planned.plan(how)
+        planned.plan(options)
         return planned
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
@@ -176,9 +176,9 @@ def revert(repository: Repository, commit_id: str, target: str, how: MergeOption
         found = planned.result(commit_id, target)
         if not (planned.changes or found.conflicts):
             return Proposal(None, planned)
-        return Proposal(planned.write_set(found, how, None), planned)
+        return Proposal(planned.write_set(found, options, None), planned)
 
-    done = transact(repository, how.intent(target, "revert", commit_id), propose)
+    done = transact(repository, options.intent(target, "revert", commit_id), propose)
     if done.commit is None:
         assert done.finding is not None
         found = done.finding.result(commit_id, target)
@@ -188,14 +188,14 @@ def revert(repository: Repository, commit_id: str, target: str, how: MergeOption
 
 
 def _plan_merge(
-    repository: Repository, ours: Snapshot, theirs: Snapshot, how: MergeOptions
+    repository: Repository, ours: Snapshot, theirs: Snapshot, options: MergeOptions
 ) -> "_MergePlan":
     bases = history.merge_bases(repository, ours.commit.id, theirs.commit.id)
-    sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
+    sides = Sides(tuple(repository.pin(base) for base in bases), ours, theirs, ours)
     planned = _MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
         planned = _MergePlan(align_sides(repository, sides), _root(repository, sides))
-        planned.plan(how)
+        planned.plan(options)
     return planned
 
 
@@ -208,7 +208,7 @@ def _root(repository: Repository, sides: Sides) -> Snapshot | None:
     schemas = {each.commit.schema for each in (*sides.bases, sides.ours, sides.theirs)}
     if len(found) != 1 or schemas != {found[0].schema}:
         return None
-    return repository.pinned(found[0])
+    return repository.pin(found[0])
 
 
 @dataclass(slots=True)
@@ -246,12 +246,12 @@ class _MergePlan:
             return Outcome.FAST_FORWARD
         return Outcome.MERGED
 
-    def plan(self, how: MergeOptions) -> None:
+    def plan(self, options: MergeOptions) -> None:
         """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for type_merge in self._type_merges():
-            how.check()
-            merged = self._merged(type_merge, how)
+            options.check()
+            merged = self._merged(type_merge, options)
             name = type_merge.stored.name
             self.counts[name] = merged.counts
             self.conflicts += merged.conflicts
@@ -260,8 +260,8 @@ class _MergePlan:
                 self.adopted |= {name} if merged.adopts else set()
             if merged.violations is not None:
                 known[name] = merged.violations
-        how.check()
-        self._settle(how.resolutions, known)
+        options.check()
+        self._settle(options.resolutions, known)
 
     def _type_merges(self) -> Iterator[TypeMerge]:
         """Yield the types whose tables on their side differ from a base."""
@@ -277,17 +277,17 @@ class _MergePlan:
             return None
         return self.root.table(key)
 
-    def _merged(self, type_merge: TypeMerge, how: MergeOptions) -> MergedType:
-        if how.bulk is not None and how.bulk.takes(type_merge):
+    def _merged(self, type_merge: TypeMerge, options: MergeOptions) -> MergedType:
+        if options.bulk is not None and options.bulk.takes(type_merge):
             self.bulky[type_merge.stored.name] = type_merge
-            return how.bulk.merged(type_merge, how.terms)
-        return merge_rows(type_merge, type_merge.side_diffs(), how.terms)
+            return options.bulk.merged(type_merge, options.terms)
+        return merge_rows(type_merge, type_merge.side_diffs(), options.terms)
 
-    def write_set(self, found: Merge, how: MergeOptions, merged: str | None) -> WriteSet:
+    def write_set(self, found: Merge, options: MergeOptions, merged: str | None) -> WriteSet:
         """Return what the merge writes; raises MergeConflictsError when there are conflicts."""
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
-        writes = self._writes(how)
+        writes = self._writes(options)
         # A fast-forward is checked against nothing, and a new schema against all rows: both are
         # valid only while our branch stands where it was read.
         is_unchecked = self.outcome is Outcome.FAST_FORWARD
@@ -302,8 +302,8 @@ class _MergePlan:
             kind=CommitKind.WRITE if merged is None else CommitKind.MERGE,
             merged_parent=merged,
             sources=(self.theirs.commit.id,),
-            standing={found.source: merged} if how.holds and merged is not None else {},
-            message=_message(found, how, reverts=merged is None),
+            standing={found.source: merged} if options.holds and merged is not None else {},
+            message=_message(found, options, reverts=merged is None),
         )
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
@@ -350,7 +350,7 @@ class _MergePlan:
             property=violation.field,
         )
 
-    def _writes(self, how: MergeOptions) -> dict[str, tuple[TableWrite, ...]]:
+    def _writes(self, options: MergeOptions) -> dict[str, tuple[TableWrite, ...]]:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
@@ -360,22 +360,26 @@ class _MergePlan:
             key: (Adopt(state),) for key, state in evolved.items()
         }
         for change in self.changes.values():
-            key, steps = change.stored.identity, self._steps(change, how)
+            key, steps = change.stored.identity, self._steps(change, options)
             is_row_wise = key in evolved and not isinstance(steps[0], Adopt | StagedVersion)
             writes[key] = (
                 (StagedVersion(apply_writes(self.ours, key, steps)),) if is_row_wise else steps
             )
         return writes
 
-    def _steps(self, change: TypeChange, how: MergeOptions) -> tuple[TableWrite, ...]:
+    def _steps(self, change: TypeChange, options: MergeOptions) -> tuple[TableWrite, ...]:
         key, name = change.stored.identity, change.stored.name
         columns = self.ours.table(key).schema
         if name in self.adopted and self.theirs.table(key).schema.equals(columns):
             return (Adopt(self.theirs.state(key)),)
         if name in self.bulky:
-            assert how.bulk is not None
+            assert options.bulk is not None
             settled = pa.array(sorted(self.settled.get(name, ())), pa.utf8())
-            return (StagedVersion(how.bulk.written(self.bulky[name], how.terms, change, settled)),)
+            return (
+                StagedVersion(
+                    options.bulk.written(self.bulky[name], options.terms, change, settled)
+                ),
+            )
         steps: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
             steps.append(Upsert(change.rows.cast(columns)))
@@ -395,10 +399,10 @@ def _place(conflict: Conflict) -> tuple[str, ...]:
     return (*row, conflict.kind, conflict.message)
 
 
-def _message(found: Merge, how: MergeOptions, *, reverts: bool) -> str:
+def _message(found: Merge, options: MergeOptions, *, reverts: bool) -> str:
     """Return the default message of a merge, which says what was chosen."""
     text = f"revert {found.source}" if reverts else f"merge '{found.source}' into '{found.target}'"
-    chosen = how.resolutions
+    chosen = options.resolutions
     parts = [f"all {chosen.default}"] if chosen.default is not None else []
     parts += [f"{name} {side}" for name, side in chosen.types.items()]
     parts += [f"{'.'.join(key)} {side}" for key, side in chosen.rows.items()]

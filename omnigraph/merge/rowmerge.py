@@ -80,8 +80,8 @@ def merge_rows(type_merge: TypeMerge, diffs: Sequence[SideDiffs], terms: Terms) 
     change = agreement.of([each.change for each in every], disputed)
     left = [each for each in conflicts if each.row_id not in agreement.merged]
     adopts = not agreement.differs and all(each.adopts for each in every)
-    told = drop_repeats([*left, *agreement.conflicts])
-    return MergedType(change, first.counts, adopts, tuple(told))
+    distinct = drop_repeats([*left, *agreement.conflicts])
+    return MergedType(change, first.counts, adopts, tuple(distinct))
 
 
 def _virtual_base(type_merge: TypeMerge, terms: Terms) -> VirtualBase | None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
 
@@ -107,7 +107,7 @@ def _complete(repository: Repository, record: RunRecord) -> RunRecord:
     return record
 
 
-def publish_run(repository: Repository, run_id: str, how: MergeOptions) -> RunRecord:
+def publish_run(repository: Repository, run_id: str, options: MergeOptions) -> RunRecord:
     """Merge what a run wrote into its target and remove its branch.
 
     A published run is returned as it is. The branch of the run must still exist when its changes
@@ -118,7 +118,9 @@ def publish_run(repository: Repository, run_id: str, how: MergeOptions) -> RunRe
         return record
     is_own = _claim(repository, record, RunStatus.PUBLISHED)
     try:
-        done = merge(repository, record.run_branch, record.target_branch, replace(how, holds=True))
+        done = merge(
+            repository, record.run_branch, record.target_branch, replace(options, holds=True)
+        )
     except OutcomeUnknownError:
         raise
     except OmniGraphError:
@@ -224,6 +226,24 @@ def find_outdated(repository: Repository, paths: Iterable[str], before: int) -> 
         return record.created_at < before
 
     return {each for each in paths if is_outdated(each)}
+
+
+def run_files(paths: Iterable[str], before: Set[str], heads: Container[str]) -> set[str]:
+    """Return those of the files of runs that belong to a graph whose heads were read.
+
+    `before` are the files that were there before that. A run whose branch is among the heads goes
+    on: how it ended came later. One that has no branch there had ended, or was not begun yet.
+    """
+
+    def belongs(path: str) -> bool:
+        _, run_id, *name = path.split("/")
+        if run_id == _OPERATIONS:
+            return path in before
+        if PREFIX + run_id in heads:
+            return name == [f"{_BEGUN}.json"]
+        return _path(run_id, _BEGUN) in before
+
+    return {each for each in paths if each.startswith(f"{layout.RUNS}/") and belongs(each)}
 
 
 def _ended_before(record: RunRecord, time: int) -> bool:

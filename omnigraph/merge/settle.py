@@ -21,7 +21,7 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.validate import Verdict, broken_rows, compared_columns, validate
 
-_Row: TypeAlias = Mapping[str, Any]
+_RowValues: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class _MergedGraph:
             rows.setdefault(name, set()).update(ids)
         return rows, nodes
 
-    def _read(self, side: Side, name: str, ids: set[str]) -> dict[str, _Row]:
+    def _read(self, side: Side, name: str, ids: set[str]) -> dict[str, _RowValues]:
         stored = stored_type(self._ours, name)
         table = self._sides[side].table(stored.identity)
         sought = pa.array(sorted(ids), pa.utf8())
@@ -207,7 +207,7 @@ class _MergedGraph:
         sought = pa.array(sorted(nodes), pa.utf8())
         return _by_source(look_up_rows(table, "src", sought, ["id", "src"]))
 
-    def _merged(self, name: str, ids: set[str]) -> dict[str, _Row]:
+    def _merged(self, name: str, ids: set[str]) -> dict[str, _RowValues]:
         """Return those of some rows that the merge would leave."""
         found = dict(self._rows[Side.OURS, name])
         change = self._changes.get(name)
@@ -246,5 +246,5 @@ def stored_type(snapshot: Snapshot, name: str) -> StoredType:
     return found
 
 
-def _by_id(rows: pa.Table) -> dict[str, _Row]:
+def _by_id(rows: pa.Table) -> dict[str, _RowValues]:
     return {row["id"]: row for row in with_timestamps(rows).to_pylist()}

@@ -241,7 +241,7 @@ def _pin_snapshot(options: Mapping[str, str]) -> "Snapshot":
     check_format(manifest.newest())
     repository = Repository(tables.store, tables, manifest, Clock(), read_only=True)
     if "snapshot" in options:
-        return repository.pinned(repository.commit(options["snapshot"]))
+        return repository.pin(repository.commit(options["snapshot"]))
     return repository.snapshot(options.get("branch", MAIN))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lance import LanceOperation
 from lance.fragment import LanceFragment
 
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.staging import Piece, TablePlace, place_of
 from omnigraph.storage.table import Table
 
@@ -32,7 +32,7 @@ class Group:
 
 def find_groups(table: Table) -> list[Group]:
     """Return the fragments of a table that are worth rewriting, neighbours grouped together."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         due = [each for each in table.dataset.get_fragments() if _is_due(each)]
         chosen = [part for part in _parts(due) if len(part) > 1 or _is_worn(part[0])]
         return [_group(table, part) for part in chosen]
@@ -41,7 +41,7 @@ def find_groups(table: Table) -> list[Group]:
 def rewrite_group(group: Group) -> list[Piece]:
     """Write the rows of a group as new fragments, which belong to no version yet."""
     table = group.place.open()
-    with reported(f"cannot compact {table.path}"):
+    with report_as(f"cannot compact {table.path}"):
         every = {each.fragment_id: each for each in table.dataset.get_fragments()}
         chosen = [every[number] for number in group.fragments]
         if not any(each.count_rows() for each in chosen):
@@ -58,7 +58,7 @@ def replace_groups(table: Table, done: Sequence[tuple[Group, Sequence[Piece]]]) 
         return table
     old = [number for group, _ in done for number in group.fragments]
     new = [piece.metadata for _, pieces in done for piece in pieces]
-    with reported(f"cannot compact {table.path}"):
+    with report_as(f"cannot compact {table.path}"):
         return table._detached(LanceOperation.Update(removed_fragment_ids=old, new_fragments=new))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from lance import LanceFragment
 
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.reading import ADDRESS
 from omnigraph.storage.staging import TablePlace, place_of
 from omnigraph.storage.table import Table
@@ -38,7 +38,7 @@ class Delta:
 
 def delta_between(old: Table, new: Table, most: int) -> Delta | None:
     """Return the rows that differ, at a cost that grows with them; None for more than `most`."""
-    with reported(f"cannot compare versions of {new.path}"):
+    with report_as(f"cannot compare versions of {new.path}"):
         differing = _differing(old, new)
         bound = sum(_count(each) for each in (*differing.alone, *differing.fresh))
         bound += sum(abs(_count(one) - _count(other)) for one, other in differing.touched)
@@ -50,7 +50,7 @@ def delta_between(old: Table, new: Table, most: int) -> Delta | None:
 
 def addresses_of(table: Table) -> Addresses:
     """Return the addresses of all rows of a version."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         return _live(table.dataset.get_fragments())
 
 
@@ -67,7 +67,7 @@ class Extent:
 
 def extent_between(old: Table, new: Table) -> Extent:
     """Estimate how much differs, at a cost that grows with the number of fragments only."""
-    with reported(f"cannot compare versions of {new.path}"):
+    with report_as(f"cannot compare versions of {new.path}"):
         differing = _differing(old, new)
         found = Extent()
         for each in (*differing.alone, *differing.fresh):
@@ -90,7 +90,7 @@ class DeltaPart:
     def delta(self) -> Delta:
         """Return the rows that differ within these fragments."""
         old, new = self.old.open(), self.new.open()
-        with reported(f"cannot compare versions of {new.path}"):
+        with report_as(f"cannot compare versions of {new.path}"):
             before, after = _numbered(old), _numbered(new)
             alone, fresh = (
                 [before[each] for each in self.alone],
@@ -103,7 +103,7 @@ class DeltaPart:
 def delta_parts(old: Table, new: Table) -> list[DeltaPart]:
     """Split the difference between two versions of a table into parts of one fragment each."""
     places = place_of(old), place_of(new)
-    with reported(f"cannot compare versions of {new.path}"):
+    with report_as(f"cannot compare versions of {new.path}"):
         found = _differing(old, new)
         return [
             *(DeltaPart(*places, alone=(each.fragment_id,)) for each in found.alone),

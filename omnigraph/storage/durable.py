@@ -17,6 +17,12 @@ def sync(root: Path, paths: Iterable[str]) -> None:
         list(_pool().map(_flush, group))
 
 
+def sync_folders(root: Path, paths: Iterable[str]) -> None:
+    """Flush every folder on the way to files, so that their names last."""
+    parents = (folder for path in paths for folder in (root / path).parents)
+    list(_pool().map(_flush, {each for each in parents if each.is_relative_to(root)}))
+
+
 def _flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

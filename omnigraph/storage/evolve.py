@@ -7,7 +7,7 @@ from lance import LanceOperation
 from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
 
@@ -17,14 +17,14 @@ def rename_columns(table: Table, names: Mapping[str, str]) -> Table:
     schema = pa.schema(
         [field.with_name(names.get(field.name, field.name)) for field in table.schema]
     )
-    with reported(f"cannot rename columns of {table.path}"):
+    with report_as(f"cannot rename columns of {table.path}"):
         return table._detached(LanceOperation.Project(_numbered(table, schema)))
 
 
 def add_columns(table: Table, fields: Iterable[pa.Field]) -> Table:
     """Return the table with more columns, null in every row; no row is read or written."""
     schema = pa.schema([*table.schema, *fields])
-    with reported(f"cannot add columns to {table.path}"):
+    with report_as(f"cannot add columns to {table.path}"):
         fragments = [each.metadata for each in table.dataset.get_fragments()]
         return table._detached(LanceOperation.Merge(fragments, _numbered(table, schema)))
 
@@ -37,7 +37,7 @@ def fill_column(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
         values = pa.repeat(value, batch.num_rows)
         return pa.RecordBatch.from_arrays([values], schema=schema)
 
-    with reported(f"cannot add columns to {table.path}"):
+    with report_as(f"cannot add columns to {table.path}"):
         fragments = [
             each.merge_columns(made, columns=["id"])[0] for each in table.dataset.get_fragments()
         ]

@@ -38,7 +38,7 @@ class LingeringError(StorageError):
 
 
 @contextmanager
-def reported(doing: str) -> Iterator[None]:
+def report_as(doing: str) -> Iterator[None]:
     """Raise StorageError for whatever Lance or the store raises while the block runs.
 
     A panic inside Lance derives from BaseException; here it is an error like any other.

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import obstore
 
 from omnigraph.errors import InputError
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.store import Store
 
 
@@ -37,7 +37,7 @@ class Folder:
         """Remove everything but these files, such as what an interrupted task left."""
         kept = set(paths)
         if self.store.is_local:
-            with reported(f"cannot clear {self.store.root}"):
+            with report_as(f"cannot clear {self.store.root}"):
                 self._keep_local(kept)
             return
         for path in self._objects():
@@ -48,11 +48,11 @@ class Folder:
         if not self.store.is_local:
             return bool(self._objects(1))
         folder = Path(self.store.root)
-        with reported(f"cannot list {folder}"):
+        with report_as(f"cannot list {folder}"):
             return folder.is_dir() and any(folder.iterdir())
 
     def _objects(self, most: int | None = None) -> list[str]:
-        with reported(f"cannot list {self.store.root}"):
+        with report_as(f"cannot list {self.store.root}"):
             found: list[str] = []
             for page in obstore.list(self.store.objects.store, chunk_size=most or 1_000):
                 found += [each["path"] for each in page]

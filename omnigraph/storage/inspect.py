@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pyarrow.compute as pc
 
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import LOOKED_UP, IndexKind
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.table import Table
@@ -63,7 +63,7 @@ def _is_whole(part: Part, size: int) -> bool:
 
 
 def _parts(table: Table) -> Iterator[Part]:
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         for fragment in table.dataset.get_fragments():
             for file in fragment.metadata.files:
                 yield Part(PartKind.DATA, f"data/{file.path}", file.file_size_bytes)
@@ -82,7 +82,7 @@ def wrong_lookups(table: Table) -> list[str]:
 
 def _looked_up(table: Table) -> Iterator[str]:
     """Return the columns that have a BTREE for looking rows up."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         for index in table.dataset.describe_indices():
             column = index.field_names[0]
             is_btree = index.index_type.upper() == IndexKind.BTREE
@@ -95,7 +95,7 @@ def _finds_all(table: Table, column: str) -> bool:
     if not rows or not table.takes_conditions:
         return True
     step = max(rows // _MOST_SOUGHT, 1)
-    with reported(f"cannot look up {column} in {table.path}"):
+    with report_as(f"cannot look up {column} in {table.path}"):
         values = table.dataset.take(list(range(0, rows, step)), [column])[column]
         wanted = values.drop_null().combine_chunks().unique()
         found = table.dataset.scanner(columns=[column], filter=pc.field(column).isin(wanted))

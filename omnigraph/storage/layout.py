@@ -16,6 +16,7 @@ TOPOLOGY = "_topology"
 RUNS = "_runs"
 OPERATIONS = "_operations"
 SCHEMAS = "_schemas"
+BACKUP = "_backup"
 
 # A server honours an idempotency key for less than this, so its answer is not needed afterwards.
 OPERATIONS_AGE = timedelta(weeks=2)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage import indexes
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments
 from omnigraph.storage.reading import ADDRESS, count_bytes
 from omnigraph.storage.table import Table
@@ -53,7 +53,7 @@ class VectorIndex:
             "nprobes": self.probes,
             "use_index": uses_index,
         }
-        with reported(f"cannot search {self.table.path}"):
+        with report_as(f"cannot search {self.table.path}"):
             scanner = self.table.dataset.scanner(
                 columns=["_distance"], nearest=asked, with_row_address=True
             )
@@ -64,7 +64,7 @@ class VectorIndex:
         """Return the vectors of rows spread evenly over the table."""
         rows = self.table.count()
         places = np.unique(np.linspace(0, max(rows - 1, 0), _SAMPLE).astype(np.int64))
-        with reported(f"cannot read {self.table.path}"):
+        with report_as(f"cannot read {self.table.path}"):
             taken = self.table.dataset.take(places.tolist() if rows else [], [self.column])
         values: pa.ChunkedArray = taken[self.column].drop_null()
         vectors = [np.asarray(each, np.float32) for each in values.to_pylist()]
@@ -73,7 +73,7 @@ class VectorIndex:
 
 def vector_index(table: Table, column: str) -> VectorIndex | None:
     """Return the index of a vector column, or None when there is none with rows in it."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         covered = covered_fragments(table.dataset, IndexSpec(column, IndexKind.VECTOR))
         if not covered:
             return None

@@ -15,7 +15,7 @@ from obstore.exceptions import AlreadyExistsError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 
 if TYPE_CHECKING:
     from obstore import WritableFile
@@ -27,6 +27,10 @@ RETRIES = "client_max_retries"
 RETRY_SECONDS = "client_retry_timeout"
 _MOST_PROBES = 2
 _READ_AHEAD = 8 << 20
+# So much of a large object is read or written by one request.
+PIECE = 8 << 20
+_PIECES_AT_A_TIME = 2
+_MOST_PIECES = 9_000
 _PAGE = 1_000
 
 
@@ -52,7 +56,7 @@ class Objects:
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new object; False when one exists already, which is then left as it is."""
-        with reported(f"cannot write {path}"):
+        with report_as(f"cannot write {path}"):
             try:
                 obstore.put(self.store, path, data, mode="create")
             except AlreadyExistsError:
@@ -61,16 +65,41 @@ class Objects:
 
     def write(self, path: str, data: bytes) -> None:
         """Write an object, replacing any that exists."""
-        with reported(f"cannot write {path}"):
+        with report_as(f"cannot write {path}"):
             obstore.put(self.store, path, data, mode="overwrite")
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of an object, or None when there is none."""
-        with reported(f"cannot read {path}"):
+        with report_as(f"cannot read {path}"):
             try:
                 return bytes(obstore.get(self.store, path).bytes())
             except (NotFoundError, FileNotFoundError):
                 return None
+
+    def piece(self, path: str, start: int, end: int) -> bytes | None:
+        """Return a range of the bytes of an object, or None when there is no such object."""
+        with report_as(f"cannot read {path}"):
+            try:
+                return bytes(obstore.get_range(self.store, path, start=start, end=end))
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
+        """Write an object of a known size in pieces; when one fails, there is none.
+
+        What the pieces raise passes through.
+        """
+        with report_as(f"cannot write {path}"):
+            if size <= PIECE:
+                obstore.put(self.store, path, b"".join(pieces), mode="overwrite")
+                return
+            # A bucket takes an object in no more than 10,000 pieces.
+            chunk, together = max(PIECE, size // _MOST_PIECES), _PIECES_AT_A_TIME
+            with obstore.open_writer(
+                self.store, path, buffer_size=chunk, max_concurrency=together
+            ) as opened:
+                for piece in pieces:
+                    opened.write(piece)
 
     def reader(self, path: str, size: int) -> BinaryIO:
         """Open an object of a known size for reading."""
@@ -79,12 +108,12 @@ class Objects:
     @contextmanager
     def writer(self, path: str) -> Iterator[BinaryIO]:
         """Open a new object for writing; it appears when the block ends."""
-        with reported(f"cannot write {path}"), obstore.open_writer(self.store, path) as opened:
+        with report_as(f"cannot write {path}"), obstore.open_writer(self.store, path) as opened:
             yield cast(BinaryIO, _FileWriter(opened))
 
     def sizes(self, name: str | None = None) -> dict[str, int]:
         """Return the sizes of the objects directly below the root, or of one of them."""
-        with reported("cannot list objects"):
+        with report_as("cannot list objects"):
             if name is None:
                 listed = obstore.list_with_delimiter(self.store)["objects"]
                 return {each["path"]: each["size"] for each in listed}
@@ -95,12 +124,12 @@ class Objects:
 
     def tag(self, path: str) -> str | None:
         """Return the store's tag for the content of an object; None when it has none."""
-        with reported(f"cannot read {path}"):
+        with report_as(f"cannot read {path}"):
             return obstore.head(self.store, path)["e_tag"]
 
     def mark(self, path: str) -> tuple[object, ...] | None:
         """Return what tells an object from a later one at the same path; None if it is missing."""
-        with reported(f"cannot read {path}"):
+        with report_as(f"cannot read {path}"):
             try:
                 found = obstore.head(self.store, path)
             except (NotFoundError, FileNotFoundError):
@@ -112,7 +141,7 @@ class Objects:
 
         In a directory bucket of S3, whose listings have no order, all names.
         """
-        with reported(f"cannot list {folder}"):
+        with report_as(f"cannot list {folder}"):
             pages = obstore.list(self.store, f"{folder}/", chunk_size=_PAGE)
             every = isinstance(self.store, S3Store) and _is_directory_bucket(self.store)
             listed = pages.collect() if every else next(iter(pages), [])
@@ -120,19 +149,19 @@ class Objects:
 
     def delete(self, path: str) -> None:
         """Remove an object if it exists."""
-        with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
+        with report_as(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
             obstore.delete(self.store, path)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all objects below a folder, relative to it."""
-        with reported(f"cannot list {folder}"):
+        with report_as(f"cannot list {folder}"):
             listed = obstore.list(self.store, f"{folder}/").collect()
         return sorted(each["path"].removeprefix(f"{folder}/") for each in listed)
 
     def listing(self, folder: str = "") -> list[Stored]:
         """Return all files below a folder, or below the root."""
         prefix = f"{folder}/" if folder else None
-        with reported(f"cannot list {folder or 'the files of the graph'}"):
+        with report_as(f"cannot list {folder or 'the files of the graph'}"):
             listed = obstore.list(self.store, prefix, chunk_size=_PAGE).collect()
         return [
             Stored(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6))
@@ -142,7 +171,7 @@ class Objects:
     def delete_many(self, paths: Iterable[str]) -> None:
         """Remove objects, many per request; missing ones are no error."""
         rest = list(paths)
-        with reported("cannot delete files"):
+        with report_as("cannot delete files"):
             for first in range(0, len(rest), _PAGE):
                 with suppress(NotFoundError, FileNotFoundError):
                     obstore.delete(self.store, rest[first : first + _PAGE])
@@ -233,7 +262,7 @@ class _ObjectReader(io.RawIOBase):
         end = min(self._at + len(view), self._size)
         if end <= self._at:
             return 0
-        with reported(f"cannot read {self._path}"):
+        with report_as(f"cannot read {self._path}"):
             data = obstore.get_range(self._store, self._path, start=self._at, end=end)
         view[: len(data)] = data
         self._at += len(data)
@@ -242,7 +271,7 @@ class _ObjectReader(io.RawIOBase):
 
 @lru_cache(maxsize=64)
 def _open(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> ObjectStore:
-    with reported(f"cannot open {root}"):
+    with report_as(f"cannot open {root}"):
         if is_local:
             return LocalStore(prefix=Path(root), mkdir=True, automatic_cleanup=True)
         given = dict(options)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.table import Table
 
 ADDRESS = "_rowaddr"
@@ -38,14 +38,14 @@ def metered() -> Iterator[Meter]:
 
 def read_columns(table: Table, columns: Sequence[str]) -> pa.Table:
     """Return whole columns, in the order of the rows' addresses."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(columns=list(columns), scan_in_order=True)
         return count_bytes(scanner.to_table())
 
 
 def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
     """Return whole columns with the address of every row, in the order of the addresses."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(
             columns=list(columns), with_row_address=True, scan_in_order=True
         )
@@ -57,7 +57,7 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
 
     An index is used where it helps.
     """
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(
             columns=list(columns), filter=where, limit=most, with_row_address=True
         )
@@ -68,7 +68,7 @@ def batches_where(
     table: Table, columns: Sequence[str], where: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows that meet a condition, or all rows, batch by batch."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         found = table.dataset.to_batches(columns=list(columns), filter=where)
         yield from map(count_bytes, found)
 
@@ -77,7 +77,7 @@ def rows_at(
     table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
 ) -> pa.Table:
     """Return the rows at some addresses, in the order of the addresses."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         return count_bytes(table.dataset._take_rows(pa.array(addresses), columns=list(columns)))
 
 

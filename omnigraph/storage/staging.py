@@ -11,7 +11,7 @@ from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import (
     DueSegment,
     IndexKind,
@@ -95,7 +95,7 @@ class Share:
         dataset = self.place.open().dataset
         if not self.fragments and self.sought is None:
             return
-        with reported(f"cannot read {self.place.path}"):
+        with report_as(f"cannot read {self.place.path}"):
             every = {each.fragment_id: each for each in dataset.get_fragments()}
             chosen = [every[number] for number in self.fragments]
             scanner = dataset.scanner(
@@ -133,20 +133,20 @@ def place_of(table: Table) -> TablePlace:
 def write_pieces(place: TablePlace, rows: Rows) -> list[Piece]:
     """Write rows as fragments for a later version of a table."""
     table = place.open()
-    with reported(f"cannot write to {place.path}"):
+    with report_as(f"cannot write to {place.path}"):
         written = table._written(rows)
     return [Piece(each) for each in written]
 
 
 def with_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
     """Return the table with the rows of pieces added; its indexes do not cover them yet."""
-    with reported(f"cannot append to {table.path}"):
+    with report_as(f"cannot append to {table.path}"):
         return table._detached(LanceOperation.Append([each.metadata for each in pieces]))
 
 
 def of_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
     """Return the table with the rows of pieces only; its indexes stay declared."""
-    with reported(f"cannot overwrite {table.path}"):
+    with report_as(f"cannot overwrite {table.path}"):
         old = [each.fragment_id for each in table.dataset.get_fragments()]
         new = [each.metadata for each in pieces]
         change = LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
@@ -178,7 +178,7 @@ def count_rows(table: Table, fragments: frozenset[int]) -> int:
 
 def covered_by(table: Table, spec: IndexSpec) -> frozenset[int] | None:
     """Return the numbers of the fragments that an index covers; None without such an index."""
-    with reported(f"cannot read {table.path}"):
+    with report_as(f"cannot read {table.path}"):
         found = covered_fragments(table.dataset, spec)
     return None if found is None else frozenset(found)
 
@@ -191,21 +191,21 @@ def fragment_numbers(table: Table) -> frozenset[int]:
 def plan_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -> Indexing:
     """Fold a table and plan its indexes, each segment over about `most_rows` rows."""
     folded = table._folded()
-    with reported(f"cannot index {table.path}"):
+    with report_as(f"cannot index {table.path}"):
         due, replaced = due_segments(folded.dataset, declared)
     return _cut(Indexing(folded, tuple(due), tuple(replaced)), most_rows)
 
 
 def plan_whole_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec]) -> Indexing:
     """Plan indexes that cover the whole table, each segment over about `most_rows` rows."""
-    with reported(f"cannot index {table.path}"):
+    with report_as(f"cannot index {table.path}"):
         due, replaced = whole_segments(table.dataset, declared)
     return _cut(Indexing(table, tuple(due), tuple(replaced)), most_rows)
 
 
 def build_due(place: TablePlace, due: DueSegment) -> Segment:
     """Build one index segment, which belongs to no version yet."""
-    with reported(f"cannot index {place.path}"):
+    with report_as(f"cannot index {place.path}"):
         return build_segment(place.open()._tables.private(place.open()), due)
 
 
@@ -228,7 +228,7 @@ def with_segments(planned: Indexing, added: Sequence[Segment]) -> Table:
         return planned.table
     names = {each.name for each in added}
     replaced = [each for each in planned.replaced if each.name in names]
-    with reported(f"cannot index {planned.table.path}"):
+    with report_as(f"cannot index {planned.table.path}"):
         return planned.table._detached(LanceOperation.CreateIndex(list(added), replaced))
 
 

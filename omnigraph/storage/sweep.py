@@ -80,6 +80,34 @@ def find_unneeded(
     return found
 
 
+def needed(
+    tables: Tables, files: Mapping[str, Iterable[Stored]], versions: Mapping[str, Set[int]]
+) -> list[Stored]:
+    """Return the files that some versions of tables are made of, by the folder of each table.
+
+    The versions that move forward are among them. Raises StorageError when one cannot be read, or
+    a file is not listed.
+    """
+    wanted = {
+        path: attached_versions(files.get(path, ())) | each for path, each in versions.items()
+    }
+    named = _named(tables, wanted, {})
+    return [file for path in wanted for file in parts_of(path, files.get(path, ()), named[path])]
+
+
+def parts_of(path: str, files: Iterable[Stored], named: Set[str]) -> list[Stored]:
+    """Return those of the files of a table that belong to the named parts.
+
+    Raises StorageError when there is a part of which no file is listed.
+    """
+    found = [(file, _part(file.path.removeprefix(f"{path}/"))) for file in files]
+    missing = named - {part for _, part in found}
+    if missing:
+        hint = "fsck tells whether more is missing"
+        raise StorageError(f"{path}/{min(missing)} is missing, which a commit needs", hint=hint)
+    return [file for file, part in found if part in named]
+
+
 def detached_version(path: str) -> int | None:
     """Return the version whose manifest a file is; None for the versions of a moving table."""
     name = path.rpartition("/")[2]

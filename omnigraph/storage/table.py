@@ -22,7 +22,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.causes import NO_ANSWER
 from omnigraph.storage.durable import sync
-from omnigraph.storage.failures import CommitRejectedError, LingeringError, reported
+from omnigraph.storage.failures import CommitRejectedError, LingeringError, report_as
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.forward import (
     Sighting,
@@ -66,10 +66,10 @@ class Table:
     """
 
     def __init__(
-        self, tables: "Tables", path: str, dataset: LanceDataset, *, kept: bool = False
+        self, tables: "Tables", path: str, dataset: LanceDataset, *, is_cached: bool = False
     ) -> None:
         self._tables = tables
-        self._kept = kept
+        self._is_cached = is_cached
         self.path = path
         self.dataset = dataset
         self.version: int = dataset.version
@@ -114,7 +114,7 @@ class Table:
         """Return the bytes of one of this version's files."""
         store = self._tables.store
         if store.is_local:
-            with reported(f"cannot read {self.path}/{path}"):
+            with report_as(f"cannot read {self.path}/{path}"):
                 return Path(store.root, self.path, path).read_bytes()
         found = store.objects.read(f"{self.path}/{path}")
         if found is None:
@@ -123,22 +123,22 @@ class Table:
 
     def count(self) -> int:
         """Return the number of rows."""
-        with reported(f"cannot count {self.path}"):
+        with report_as(f"cannot count {self.path}"):
             return int(self.dataset.count_rows())
 
     def scan(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:
         """Return the rows that meet a condition."""
-        with reported(f"cannot read {self.path}"):
+        with report_as(f"cannot read {self.path}"):
             if where is None or takes_conditions(self.schema):
                 return self.dataset.to_table(columns=_listed(columns), filter=where)
-            kept = self.dataset.to_table().filter(where)
-            return kept if columns is None else kept.select(list(columns))
+            is_cached = self.dataset.to_table().filter(where)
+            return is_cached if columns is None else is_cached.select(list(columns))
 
     def fragment(self, number: int, columns: Sequence[str]) -> pa.Table | None:
         """Return the rows of one fragment, or None when this version does not have it."""
-        with reported(f"cannot read {self.path}"):
+        with report_as(f"cannot read {self.path}"):
             found = self.dataset.get_fragment(number)
             return None if found is None else found.to_table(columns=list(columns))
 
@@ -152,25 +152,25 @@ class Table:
 
     def appended(self, rows: Rows) -> "Table":
         """Return the table with more rows, which are streamed."""
-        with reported(f"cannot append to {self.path}"):
+        with report_as(f"cannot append to {self.path}"):
             return self._detached(LanceOperation.Append(self._written(rows)))
 
     def upserted(self, rows: Rows) -> "Table":
         """Return the table with rows replaced by id and new ids added."""
-        with reported(f"cannot write to {self.path}"):
+        with report_as(f"cannot write to {self.path}"):
             merge = self._merging(rows).when_matched_update_all().when_not_matched_insert_all()
             return self._detached(merge.execute_uncommitted(rows)[0])
 
     def deleted(self, ids: pa.Array) -> "Table":
         """Return the table without the rows of these ids."""
-        with reported(f"cannot delete from {self.path}"):
+        with report_as(f"cannot delete from {self.path}"):
             source = pa.table({"id": pc.unique(ids)})
             merge = self._merging(source).when_matched_delete()
             return self._detached(merge.execute_uncommitted(source)[0])
 
     def overwritten(self, rows: Rows) -> "Table":
         """Return the table with these rows only; its indexes stay declared."""
-        with reported(f"cannot overwrite {self.path}"):
+        with report_as(f"cannot overwrite {self.path}"):
             old = [each.fragment_id for each in self.dataset.get_fragments()]
             new = self._written(rows)
             return self._detached(
@@ -189,21 +189,21 @@ class Table:
 
         An empty table gets none: the first rows start them. Few rows need no BTREE.
         """
-        with reported(f"cannot index {self.path}"):
+        with report_as(f"cannot index {self.path}"):
             last = self._indexed(declared)
-        return last if last._kept else self._tables.remember(self.path, last.dataset)
+        return last if last._is_cached else self._tables.remember(self.path, last.dataset)
 
     def files(self) -> set[str]:
         """Return the files and folders, relative to the store's root, that this version uses."""
         return {f"{self.path}/{each}" for each in _files(self.dataset)}
 
     def _folded(self) -> "Table":
-        with reported(f"cannot fold {self.path}"):
+        with report_as(f"cannot fold {self.path}"):
             operation = fold_operation(self, TABLE_LEVELS)
             return self if operation is None else self._detached(operation)
 
     def _indexed(self, declared: Iterable[IndexSpec]) -> "Table":
-        own = self._tables.private(self) if self._kept else self.dataset
+        own = self._tables.private(self) if self._is_cached else self.dataset
         added, replaced = segments_for_new(own, declared)
         if not added:
             return self
@@ -280,12 +280,12 @@ class Tables:
             if found is not None:
                 self._handles.move_to_end((path, version))
                 return found
-        with reported(f"cannot open {path} at version {version}"):
+        with report_as(f"cannot open {path} at version {version}"):
             return self.remember(path, self._opened(path, version))
 
     def files_of(self, path: str, version: int) -> set[str]:
         """Return the files and folders, relative to a table, that a version uses."""
-        with reported(f"cannot open {path} at version {version}"):
+        with report_as(f"cannot open {path} at version {version}"):
             return _files(self._opened(path, version))
 
     def private(self, table: Table) -> LanceDataset:
@@ -320,7 +320,7 @@ class Tables:
         aside = f"{layout.ASIDE}/{uuid4().hex}"
         objects = self.store.objects
         try:
-            with reported(f"cannot create {path}"):
+            with report_as(f"cannot create {path}"):
                 lance.write_dataset(rows, self.store.uri(aside), storage_options=self.options)
             first = f"_versions/{layout.manifest_name(1)}"
             hint = "_versions/latest_version_hint.json"
@@ -364,7 +364,7 @@ class Tables:
                 table.dataset, change, read_version=table.version, storage_options=self.options
             )
 
-        with reported(f"cannot commit to {table.path}"):
+        with report_as(f"cannot commit to {table.path}"):
             dataset = commit() if self.store.is_local else self._answered(table.path, commit)
         return self._sighted(self.remember(table.path, dataset))
 
@@ -382,7 +382,7 @@ class Tables:
 
     def add_rows(self, table: Table, rows: pa.Table) -> Table:
         """Append rows to a moving table; they are visible at once."""
-        with reported(f"cannot append to {table.path}"):
+        with report_as(f"cannot append to {table.path}"):
             written = table._written(rows)
         return self.advance(table, LanceOperation.Append(written), _data_files(written))
 
@@ -403,17 +403,15 @@ class Tables:
         change = {field.id(): LanceOperation.UpdateMap(dict(updates))}
         return self.advance(table, LanceOperation.UpdateConfig(field_metadata_updates=change))
 
-    def folded(
-        self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]
-    ) -> Table:
+    def fold(self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]) -> Table:
         """Join the small fragments of a moving table and index the result."""
-        with reported(f"cannot fold {table.path}"):
+        with report_as(f"cannot fold {table.path}"):
             operation = fold_operation(table, levels)
         if operation is None:
             return table
         joined = self.advance(table, operation, _data_files(operation.new_fragments))
         reached("manifest folded")
-        with reported(f"cannot index {table.path}"):
+        with report_as(f"cannot index {table.path}"):
             added, replaced = segments_for_new(self.private(joined), indexes)
         if not added:
             return joined
@@ -430,7 +428,7 @@ class Tables:
         if not (self.durable and self.store.is_local):
             return
         fresh = set(paths) - self._flushed
-        with reported("cannot flush to disk"):
+        with report_as("cannot flush to disk"):
             sync(Path(self.store.root), fresh)
         if len(self._flushed) > _MOST_FLUSHED:
             self._flushed.clear()
@@ -446,7 +444,7 @@ class Tables:
 
         Never for a table of rows: Lance does not know which of its versions are needed.
         """
-        with reported(f"cannot clean up {table.path}"):
+        with report_as(f"cannot clean up {table.path}"):
             done = self.private(table).cleanup_old_versions(older_than=age)
         return int(done.bytes_removed)
 
@@ -457,13 +455,13 @@ class Tables:
         """
         if not self.store.is_local:
             return
-        with reported(f"cannot clear {path}"):
+        with report_as(f"cannot clear {path}"):
             for manifest in blank_manifests(Path(self.store.root, path, "_versions")):
                 manifest.unlink(missing_ok=True)
 
     def remember(self, path: str, dataset: LanceDataset) -> Table:
         """Cache a handle for later reads of the same version."""
-        table = Table(self, path, dataset, kept=True)
+        table = Table(self, path, dataset, is_cached=True)
         with self._lock:
             self._handles[path, table.version] = table
             while len(self._handles) > MOST_HANDLES:
@@ -492,7 +490,7 @@ class Tables:
             missing = [spec for spec in wanted if spec.name not in present]
             if not missing:
                 return table
-            with suppress(CommitRejectedError), reported(f"cannot index {table.path}"):
+            with suppress(CommitRejectedError), report_as(f"cannot index {table.path}"):
                 create_index(self.private(table), missing[0])
                 reached("index created")
             found = self.newest(table.path)
@@ -503,7 +501,7 @@ class Tables:
     def _newest_version(self, path: str, seen: Sighting) -> int | None:
         """Return the newest version of a table; None when it is not the table that was seen."""
         if not self.store.is_local:
-            with reported(f"cannot open {path}"):
+            with report_as(f"cannot open {path}"):
                 return newest_since(self.store, path, seen)
         if mark_of(self.store, path, seen.anchor) != seen.mark:
             return None

@@ -7,7 +7,7 @@ import pyarrow as pa
 from lance import LanceDataset
 from lance.query import FullTextQuery, MatchQuery, PhraseQuery
 
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.indexes import TOKENIZER, IndexKind, IndexSpec, covers, create_index
 from omnigraph.storage.reading import count_bytes
 from omnigraph.storage.table import Table
@@ -38,7 +38,7 @@ class TextIndex:
         return self._found(PhraseQuery(phrase, self.column))
 
     def _found(self, query: FullTextQuery) -> pa.Table:
-        with reported(f"cannot search {self.path}"):
+        with report_as(f"cannot search {self.path}"):
             scanner = self.dataset.scanner(
                 columns=[SCORE], full_text_query=query, with_row_address=True
             )
@@ -54,7 +54,7 @@ def text_index(table: Table, column: str) -> TextIndex | None:
 def index_in_memory(texts: pa.Array) -> TextIndex:
     """Index texts in memory as a table's index would; the address of a text is its position."""
     spec = IndexSpec("text", IndexKind.TEXT)
-    with reported("cannot index texts in memory"):
+    with report_as("cannot index texts in memory"):
         rows = pa.table({spec.column: texts})
         dataset = lance.write_dataset(rows, _MEMORY, max_rows_per_file=max(len(texts), 1))
         create_index(dataset, spec)

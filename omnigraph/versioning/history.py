@@ -56,7 +56,7 @@ def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN
     for commit in walk.down_to(head, version):
         if commit.version == version:
             repository.refuse_cleaned(commit.id, walk.at)
-            return repository.pinned(commit)
+            return repository.pin(commit)
     raise CommitNotFoundError(f"'{branch}' never had version {version}")
 
 

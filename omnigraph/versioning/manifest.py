@@ -377,18 +377,18 @@ class Manifest:
         states = commit.tables.items()
         return bool(self.buried(at, [(key, state.version) for key, state in states]))
 
-    def folded(self, at: Table) -> Table:
+    def fold(self, at: Table) -> Table:
         """Join and index the small fragments of the manifest when that is due."""
         return self._joined(at, MANIFEST_LEVELS)
 
-    def compacted(self, at: Table) -> Table:
+    def compact(self, at: Table) -> Table:
         """Rewrite the manifest as one fragment; it stays as it is when a writer comes first."""
         return self._joined(at, WHOLE_LEVELS)
 
     def _joined(self, at: Table, levels: tuple[Level, ...]) -> Table:
         since = self._freshness.now()
         try:
-            joined = self._tables.folded(at, levels, _INDEXES)
+            joined = self._tables.fold(at, levels, _INDEXES)
         except CommitRejectedError:
             return self.newest()
         if joined.version != at.version:

@@ -71,7 +71,7 @@ class _Attempt:
     def run(self) -> Commit | None:
         """Try once, under a new commit id; None when another commit of the branch came first."""
         manifest = self.repository.manifest
-        at = manifest.folded(manifest.newest())
+        at = manifest.fold(manifest.newest())
         earlier = self._find_earlier(at)
         if earlier is not None:
             return earlier

@@ -59,16 +59,16 @@ class Repository:
 
     def snapshot(self, branch: str = MAIN) -> Snapshot:
         """Pin the newest commit of a branch."""
-        return self.pinned(self.manifest.head_commit(branch, self.manifest.newest()))
+        return self.pin(self.manifest.head_commit(branch, self.manifest.newest()))
 
     def snapshot_of(self, target: str) -> Snapshot:
         """Pin a commit by its id or its tag, or the newest commit of a branch by its name."""
         if is_ulid(target):
             commit = self.commit(target)
             self.refuse_cleaned(commit.id)
-            return self.pinned(commit)
+            return self.pin(commit)
         at = self.manifest.newest()
-        return self.pinned(self.manifest.head_commit(self.head_name(target, at), at))
+        return self.pin(self.manifest.head_commit(self.head_name(target, at), at))
 
     def head_name(self, target: str, at: Table) -> str:
         """Return the name of the head that is meant: that of a branch, or else of a tag."""
@@ -86,7 +86,7 @@ class Repository:
             raise CommitNotFoundError(f"no commit '{commit_id}'")
         return found
 
-    def pinned(self, commit: Commit) -> Snapshot:
+    def pin(self, commit: Commit) -> Snapshot:
         """Return the snapshot of a commit."""
         return Snapshot(commit, self.catalog(commit.schema), self.tables, self.refuse_cleaned)
 

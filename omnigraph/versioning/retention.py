@@ -54,6 +54,13 @@ class History:
     heads: Mapping[str, str]
     retired: Mapping[str, int]
 
+    @property
+    def published(self) -> dict[str, Commit]:
+        """The commits at which a branch stood; the others were written and never published."""
+        left = {parent for each in self.commits.values() for parent in each.parents}
+        stood = {*self.heads.values(), *self.retired, *left}
+        return {each.id: each for each in self.commits.values() if each.id in stood}
+
 
 def retained_commits(history: History, rule: Retention, now: int) -> set[str]:
     """Return the ids of the commits that keep their tables.

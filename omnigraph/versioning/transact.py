@@ -20,7 +20,7 @@ from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.turn import turn
 from omnigraph.versioning.writes import Staged, WriteSet, stage
 
-Finding = TypeVar("Finding")
+FindingT = TypeVar("FindingT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,33 +44,33 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal(Generic[Finding]):
+class Proposal(Generic[FindingT]):
     """What a planner proposes for one snapshot, and what it found out on the way.
 
     Without a write set there is nothing to change.
     """
 
     write_set: WriteSet | None
-    finding: Finding
+    finding: FindingT
 
 
 @dataclass(frozen=True, slots=True)
-class TransactResult(Generic[Finding]):
+class TransactResult(Generic[FindingT]):
     """The outcome of a change: its commit, if there was anything to change.
 
     Without a finding the operation was done before, and the commit is that of the first time.
     """
 
     commit: Commit | None
-    finding: Finding | None
+    finding: FindingT | None
 
 
-Planner: TypeAlias = Callable[[Snapshot], Proposal[Finding]]
+Planner: TypeAlias = Callable[[Snapshot], Proposal[FindingT]]
 
 
 def transact(
-    repository: Repository, intent: Intent, plan: Planner[Finding]
-) -> TransactResult[Finding]:
+    repository: Repository, intent: Intent, plan: Planner[FindingT]
+) -> TransactResult[FindingT]:
     """Plan a change on the newest commit of a branch and publish it as one commit.
 
     When others changed meanwhile what it read, it is planned again on the result. Whatever `plan`
@@ -92,8 +92,8 @@ def transact(
 
 
 def _attempt(
-    repository: Repository, intent: Intent, plan: Planner[Finding]
-) -> TransactResult[Finding]:
+    repository: Repository, intent: Intent, plan: Planner[FindingT]
+) -> TransactResult[FindingT]:
     snapshot, is_new = _pin(repository, intent)
     # After pinning the snapshot: an operation that is not found now is not in the snapshot.
     earlier = find_repeated(repository, intent.operation_id, intent.actor, intent.request)
@@ -140,7 +140,7 @@ def _extend(repository: Repository, before: Snapshot, commit: Commit) -> None:
         return
     # The commit is made; if this fails, the next read computes the caches anew.
     with suppress(OmniGraphError):
-        repository.extend(before, repository.pinned(commit))
+        repository.extend(before, repository.pin(commit))
 
 
 def _not_as_expected(repository: Repository, intent: Intent, lost: BaseException) -> BaseException:

@@ -29,7 +29,7 @@ class Upsert:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteRows:
     """Ids of rows to delete."""
 
     ids: pa.Array
@@ -56,7 +56,7 @@ class Adopt:
     state: TableState
 
 
-TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | StagedVersion | Adopt
+TableWrite: TypeAlias = Append | Upsert | DeleteRows | Overwrite | StagedVersion | Adopt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ def apply_writes(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Tabl
                 table = table.appended(rows)
             case Upsert(rows):
                 table = table.upserted(rows)
-            case Delete(ids):
+            case DeleteRows(ids):
                 table = table.deleted(ids)
             case Overwrite(rows):
                 table = table.overwritten(rows)

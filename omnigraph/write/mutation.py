@@ -20,8 +20,7 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
-from omnigraph.versioning.writes import Append, TableWrite, Upsert, WriteSet
-from omnigraph.versioning.writes import Delete as DeleteRows
+from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert, WriteSet
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.filling import VectorFiller
 from omnigraph.write.mutate import run_mutation

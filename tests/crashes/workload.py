@@ -24,7 +24,7 @@ from omnigraph.storage.table import Tables
 from omnigraph.versioning.manifest import Manifest, new_manifest
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import Clock
-from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert
 from tests.crashes.model import Kind, Operation, edge, person
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write
 
@@ -123,8 +123,8 @@ def _writes(operation: Operation) -> dict[str, tuple[TableWrite, ...]]:
         return {PERSON: (Overwrite(all_people),), KNOWS: (Overwrite(link),)}
     changed = people({"counter": number, person(number - 1): -number})
     return {
-        PERSON: (Upsert(changed), Append(new), Delete(pa.array([person(number - 2)]))),
-        KNOWS: (Upsert(link), Delete(pa.array([edge(number - 2)]))),
+        PERSON: (Upsert(changed), Append(new), DeleteRows(pa.array([person(number - 2)]))),
+        KNOWS: (Upsert(link), DeleteRows(pa.array([edge(number - 2)]))),
     }
 
 

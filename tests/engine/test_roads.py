@@ -20,7 +20,7 @@ from omnigraph.read.execution import Budget
 from omnigraph.read.operators import order
 from omnigraph.read.road import Road
 from omnigraph.storage.table import Table
-from omnigraph.versioning.writes import Delete, StagedVersion, TableWrite
+from omnigraph.versioning.writes import DeleteRows, StagedVersion, TableWrite
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text
@@ -261,7 +261,7 @@ def remove(graph: Graph, before: World, after: World, branch: str = "main") -> N
     for name, rows in edges.items():
         kept = {each.id for each in after.data.edges[name]}
         gone[before.catalog.edges[name].identity] = [e.id for e in rows if e.id not in kept]
-    write(graph, {key: (Delete(pa.array(ids)),) for key, ids in gone.items() if ids}, branch)
+    write(graph, {key: (DeleteRows(pa.array(ids)),) for key, ids in gone.items() if ids}, branch)
 
 
 def without_indexes(table: Table) -> Table:

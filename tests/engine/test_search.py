@@ -13,7 +13,7 @@ from omnigraph.embedding import EmbeddingTask
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.errors import ParamsError, QueryError
 from omnigraph.read.road import Road
-from omnigraph.versioning.writes import Delete
+from omnigraph.versioning.writes import DeleteRows
 from tests.engine.asking import column, made, pairs, rows
 from tests.engine.trial import by_index
 from tests.pipeline.loads import edge, node, text
@@ -190,7 +190,7 @@ def test_a_text_without_an_index_is_searched_as_it_is_now(twice: Graph) -> None:
     assert found(twice, 'search($d.plain, "fox")') == "adf"
     lines = [doc("a", plain="a dog"), doc("h", plain="Foxes")]
     twice.load(text(*lines), mode="merge", engine="inline")
-    write(twice, {"node:Doc": (Delete(pa.array(["f"])),)})
+    write(twice, {"node:Doc": (DeleteRows(pa.array(["f"])),)})
 
     assert found(twice, 'search($d.plain, "fox")') == "dh"
     assert found(twice, 'fuzzy($d.plain, "fox", 2)') == "acdh"
@@ -543,7 +543,7 @@ def test_rows_that_changed_or_went_are_found_by_what_they_say_now(
     lines = [doc(slug, text=words) for slug, words in changed.items()]
     graph.load(text(*lines), mode="merge", engine="inline")
     gone = list(texts)[::5]
-    write(graph, {"node:Doc": (Delete(pa.array(gone)),)})
+    write(graph, {"node:Doc": (DeleteRows(pa.array(gone)),)})
     now = {slug: words for slug, words in {**texts, **changed}.items() if slug not in gone}
 
     body = "match { $d: Doc  search($d.text, $q) } return { $d.slug }"
@@ -570,7 +570,7 @@ def test_scores_do_not_depend_on_rows_that_are_no_more(
     lines = [doc(slug, text=words) for slug, words in texts.items()]
     fresh = made(tmp_path / "fresh", SCHEMA, *lines[::2])
     other = made(tmp_path / "other", SCHEMA, *lines)
-    write(other, {"node:Doc": (Delete(pa.array(list(texts)[1::2])),)})
+    write(other, {"node:Doc": (DeleteRows(pa.array(list(texts)[1::2])),)})
     body = 'match { $d: Doc } return { $d.slug, bm25($d.text, "alpha echo") as s } order { s desc }'
 
     assert rows(other, body) == rows(fresh, body)

@@ -18,7 +18,7 @@ from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.writes import Append, Delete
+from omnigraph.versioning.writes import Append, DeleteRows
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
 
 
@@ -43,7 +43,7 @@ def sound_graph(root: Path) -> None:
     write(graph, {PERSON: (Append(people({"spare": 1})),)}, "spare")
     graph.delete_branch("spare")
     write(graph, {PERSON: (Append(people({"q": 7})),)}, "draft")
-    write(graph, {PERSON: (Delete(pa.array(["p30", "p31"])),)})
+    write(graph, {PERSON: (DeleteRows(pa.array(["p30", "p31"])),)})
     insert = 'query add() { insert Person { slug: "z", name: "Zoe" } }'
     graph.branch(operation_id="once").mutate(insert)
     graph.begin_run()

@@ -22,7 +22,7 @@ from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.retention import duration
-from omnigraph.versioning.writes import Append, Delete, Upsert, WriteSet, stage
+from omnigraph.versioning.writes import Append, DeleteRows, Upsert, WriteSet, stage
 from tests.maintenance.tidying import (
     at_step,
     before_flip,
@@ -419,7 +419,7 @@ def test_readers_of_branches_never_lose_a_row(graph: Graph) -> None:
 def test_a_reader_of_an_old_commit_is_told_why_its_files_are_gone(graph: Graph) -> None:
     (old,) = grown(graph, 1)
     held = open_graph(graph.uri, read_only=True).at(old.id).snapshot.table(PERSON)
-    write(graph, {PERSON: (Delete(pa.array(["main0"])),)})
+    write(graph, {PERSON: (DeleteRows(pa.array(["main0"])),)})
 
     cleaned(graph, keep=1)
 
@@ -594,6 +594,6 @@ def test_two_cleanups_at_once_do_no_harm(graph: Graph, monkeypatch: pytest.Monke
 
 def _staged(graph: Graph) -> Path:
     """Stage a write that is never published, and give the manifest of its version."""
-    writes = {PERSON: (Append(people({"never": 1})), Delete(pa.array(["never"])))}
+    writes = {PERSON: (Append(people({"never": 1})), DeleteRows(pa.array(["never"])))}
     staged = stage(WriteSet(base=graph.snapshot(), writes=writes), "main").tables[PERSON]
     return Path(graph.uri, staged.path, "_versions", layout.manifest_name(staged.version))

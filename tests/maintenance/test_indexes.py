@@ -13,7 +13,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.storage import indexes
 from omnigraph.storage.nearest import VectorIndex
 from omnigraph.versioning.commit import CommitKind
-from omnigraph.versioning.writes import Delete, StagedVersion
+from omnigraph.versioning.writes import DeleteRows, StagedVersion
 from tests.maintenance.library import (
     NEAREST,
     answers,
@@ -163,7 +163,7 @@ def test_rows_that_are_not_in_the_index_are_found_and_deleted_ones_are_not(libra
     late = vectors(30, 5_000)
     assert [nearest(library, each, 1)[0] for each in late] == [f"d0{5_000 + n}" for n in range(30)]
 
-    write(library, {DOC: (Delete(pa.array([f"d0{5_000 + n}" for n in range(30)])),)})
+    write(library, {DOC: (DeleteRows(pa.array([f"d0{5_000 + n}" for n in range(30)])),)})
 
     assert not {f"d0{5_000 + n}" for n in range(30)} & {*nearest(library, late[0], 50)}
 

@@ -17,7 +17,7 @@ from omnigraph.merge.row_change import Op
 from omnigraph.storage import compaction, steps
 from omnigraph.storage.staging import Piece
 from omnigraph.versioning.commit import CommitKind
-from omnigraph.versioning.writes import Append, Delete, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Upsert
 from tests.sample import COMPANY, KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 
 
@@ -30,7 +30,7 @@ def _grown(graph: Graph, commits: int = 30) -> None:
     for number in range(commits):
         write(graph, {PERSON: (Append(people({f"p{number}": number})),)})
     write(graph, {KNOWS: (Append(knows([("p1", "p2"), ("p2", "p3")])),)})
-    write(graph, {PERSON: (Delete(pa.array(["p7"])), Upsert(people({"p8": 80})))})
+    write(graph, {PERSON: (DeleteRows(pa.array(["p7"])), Upsert(people({"p8": 80})))})
 
 
 def _fragments(graph: Graph, key: str = PERSON) -> int:
@@ -92,7 +92,7 @@ def test_an_empty_graph_and_emptied_tables_can_be_optimized(graph: Graph) -> Non
     assert graph.optimize().commit is None
     write(graph, {PERSON: (Append(people({"a": 1, "b": 2})),)})
     write(graph, {PERSON: (Append(people({"c": 3})),)})
-    write(graph, {PERSON: (Delete(pa.array(["a", "b", "c"])),)})
+    write(graph, {PERSON: (DeleteRows(pa.array(["a", "b", "c"])),)})
 
     graph.optimize()
 

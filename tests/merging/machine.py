@@ -14,7 +14,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.errors import MergeConflictsError
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.compile import compile_schema
-from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert
+from omnigraph.versioning.writes import DeleteRows, Overwrite, TableWrite, Upsert
 from tests.merging.model import KNOWS, PERSON, Key, Merging, Model, State, Terms, changed
 from tests.sample import write
 
@@ -306,7 +306,7 @@ def writes(
             for key, row in after.items()
             if key[0] == name and (key in touched or before.get(key) != row)
         }
-        steps: list[TableWrite] = [Delete(pa.array(gone, pa.utf8()))] if gone else []
+        steps: list[TableWrite] = [DeleteRows(pa.array(gone, pa.utf8()))] if gone else []
         if put:
             rows = [{"id": row_id, **row} for row_id, row in put.items()]
             steps.append(Upsert(pa.Table.from_pylist(rows, schema=_SCHEMAS[name])))

@@ -168,7 +168,7 @@ def test_a_few_changes_in_a_large_old_table_are_merged_in_memory(graph: Graph) -
     graph.load(lines, mode="merge", engine="inline")
     part(graph, [update("p1", age=2)], [update("p2", age=3)])
     here, there = graph.snapshot(), graph.snapshot(THEIRS)
-    base = graph.repository.pinned(graph.merge_base("main", THEIRS))
+    base = graph.repository.pin(graph.merge_base("main", THEIRS))
     tables = [each.table("node:Person") for each in (base, here, there)]
     bulk = make_task_merger({"engine": "inline"})
 

@@ -10,7 +10,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
 from omnigraph.merge.row_change import Change
 from omnigraph.storage.reading import metered
-from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert
 from tests.changes.town import do
 from tests.merging.village import (
     OURS,
@@ -166,7 +166,7 @@ def test_branches_whose_fragments_have_the_same_numbers_are_told_apart(tmp_path:
     write(graph, {PERSON: (Append(people({"a": 1, "b": 2})),)})
     graph.create_branch(THEIRS)
     write(graph, {PERSON: (Append(people({"ours": 3})),)})
-    write(graph, {PERSON: (Append(people({"theirs": 4})), Delete(pa.array(["a"])))}, THEIRS)
+    write(graph, {PERSON: (Append(people({"theirs": 4})), DeleteRows(pa.array(["a"])))}, THEIRS)
     numbers = [
         [one.fragment_id for one in graph.snapshot(name).table(PERSON).dataset.get_fragments()]
         for name in (OURS, THEIRS)

@@ -15,7 +15,7 @@ from omnigraph.data.values.columns import with_timestamps
 from omnigraph.merge.row_change import Change
 from omnigraph.schema.catalog import Catalog, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert
+from omnigraph.versioning.writes import DeleteRows, Overwrite, TableWrite, Upsert
 from tests.engine.worlds import World, random_data, random_world
 from tests.sample import write
 
@@ -73,7 +73,7 @@ def edit(here: Snapshot, other: Snapshot, random: Random, stored: StoredType) ->
     """Put in rows of another graph, or take some out."""
     if random.random() < 0.3:
         ids = here.table(stored.identity).scan(["id"])["id"].to_pylist()
-        return Delete(pa.array([each for each in ids if random.random() < 0.4], pa.utf8()))
+        return DeleteRows(pa.array([each for each in ids if random.random() < 0.4], pa.utf8()))
     rows = other.table(stored.identity).scan()
     some = rows.filter(pa.array([random.random() < 0.6 for _ in range(rows.num_rows)], pa.bool_()))
     return Overwrite(some) if random.random() < 0.2 else Upsert(some)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from omnigraph.versioning.writes import Delete, Upsert
+from omnigraph.versioning.writes import DeleteRows, Upsert
 from tests.merging.village import OURS, THEIRS, conflicts
 from tests.sample import write
 
@@ -181,7 +181,7 @@ def test_the_images_of_a_removed_row_hold_no_vector_and_no_blob(tmp_path: Path) 
     put(graph, OURS, {"x": {"vec": [0.0, 1.0], "blob": b"base64:AA==", "i": 1}})
     graph.create_branch(THEIRS)
     put(graph, THEIRS, {"x": {"vec": [1.0, 1.0], "blob": b"base64:AAA=", "i": 2}})
-    write(graph, {"node:Thing": (Delete(pa.array(["x"])),)})
+    write(graph, {"node:Thing": (DeleteRows(pa.array(["x"])),)})
 
     (found,) = conflicts(graph)
 

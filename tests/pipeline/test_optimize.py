@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.versioning.writes import Append, Delete
+from omnigraph.versioning.writes import Append, DeleteRows
 from tests.pipeline.loads import engine
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 
@@ -16,7 +16,7 @@ def test_tasks_of_either_engine_write_fragments_and_segments(tmp_path: Path, eng
     for first in range(0, 3_000, 600):
         rows: dict[str, int | None] = {f"p{n}": n % 90 for n in range(first, first + 600)}
         write(graph, {PERSON: (Append(people(rows)),)})
-    write(graph, {KNOWS: (Append(knows([("p1", "p2")])),), PERSON: (Delete(pa.array(["p3"])),)})
+    write(graph, {KNOWS: (Append(knows([("p1", "p2")])),), PERSON: (DeleteRows(pa.array(["p3"])),)})
     before = ages(graph), edges(graph)
 
     done = graph.optimize(engine=engine)

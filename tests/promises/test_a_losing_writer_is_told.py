@@ -12,7 +12,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ExpectedVersionMismatchError
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.publish import publish
-from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert, WriteSet
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert, WriteSet
 from omnigraph.versioning.writes import stage as stage_writes
 from tests.sample import COMPANY, KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 from tests.stores import Lane
@@ -42,7 +42,7 @@ def test_every_kind_of_change_can_lose(lane: Lane) -> None:
     base = graph.snapshot()
     write(graph, {PERSON: (Append(people({"ann": 1})),)}, base=base)
     changes: list[TableWrite] = [Append(people({"bob": 2})), Upsert(people({"bob": 2}))]
-    changes += [Delete(pa.array(["ann"])), Overwrite(people({}))]
+    changes += [DeleteRows(pa.array(["ann"])), Overwrite(people({}))]
 
     for late in changes:
         with pytest.raises(ExpectedVersionMismatchError, match=PERSON):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConflictError
-from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 from tests.stores import Lane
 
@@ -50,7 +50,7 @@ def test_every_kind_of_change_stays_through_later_ones(lane: Lane) -> None:
     graph = new_graph(lane.root)
     write(graph, {PERSON: (Overwrite(people({"ann": 1, "bob": 2, "cat": 3})),)})
     write(graph, {PERSON: (Upsert(people({"bob": 20, "dan": 4})),)})
-    write(graph, {PERSON: (Delete(pa.array(["cat"])),)})
+    write(graph, {PERSON: (DeleteRows(pa.array(["cat"])),)})
     write(graph, {PERSON: (Append(people({"eve": 5})),)})
 
     for number in range(lane.rounds(40)):

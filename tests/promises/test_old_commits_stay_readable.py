@@ -6,7 +6,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitNotFoundError
-from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
 from tests.stores import Lane
 
@@ -79,7 +79,7 @@ def _step(number: int, model: Ages) -> tuple[TableWrite, Ages]:
             return Upsert(people(new)), {**model, **new}
         case 3:
             gone = next(iter(model))
-            return Delete(pa.array([gone])), {k: v for k, v in model.items() if k != gone}
+            return DeleteRows(pa.array([gone])), {k: v for k, v in model.items() if k != gone}
         case _:
             left = dict(list(model.items())[-20:])
             return Overwrite(people(left)), left

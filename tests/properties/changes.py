@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert
 from tests.properties.model import Edges, State
 from tests.properties.persons import WORDS, Person, Persons, rows_of
 from tests.sample import KNOWS, PERSON, knows
@@ -15,7 +15,7 @@ IDS = [f"p{number}" for number in range(12)]
 PAIRS = [(a, b) for a in IDS[:4] for b in IDS[:4]]
 
 Writes: TypeAlias = dict[str, tuple[TableWrite, ...]]
-Verb: TypeAlias = type[Append] | type[Upsert] | type[Delete] | type[Overwrite]
+Verb: TypeAlias = type[Append] | type[Upsert] | type[DeleteRows] | type[Overwrite]
 
 persons = st.builds(
     Person,
@@ -24,7 +24,7 @@ persons = st.builds(
 )
 
 
-verbs: st.SearchStrategy[Verb] = st.sampled_from([Append, Upsert, Delete, Overwrite])
+verbs: st.SearchStrategy[Verb] = st.sampled_from([Append, Upsert, DeleteRows, Overwrite])
 
 
 def drawn_change(data: st.DataObject, state: State) -> tuple[Writes, State]:
@@ -46,8 +46,8 @@ def drawn_persons(data: st.DataObject, before: Persons) -> tuple[tuple[TableWrit
     for _ in range(data.draw(st.integers(1, 2))):
         verb = data.draw(verbs)
         ids = drawn_keys(data, [each for each in IDS if verb is not Append or each not in before])
-        if verb is Delete:
-            writes.append(Delete(pa.array(ids, pa.utf8())))
+        if verb is DeleteRows:
+            writes.append(DeleteRows(pa.array(ids, pa.utf8())))
             before = {each: person for each, person in before.items() if each not in ids}
             continue
         new = {each: data.draw(persons) for each in ids}
@@ -60,9 +60,9 @@ def drawn_edges(data: st.DataObject, before: Edges) -> tuple[tuple[TableWrite, .
     """Draw one step on the table of edges."""
     verb = data.draw(verbs)
     pairs = drawn_keys(data, [each for each in PAIRS if verb is not Append or each not in before])
-    if verb is Delete:
+    if verb is DeleteRows:
         ids = pa.array([f"{a}-{b}" for a, b in pairs], pa.utf8())
-        return (Delete(ids),), before - set(pairs)
+        return (DeleteRows(ids),), before - set(pairs)
     kept: Iterable[tuple[str, str]] = () if verb is Overwrite else before
     return (verb(knows(pairs)),), frozenset([*kept, *pairs])
 

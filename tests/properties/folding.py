@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.storage.table import Table
-from omnigraph.versioning.writes import Append, Delete, TableWrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert
 from tests.properties.persons import (
     WORDS,
     Person,
@@ -89,7 +89,7 @@ class Fuzz:
         gone = self._some(rows, most)
         for each in gone:
             del rows[each]
-        return Delete(pa.array(gone, pa.utf8()))
+        return DeleteRows(pa.array(gone, pa.utf8()))
 
     def _branch(self) -> None:
         others = [name for name in self.branches if name != "main"]

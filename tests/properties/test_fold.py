@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.storage import steps
-from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert
 from tests.properties.folding import Fuzz, check_manifest, check_pieces, some_person
 from tests.properties.persons import check_ages, check_content, check_words, rows_of
 from tests.sample import PERSON, ages, new_graph, people, write
@@ -75,7 +75,7 @@ def test_a_table_emptied_and_filled_again_stays_in_few_pieces(graph: Graph) -> N
         check_words(table, rows, ("alpha", "delta"))
         check_pieces(table)
 
-        emptied = Overwrite(rows_of({})) if turn % 2 else Delete(pa.array(sorted(rows)))
+        emptied = Overwrite(rows_of({})) if turn % 2 else DeleteRows(pa.array(sorted(rows)))
         write(graph, {PERSON: (emptied,)})
 
         table = graph.snapshot().table(PERSON)

@@ -12,7 +12,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.storage.delta import Delta, delta_between
 from omnigraph.storage.reading import ADDRESS, read_with_addresses
 from omnigraph.storage.table import Table
-from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert
+from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, TableWrite, Upsert
 from tests.sample import PERSON, new_graph, people, write
 
 MANY = 10_000
@@ -98,8 +98,8 @@ def test_appended_rows_came(graph: Graph) -> None:
 def test_deleted_rows_went(graph: Graph) -> None:
     before = table(graph)
 
-    after = written(graph, Delete(ids([3, 4])))
-    more = written(graph, Delete(ids([5])))
+    after = written(graph, DeleteRows(ids([3, 4])))
+    more = written(graph, DeleteRows(ids([5])))
 
     assert told(before, after) == (["p003", "p004"], [])
     assert told(before, more) == (["p003", "p004", "p005"], [])
@@ -119,7 +119,7 @@ def test_a_row_that_came_and_went_between_two_versions_is_no_difference(graph: G
     before = table(graph)
     written(graph, Append(persons([40])))
 
-    after = written(graph, Delete(ids([40])))
+    after = written(graph, DeleteRows(ids([40])))
 
     assert told(before, after) == ([], [])
 
@@ -155,8 +155,8 @@ def test_fragments_of_two_branches_that_share_a_number_are_told_apart(graph: Gra
 
 def test_deletions_of_two_branches_in_one_fragment_are_told_apart(graph: Graph) -> None:
     graph.create_branch("draft")
-    one = written(graph, Delete(ids([1, 2])))
-    other = written(graph, Delete(ids([2, 3])), branch="draft")
+    one = written(graph, DeleteRows(ids([1, 2])))
+    other = written(graph, DeleteRows(ids([2, 3])), branch="draft")
 
     assert told(one, other) == (["p003"], ["p001"])
 
@@ -173,7 +173,7 @@ def test_any_two_versions_of_a_random_history_differ_by_their_rows(graph: Graph,
         change = random.choice(
             (
                 Append(persons([100 + step])),
-                Delete(pa.array(some)),
+                DeleteRows(pa.array(some)),
                 Upsert(people(dict.fromkeys([*some, f"p{200 + step}"], step))),
             )
         )
@@ -198,8 +198,8 @@ def test_more_deletions_than_wanted_are_not_told_when_they_are_as_many_on_both_s
     graph: Graph,
 ) -> None:
     graph.create_branch("draft")
-    one = written(graph, Delete(ids([1, 2, 3])))
-    other = written(graph, Delete(ids([4, 5, 6])), branch="draft")
+    one = written(graph, DeleteRows(ids([1, 2, 3])))
+    other = written(graph, DeleteRows(ids([4, 5, 6])), branch="draft")
 
     assert delta_between(one, other, 5) is None
     assert delta_between(one, other, 6) is not None

@@ -45,14 +45,14 @@ def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iter
     repository, since = access.repository, operation.since
     access.check(operation.branch, Action.READ)
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
-    past = [] if since is None else [repository.pinned(access.commit(since)).catalog]
+    past = [] if since is None else [repository.pin(access.commit(since)).catalog]
     wanted.check(access.standing(operation.branch, Action.READ).catalog, *past)
 
     def changes() -> Iterator[CommitChanges]:
         for commit in history.since(repository, operation.branch, since):
             assert commit.parent is not None
-            before = repository.pinned(repository.commit(commit.parent))
-            found = SnapshotChanges(before, repository.pinned(commit), wanted)
+            before = repository.pin(repository.commit(commit.parent))
+            found = SnapshotChanges(before, repository.pin(commit), wanted)
             yield CommitChanges(commit, found)
 
     return changes()

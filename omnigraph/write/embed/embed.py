@@ -88,20 +88,22 @@ def embed_file(
     input: Input,  # noqa: A002 - the word of the command line
     output: FilePath,
     spec: Spec | Mapping[str, object] | FilePath,
-    **how: Unpack[EmbedKeywords],
+    **keywords: Unpack[EmbedKeywords],
 ) -> Embedded:
     """Write a file of records again, with the vectors that a spec asks for, or without them.
 
     The output appears whole or not at all. Bad lines raise ViolationsError, all at once, before any
     text is sent. Vectors that were paid for are kept beside the output until it is complete.
     """
-    rewrite = _rewrite(spec, how)
-    engine = chosen(Engine, how.get("engine", Engine.AUTO))
+    rewrite = _rewrite(spec, keywords)
+    engine = chosen(Engine, keywords.get("engine", Engine.AUTO))
     target = _target(output)
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
-        runner = runner_for_files(engine, how.get("spark") or default_settings(), source.file.size)
-        job = _Job(rewrite, source, splits_of([source], runner.slots), runner, how)
+        runner = runner_for_files(
+            engine, keywords.get("spark") or default_settings(), source.file.size
+        )
+        job = _Job(rewrite, source, splits_of([source], runner.slots), runner, keywords)
         tally = job.checked()
         embedder = job.embedder() if tally.due else None
         _join(job.written(tally, embedder, workshop), workshop, target)
@@ -166,16 +168,16 @@ class _Job:
     source: LoadSource
     splits: Sequence[Split]
     runner: Runner
-    how: EmbedKeywords
+    keywords: EmbedKeywords
 
     @property
     def progress(self) -> Progress:
-        return self.how.get("progress", NO_PROGRESS)
+        return self.keywords.get("progress", NO_PROGRESS)
 
     def checked(self) -> LineCounts:
         """Return the counts of the file's lines; raises ViolationsError when a line is bad."""
         self.progress.begin("reading", self.source.file.size)
-        shown = max(1, self.how.get("shown", SHOWN_VIOLATIONS))
+        shown = max(1, self.keywords.get("shown", SHOWN_VIOLATIONS))
         parts = self.runner.map(CheckTask(self.rewrite, shown), self.splits, self.progress)
         total = sum(part.total for part in parts)
         if total:
@@ -183,7 +185,7 @@ class _Job:
         return LineCounts.of(part.tally for part in parts)
 
     def embedder(self) -> Embedder:
-        return embedder_for(self.rewrite.spec.model, self.how.get("environment", os.environ))
+        return embedder_for(self.rewrite.spec.model, self.keywords.get("environment", os.environ))
 
     def written(
         self, tally: LineCounts, embedder: Embedder | None, workshop: _Workshop
@@ -222,15 +224,15 @@ def _join(parts: Iterable[WrittenPart], workshop: _Workshop, target: Path) -> No
         raise cannot_write(target, failed) from None
 
 
-def _rewrite(spec: Spec | Mapping[str, object] | FilePath, how: EmbedKeywords) -> Rewrite:
+def _rewrite(spec: Spec | Mapping[str, object] | FilePath, keywords: EmbedKeywords) -> Rewrite:
     if isinstance(spec, str | os.PathLike):
         spec = read_spec(spec)
     elif not isinstance(spec, Spec):
         spec = spec_of(spec)
-    selects = (Select.parsed(e) if isinstance(e, str) else e for e in how.get("select", ()))
-    rows = RowFilter(frozenset(how.get("types", ())), tuple(selects))
+    selects = (Select.parsed(e) if isinstance(e, str) else e for e in keywords.get("select", ()))
+    rows = RowFilter(frozenset(keywords.get("types", ())), tuple(selects))
     rows.check(spec.types)
-    return Rewrite(spec, chosen(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING)), rows)
+    return Rewrite(spec, chosen(EmbedMode, keywords.get("mode", EmbedMode.FILL_MISSING)), rows)
 
 
 def _target(output: FilePath) -> Path:

@@ -78,22 +78,22 @@ class LoadOptions:
         return self.shown if self.report is None else max(self.shown, self.reported)
 
 
-def options_of(how: LoadKeywords, mode: LoadMode) -> LoadOptions:
+def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
     """Return the options that keywords mean; raises for an unknown mode or engine."""
-    report = how.get("report")
+    report = keywords.get("report")
     return LoadOptions(
-        mode=chosen(LoadMode, how.get("mode", mode)),
-        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
-        spark=how.get("spark") or default_settings(),
-        shown=_within(how.get("shown", SHOWN_VIOLATIONS)),
+        mode=chosen(LoadMode, keywords.get("mode", mode)),
+        engine=chosen(Engine, keywords.get("engine", Engine.AUTO)),
+        spark=keywords.get("spark") or default_settings(),
+        shown=_within(keywords.get("shown", SHOWN_VIOLATIONS)),
         report=None if report is None else Path(report),
-        reported=_within(how.get("reported", REPORTED_VIOLATIONS)),
-        dry_run=how.get("dry_run", False),
-        actor=how.get("actor"),
-        message=how.get("message"),
-        operation_id=how.get("operation_id"),
-        progress=how.get("progress", NO_PROGRESS),
-        deadline=deadline_of("load", how.get("seconds"), how.get("cancelled")),
+        reported=_within(keywords.get("reported", REPORTED_VIOLATIONS)),
+        dry_run=keywords.get("dry_run", False),
+        actor=keywords.get("actor"),
+        message=keywords.get("message"),
+        operation_id=keywords.get("operation_id"),
+        progress=keywords.get("progress", NO_PROGRESS),
+        deadline=deadline_of("load", keywords.get("seconds"), keywords.get("cancelled")),
     )
 
 
