@@ -160,7 +160,7 @@ def test_the_copy_is_one_moment_while_others_write(graph: Graph, dest: Path) -> 
     assert len({each.commit for each in done}) == 3
 
 
-def test_what_is_published_after_the_ledger_was_read_is_not_in_the_copy(
+def test_what_is_published_after_the_manifest_was_read_is_not_in_the_copy(
     graph: Graph, dest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = grown(graph, 3)
@@ -175,7 +175,7 @@ def test_what_is_published_after_the_ledger_was_read_is_not_in_the_copy(
         graph.delete_tag("fixed")
 
     graph.create_tag("fixed")
-    monkeypatch.setattr(steps, "observer", at_step("ledger pinned", go_on))
+    monkeypatch.setattr(steps, "observer", at_step("manifest pinned", go_on))
     done = backup(graph.repository, dest)
 
     assert done.heads == {"main": commits[-1].id}
@@ -244,11 +244,11 @@ def test_a_file_that_the_backup_lost_is_copied_again(graph: Graph, dest: Path) -
 
 CUTS = (
     "backup claimed",
-    "ledger pinned",
+    "manifest pinned",
     "file copied",
     "files copied",
     "backup recorded",
-    "ledger copied",
+    "manifest copied",
     "schema shown",
     "backup pruned",
 )
@@ -272,7 +272,7 @@ def test_a_backup_that_is_cut_leaves_none_or_the_one_before_and_the_next_complet
     assert _is_graph(dest) == is_made
     done = backup(graph.repository, dest)
     assert (done.commit, done.is_sound) == (first, True)
-    assert (done.files_kept > 0) == (step not in ("backup claimed", "ledger pinned"))
+    assert (done.files_kept > 0) == (step not in ("backup claimed", "manifest pinned"))
 
     graph.apply_schema(WIDER)
     graph.create_branch("draft")
@@ -318,7 +318,7 @@ def test_a_backup_that_is_killed_is_completed_by_the_next(graph: Graph, dest: Pa
     _assert_same(dest, graph, done)
 
 
-@pytest.mark.parametrize("step", ["ledger pinned", "file copied", "files copied"])
+@pytest.mark.parametrize("step", ["manifest pinned", "file copied", "files copied"])
 def test_a_cleanup_beside_a_backup_takes_nothing_of_the_copy(
     graph: Graph, dest: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -336,7 +336,7 @@ def test_a_cleanup_beside_a_backup_takes_nothing_of_the_copy(
     _assert_same(dest, graph, done)
     assert done.commit == graph.snapshot().commit.id
     assert "eve" in ages(open_graph(dest, read_only=True))
-    assert not (dest / commits[2].tables[PERSON].manifest).exists() or step != "ledger pinned"
+    assert not (dest / commits[2].tables[PERSON].manifest).exists() or step != "manifest pinned"
 
 
 def test_a_cleanup_whose_files_were_copied_before_is_not_in_the_copy(
@@ -360,7 +360,7 @@ def test_a_graph_that_is_cleaned_up_without_end_is_given_up(
     busy: list[bool] = []
 
     def observer(step: str) -> None:
-        if step == "ledger pinned" and not busy:
+        if step == "manifest pinned" and not busy:
             busy.append(True)
             grown(other, 2, "main") if not ages(other) else write(
                 other, {PERSON: (Upsert(people({"main0": len(busy)})),)}
@@ -438,7 +438,9 @@ def test_a_backup_tells_how_far_it_is(graph: Graph, dest: Path) -> None:
 
     (copying, size), (checking, _) = heard.stages
     assert (copying, checking) == ("copying", "checking")
-    assert 0 < done.bytes_copied - size < 10_000  # the ledger's manifest is written last
+    assert (
+        0 < done.bytes_copied - size < 10_000
+    )  # the newest version of the manifest is written last
     assert heard.far == [(each, len(heard.far)) for each in range(1, len(heard.far) + 1)]
     assert done.files_copied == len(heard.far) + 1
 
