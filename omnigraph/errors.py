@@ -1,58 +1,58 @@
 """The whole error tree: every failure has a stable code, a message and a hint.
 
     OmniGraphError
-    ├── InputError                what the caller gave is wrong; nothing was done
+    ├── InputError                the caller's input is wrong; nothing was done
     │   ├── SourceError           problems in a text, each with its span
     │   │   ├── SchemaError       a `.pg` schema does not compile
     │   │   └── QueryError        a `.gq` query does not compile
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
-    │   ├── SchemaEditedError     the graph's own copy of its schema was edited by hand
-    │   ├── UnsupportedMigrationError  the schema cannot become that one
+    │   ├── SchemaEditedError     the graph's readable copy of its schema was edited by hand
+    │   ├── UnsupportedMigrationError  the graph cannot be migrated to the given schema
     │   ├── UnreadableError       a file cannot be read
-    │   ├── ConfigError           a configuration file is wrong
+    │   ├── ConfigError           a configuration file is invalid
     │   ├── ViolationsError       records break the rules of their types
-    │   ├── StoreError            the place named cannot hold a graph
-    │   ├── BranchNameError       the name cannot be that of a branch
-    │   ├── ReadOnlyError         the graph was opened for reading only
-    │   ├── GraphExistsError      there is a graph already
-    │   ├── OperationReusedError  the operation id was given to another request before
-    │   ├── BranchExistsError     there is a branch of that name, or of one too like it
-    │   └── TagExistsError        there is a tag of that name
-    ├── NotFoundError             the thing named does not exist
-    │   ├── QueryNotFoundError    no query of that name in the file
-    │   ├── GraphNotFoundError    no graph at that place
-    │   │   └── GraphReplacedError  another graph was made in the place of the one that is open
-    │   ├── BranchNotFoundError   no branch of that name
-    │   ├── CommitNotFoundError   no commit of that id or version
+    │   ├── StoreError            the location cannot hold a graph
+    │   ├── BranchNameError       the name is not a valid branch name
+    │   ├── ReadOnlyError         the graph was opened read-only
+    │   ├── GraphExistsError      a graph already exists at this location
+    │   ├── OperationReusedError  the operation id was used for another request before
+    │   ├── BranchExistsError     a branch with this name, or in other case, already exists
+    │   └── TagExistsError        a tag with this name already exists
+    ├── NotFoundError             the named thing does not exist
+    │   ├── QueryNotFoundError    the file has no query with this name
+    │   ├── GraphNotFoundError    there is no graph at this location
+    │   │   └── GraphReplacedError  the open graph was replaced by another one
+    │   ├── BranchNotFoundError   there is no branch with this name
+    │   ├── CommitNotFoundError   there is no commit with this id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
-    │   ├── TableNotFoundError    no table of that key
-    │   ├── RowNotFoundError      no node or edge of that id
-    │   ├── TagNotFoundError      no tag of that name
-    │   └── RunNotFoundError      no run of that id
-    ├── ConflictError             somebody else was faster; nothing was done
+    │   ├── TableNotFoundError    there is no table with this key
+    │   ├── RowNotFoundError      there is no node or edge with this id
+    │   ├── TagNotFoundError      there is no tag with this name
+    │   └── RunNotFoundError      there is no run with this id
+    ├── ConflictError             another writer was faster; nothing was done
     │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
-    │   ├── HeadMovedError        the branch moved, or stands not where it is expected
-    │   │   └── SchemaMovedError  the branch got another schema meanwhile
-    │   ├── SchemaConflictError   both sides of a merge changed the schema; nothing was done
-    │   └── MergeConflictsError   both sides of a merge changed the same; nothing was done
-    ├── DeniedError               the policy does not allow it; nothing was done
+    │   ├── HeadMovedError        the branch kept moving, or is not at the expected commit
+    │   │   └── SchemaMovedError  the schema of the branch changed meanwhile
+    │   ├── SchemaConflictError   both sides of a merge changed the schema differently
+    │   └── MergeConflictsError   both sides of a merge changed the same values differently
+    ├── DeniedError               the policy does not allow the action; nothing was done
     ├── StorageError              the disk or object store failed; nothing was done
-    ├── OutcomeUnknownError       the store failed so that nobody can tell whether it was done
+    ├── OutcomeUnknownError       the store failed; the write may or may not have landed
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
-    ├── EmbeddingError            no vector could be made of a text; nothing was done
-    ├── BudgetError               a query needs more time, rows or memory than it may take
-    ├── ResultOverflowError       a number of a result does not fit its type
-    ├── CancelledError            what was asked for was cancelled; nothing was done
+    ├── EmbeddingError            a text could not be embedded; nothing was done
+    ├── BudgetError               a query needs more time, rows or memory than its budget
+    ├── ResultOverflowError       a number in a result does not fit its type
+    ├── CancelledError            the operation was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
     │   └── FormatUnreadableError  the graph does not say which format it has
-    ├── RemoteError               a server failed, or gave no answer that can be read
-    │   ├── UnreachableError      no server answers there; nothing was done
-    │   └── UnauthorizedError     the token is missing or is not known; nothing was done
-    └── UnavailableError          this release cannot do that
+    ├── RemoteError               a server failed, or its answer could not be read
+    │   ├── UnreachableError      no server answers at this address; nothing was done
+    │   └── UnauthorizedError     the token is missing or unknown; nothing was done
+    └── UnavailableError          this release does not support the operation
 
-An error that comes from a text holds all problems of that text (bounded), and
-renders each with its source line and a caret. The codes are documented in
+An error about a text has all problems of that text (up to a bound) and renders
+each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
@@ -61,7 +61,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
-from omnigraph.span import Source, Span, quoted
+from omnigraph.span import Source, Span, show_span
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -148,7 +148,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, where it stands, and what to do about it."""
+    """One mistake, where it is, and what to do about it."""
 
     code: Code
     message: str
@@ -159,7 +159,7 @@ class Problem:
         """Return the problem as text, with the source line and a caret when there is a span."""
         lines = [f"error[{self.code}]: {self.message}"]
         if source is not None and self.span is not None:
-            lines += quoted(source, self.span)
+            lines += show_span(source, self.span)
         if self.hint is not None:
             lines.append(f"   = hint: {self.hint}")
         return "\n".join(lines)
@@ -216,7 +216,7 @@ class OmniGraphError(Exception):
 
 
 class InputError(OmniGraphError):
-    """What the caller gave is wrong; nothing was done."""
+    """The caller's input is wrong; nothing was done."""
 
     code = "bad_input"
 
@@ -295,13 +295,13 @@ class SchemaIrError(InputError):
 
 
 class SchemaEditedError(InputError):
-    """The copy of its schema that a graph keeps for people was edited by hand."""
+    """The graph's readable copy of its schema was edited by hand."""
 
     code = "schema_edited"
 
 
 class UnsupportedMigrationError(InputError):
-    """The schema of a graph cannot become the one given; nothing was done."""
+    """The graph cannot be migrated to the given schema; nothing was done."""
 
     code = "unsupported_migration"
 
@@ -329,7 +329,7 @@ class UnreadableError(InputError):
 
 
 class ConfigError(InputError):
-    """A configuration file is wrong."""
+    """A configuration file is invalid."""
 
     code = "config_invalid"
 
@@ -340,10 +340,10 @@ MOST_VIOLATIONS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One record that breaks a rule: where it stands, which field, and why.
+    """One record that breaks a rule: its place, the field, and the reason.
 
-    `line` counts from 1; of a row that no file holds, `id` says which it is. `other` is the row
-    that has what this one must not have, or that this one lacks.
+    `line` counts from 1; a row that is in no file is named by `id`. `other` is the row that
+    this one conflicts with, or that it refers to and that does not exist.
     """
 
     code: Code
@@ -426,7 +426,7 @@ class ViolationsError(InputError):
 
 
 class StoreError(InputError):
-    """The place named cannot hold a graph."""
+    """The location cannot hold a graph."""
 
     code = "store_unusable"
     # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
@@ -434,19 +434,19 @@ class StoreError(InputError):
 
 
 class BranchNameError(InputError):
-    """The name cannot be that of a branch."""
+    """The name is not a valid branch name."""
 
     code = "branch_name_invalid"
 
 
 class ReadOnlyError(InputError):
-    """The graph was opened for reading only."""
+    """The graph was opened read-only."""
 
     code = "read_only"
 
 
 class GraphExistsError(InputError):
-    """There is a graph already."""
+    """A graph already exists at this location."""
 
     code = "graph_exists"
 
@@ -458,31 +458,31 @@ class OperationReusedError(InputError):
 
 
 class BranchExistsError(InputError):
-    """There is a branch of that name, or of one too like it."""
+    """A branch with this name, or one that differs only in case, already exists."""
 
     code = "branch_exists"
 
 
 class TagExistsError(InputError):
-    """There is a tag of that name."""
+    """A tag with this name already exists."""
 
     code = "tag_exists"
 
 
 class NotFoundError(OmniGraphError):
-    """The thing named does not exist."""
+    """The named thing does not exist."""
 
     code = "not_found"
 
 
 class QueryNotFoundError(NotFoundError):
-    """No query of that name in the file."""
+    """The file has no query with this name."""
 
     code = "query_not_found"
 
 
 class GraphNotFoundError(NotFoundError):
-    """No graph at that place."""
+    """There is no graph at this location."""
 
     code = "graph_not_found"
 
@@ -494,13 +494,13 @@ class GraphReplacedError(GraphNotFoundError):
 
 
 class BranchNotFoundError(NotFoundError):
-    """No branch of that name."""
+    """There is no branch with this name."""
 
     code = "branch_not_found"
 
 
 class CommitNotFoundError(NotFoundError):
-    """No commit of that id or version."""
+    """There is no commit with this id or version."""
 
     code = "commit_not_found"
 
@@ -512,31 +512,31 @@ class CommitCleanedError(CommitNotFoundError):
 
 
 class TableNotFoundError(NotFoundError):
-    """No table of that key."""
+    """There is no table with this key."""
 
     code = "table_not_found"
 
 
 class RowNotFoundError(NotFoundError):
-    """No node or edge of that id."""
+    """There is no node or edge with this id."""
 
     code = "row_not_found"
 
 
 class TagNotFoundError(NotFoundError):
-    """No tag of that name."""
+    """There is no tag with this name."""
 
     code = "tag_not_found"
 
 
 class RunNotFoundError(NotFoundError):
-    """No run of that id."""
+    """There is no run with this id."""
 
     code = "run_not_found"
 
 
 class ConflictError(OmniGraphError):
-    """Somebody else was faster; nothing was done."""
+    """Another writer was faster; nothing was done."""
 
     code = "conflict"
 
@@ -572,19 +572,19 @@ class ExpectedVersionMismatchError(ConflictError):
 
 
 class HeadMovedError(ConflictError):
-    """The branch moved again and again, or stands not where it is expected."""
+    """The branch kept moving, or is not at the commit that the caller expects."""
 
     code = "head_moved"
 
 
 class SchemaMovedError(HeadMovedError):
-    """The branch got another schema between reading it and publishing to it."""
+    """The schema of the branch changed between reading it and publishing to it."""
 
     code = "schema_moved"
 
 
 class SchemaConflictError(ConflictError):
-    """Both sides of a merge changed the schema in ways that exclude each other."""
+    """Both sides of a merge changed the schema in ways that contradict each other."""
 
     code = "schema_conflict"
 
@@ -606,13 +606,13 @@ class SchemaConflictError(ConflictError):
 
 
 class MergeConflictsError(ConflictError):
-    """Both sides of a merge changed the same in ways that exclude each other; nothing was done."""
+    """Both sides of a merge changed the same values differently; nothing was done."""
 
     code = "merge_conflicts"
 
     def __init__(self, conflicts: Sequence[Mapping[str, Json]]) -> None:
         more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
-        hint = "look at all of them with a preview, and say whose version to take"
+        hint = "preview the merge to see all conflicts, then choose a side for each"
         super().__init__(f"{conflicts[0]['message']}{more}", hint=hint)
         self.conflicts = tuple(conflicts)
 
@@ -626,14 +626,14 @@ class MergeConflictsError(ConflictError):
 
 
 class DeniedError(OmniGraphError):
-    """The policy does not allow it; nothing was done."""
+    """The policy does not allow the action; nothing was done."""
 
     code = "denied"
 
     def __init__(self, actor: str | None, action: str, branch: str | None = None) -> None:
-        who = "without an actor" if actor is None else f"to '{actor}'"
-        about = "" if branch is None else f" on '{branch}'"
-        super().__init__(f"the policy does not allow '{action}'{about} {who}")
+        about = f"'{action}'" if branch is None else f"'{action}' on '{branch}'"
+        allowed = f"{about} without an actor" if actor is None else f"'{actor}' to {about}"
+        super().__init__(f"the policy does not allow {allowed}")
         self.actor = actor
         self.action = action
         self.branch = branch
@@ -656,7 +656,7 @@ class StorageError(OmniGraphError):
 
 
 class OutcomeUnknownError(OmniGraphError):
-    """The store failed so that nobody can tell whether it was done."""
+    """The store failed during a write, which may or may not have landed."""
 
     code = "outcome_unknown"
 
@@ -668,18 +668,18 @@ class SparkError(OmniGraphError):
 
 
 class EmbeddingError(OmniGraphError):
-    """No vector could be made of a text; nothing was done."""
+    """A text could not be embedded; nothing was done."""
 
     code = "embedding_failed"
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than it may take, or a write more time."""
+    """A query needs more time, rows or memory than its budget allows, or a write more time."""
 
     code = "budget_exceeded"
 
     def __init__(self, message: str, *, limit: str) -> None:
-        super().__init__(message, hint=f"give it more {limit}, or ask for less")
+        super().__init__(message, hint=f"allow more {limit}, or ask for less")
         self.limit = limit
 
     def to_json(self) -> dict[str, Json]:
@@ -687,13 +687,13 @@ class BudgetError(OmniGraphError):
 
 
 class ResultOverflowError(OmniGraphError):
-    """A number of a result does not fit its type."""
+    """A number in a result does not fit its type."""
 
     code = "overflow"
 
 
 class CancelledError(OmniGraphError):
-    """What was asked for was cancelled; nothing was done."""
+    """The operation was cancelled; nothing was done."""
 
     code = "cancelled"
 
@@ -711,25 +711,25 @@ class FormatUnreadableError(FormatError):
 
 
 class RemoteError(OmniGraphError):
-    """A server failed, or gave no answer that can be read."""
+    """A server failed, or its answer could not be read."""
 
     code = "remote_failed"
 
 
 class UnreachableError(RemoteError):
-    """No server answers there; nothing was done."""
+    """No server answers at this address; nothing was done."""
 
     code = "unreachable"
 
 
 class UnauthorizedError(RemoteError):
-    """The token is missing or is not known; nothing was done."""
+    """The token is missing or unknown; nothing was done."""
 
     code = "unauthorized"
 
 
 class UnavailableError(OmniGraphError):
-    """This release cannot do that."""
+    """This release does not support the operation."""
 
     code = "unavailable"
 

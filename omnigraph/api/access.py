@@ -28,7 +28,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -147,7 +147,7 @@ class Access:
             return self.repository.snapshot_of(place)
         if is_ulid(place):
             return self.repository.pinned(self.commit(place, action))
-        tagged = self._tagged(normalized(place))
+        tagged = self._tagged(normalize_name(place))
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pinned(self.commit(tagged, action))
         return self.standing(place, action)
@@ -183,7 +183,7 @@ class Access:
         """Return the commit of a tag that the actor can see; None where everybody sees all."""
         if self.policy is None:
             return None
-        found = self.tags().get(normalized(name))
+        found = self.tags().get(normalize_name(name))
         if found is None:
             raise TagNotFoundError(f"no tag '{name}'")
         return found
@@ -261,7 +261,7 @@ class Access:
 
     def _judged(self, branch: str, action: Action) -> str:
         """Return the branch as which one is judged: that of a run as the target of the run."""
-        name = normalized(branch)
+        name = normalize_name(branch)
         if not is_system(name):
             return name
         from omnigraph.merge import runs
@@ -274,11 +274,11 @@ class Access:
 
     def _tagged(self, name: str) -> str | None:
         """Return the commit of a tag, unless a branch has its name."""
-        ledger = self.repository.manifest.newest()
-        head_name = self.repository.head_name(name, ledger)
+        at = self.repository.manifest.newest()
+        head_name = self.repository.head_name(name, at)
         if not head_name.startswith(TAG):
             return None
-        head = self.repository.manifest.twin(head_name, ledger)
+        head = self.repository.manifest.twin(head_name, at)
         return head.commit if head is not None and head.name == head_name else None
 
     def _container(self, commit_id: str, action: Action) -> str | None:
@@ -287,21 +287,21 @@ class Access:
         return None if found is None else found.name
 
     def _containers(self, commit_ids: Collection[str], action: Action) -> dict[str, Head]:
-        ledger = self.repository.manifest.newest()
-        heads = chain(self._heads(action, ledger), self._run_heads(action, ledger))
-        return history.containing(self.repository, ledger, commit_ids, heads)
+        at = self.repository.manifest.newest()
+        heads = chain(self._heads(action, at), self._run_heads(action, at))
+        return history.containing(self.repository, at, commit_ids, heads)
 
-    def _heads(self, action: Action, ledger: Table) -> Iterator[Head]:
+    def _heads(self, action: Action, at: Table) -> Iterator[Head]:
         """Return where the branches stand to which the actor may do this."""
-        for head in self.repository.manifest.heads(ledger).values():
+        for head in self.repository.manifest.heads(at).values():
             if not is_system(head.name) and self.may(action, head.name):
                 yield head
 
-    def _run_heads(self, action: Action, ledger: Table) -> Iterator[Head]:
+    def _run_heads(self, action: Action, at: Table) -> Iterator[Head]:
         """Return where the branches of runs stand, if the actor may do this to their targets."""
         from omnigraph.merge import runs
 
-        for head in self.repository.manifest.heads(ledger).values():
+        for head in self.repository.manifest.heads(at).values():
             if head.name.startswith(runs.PREFIX):
                 record = runs.find_run(self.repository, head.name.removeprefix(runs.PREFIX))
                 if record is not None and self.may(action, record.target_branch):

@@ -21,7 +21,7 @@ from omnigraph.errors import (
     Violation,
     ViolationsError,
 )
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.json_rows import row_from_json
 from omnigraph.schema.types import BLOB
@@ -99,7 +99,7 @@ def _read_sources(
 
     if isinstance(data, Mapping) or is_frame(data):
         frames = frames_by_type(data, type_name)
-        return [_framed(known_type(name, catalog()), each) for name, each in frames.items()]
+        return [_framed(find_type(name, catalog()), each) for name, each in frames.items()]
     if isinstance(data, str) and not is_uri(data):
         refuse_name(data)
         refuse_type("<text>", type_name)
@@ -164,7 +164,7 @@ def _file(source: "Source", catalog: Callable[[], Catalog]) -> tuple[str, Iterab
         case Format.GZIP:
             return name, _content(source.file.unzipped())
         case Format.PARQUET:
-            return name, _rows(known_type(source.type or "", catalog()), _parquet(source))
+            return name, _rows(find_type(source.type or "", catalog()), _parquet(source))
         case Format.CSV | Format.CSV_GZIP:
             hint = "load it where the graph is, or read it into a frame"
             raise UnavailableError(f"'{name}' is not sent to a server", hint=hint)

@@ -1,4 +1,4 @@
-"""Changes: what is different between two snapshots, row by row, for people and for programs."""
+"""Changes: the net changes between two snapshots, row by row, for people and programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from omnigraph.merge.diff import RowChanges, TableDiff, diff
 from omnigraph.merge.row_change import Change, ChangeFilter, Op, kind_of
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.migration import plan_schema_migration
-from omnigraph.schema.steps import Step
+from omnigraph.schema.steps import MigrationStep
 from omnigraph.schema.types import BLOB, VectorType
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -24,7 +24,7 @@ class SnapshotChanges(ChangeSet):
     filter: ChangeFilter = field(default_factory=ChangeFilter)
 
     @cached_property
-    def schema_steps(self) -> tuple[Step, ...]:
+    def schema_steps(self) -> tuple[MigrationStep, ...]:
         if self.old.commit.schema == self.new.commit.schema:
             return ()
         return plan_schema_migration(self.old.catalog, self.new.catalog).steps
@@ -89,7 +89,7 @@ def _entities(rows: RowChanges) -> Iterator[Change]:
 
 
 def shown_columns(stored: StoredType) -> list[str]:
-    """Return the columns that a change shows: no blobs and no vectors, which are only named."""
+    """Return the columns that a change shows: blobs and vectors are only named."""
     ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
     large = (
         item.name

@@ -11,7 +11,7 @@ from omnigraph.files.bytes import file_bytes
 from omnigraph.files.dotenv import parse_dotenv
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 FILE_NAME = "omnigraph.yaml"
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json", "arrow")
@@ -100,7 +100,7 @@ class Config:
         """Return an alias by its name."""
         if name not in self.aliases:
             near = nearest_name(name, self.aliases)
-            known = f"the aliases are: {listed(list(self.aliases))}" if self.aliases else None
+            known = f"the aliases are: {list_names(list(self.aliases))}" if self.aliases else None
             hint = known if near is None else f"did you mean '{near}'?"
             raise ConfigError(f"{self.path} has no alias '{name}'", hint=hint)
         return self.aliases[name]

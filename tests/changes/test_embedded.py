@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import EmbeddingError
 from tests.changes.town import Row, column, commits, counts, do, refused, rows
 from tests.pipeline.purse import Purse, open_purse
@@ -43,7 +43,7 @@ def doc(slug: str, body: str, kind: str = "Doc") -> str:
 
 
 def mocked(body: str) -> list[float]:
-    (row,) = embedder_for("mock", {}).embed([body], 4, Task.DOCUMENT)
+    (row,) = embedder_for("mock", {}).embed([body], 4, EmbeddingTask.DOCUMENT)
     return [float(number) for number in row]
 
 

@@ -50,7 +50,7 @@ def test_a_vector_follows_the_text_that_it_is_made_from_under_its_new_name(graph
     graph.mutate('query q() { insert Person { name: "new", life: "hello" } }')
 
     assert [row["id"] for row in rows(graph, "node:Person") if row["vec"]] == ["new"]
-    with pytest.raises(UnsupportedMigrationError, match="what a vector is made from cannot change"):
+    with pytest.raises(UnsupportedMigrationError, match="the @embed of a property cannot change"):
         graph.apply_schema(renamed.replace('@embed("bio")', '@embed("mail")'))
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import EmbeddingError
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
@@ -65,7 +65,7 @@ def vectors(graph: Graph, key: str = DOC) -> dict[str, list[float] | None]:
 
 
 def mocked(body: str) -> list[float]:
-    (row,) = embedder_for("mock", {}).embed([body], 4, Task.DOCUMENT)
+    (row,) = embedder_for("mock", {}).embed([body], 4, EmbeddingTask.DOCUMENT)
     return [float(number) for number in row]
 
 

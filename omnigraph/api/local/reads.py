@@ -27,11 +27,11 @@ from omnigraph.api.operations.read import (
 from omnigraph.api.profile import Explanation, Profile
 from omnigraph.errors import BudgetError, InputError
 from omnigraph.policy.actions import Action
-from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.schema.catalog import StoredType
-from omnigraph.syntax.source import as_source
+from omnigraph.syntax.source import make_source
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ def read_rows(
     started = time.monotonic()
     place = operation.place
     snapshot = in_time(access, options, started, lambda: snapshot_of(access, place, options))
-    source = options.source or as_source(operation.query_source, "<query>")
-    schema = Schema(snapshot.commit.schema, snapshot.catalog)
-    plan = compiled(source, schema, operation.query_name)
+    source = options.source or make_source(operation.query_source, "<query>")
+    schema = AcceptedSchema(snapshot.commit.schema, snapshot.catalog)
+    plan = compile_cached(source, schema, operation.query_name)
     if not isinstance(plan, ReadPlan):
         hint = "run it with Branch.mutate, or with omnigraph change"
         raise InputError(f"'{plan.name}' is a mutation", hint=hint)

@@ -14,10 +14,10 @@ from omnigraph.api.operation import named_or_main
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
-from omnigraph.query.compile import Schema, compiled
+from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
-from omnigraph.syntax.source import as_source
+from omnigraph.syntax.source import make_source
 from omnigraph.versioning.names import new_branch_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
@@ -41,12 +41,12 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
         raise InputError("a snapshot never changes", hint="name a branch")
     branch = named_or_main(operation.branch)
     access.check(branch, Action.CHANGE)
-    source = options.source or as_source(operation.query_source, "<query>")
+    source = options.source or make_source(operation.query_source, "<query>")
     now = datetime.now(UTC)
 
     def planned(snapshot: Snapshot) -> tuple[MutationPlan, PlanRequest]:
-        schema = Schema(snapshot.commit.schema, snapshot.catalog)
-        plan = compiled(source, schema, operation.query_name)
+        schema = AcceptedSchema(snapshot.commit.schema, snapshot.catalog)
+        plan = compile_cached(source, schema, operation.query_name)
         if not isinstance(plan, MutationPlan):
             hint = "run it with Branch.query, or with omnigraph read"
             raise InputError(f"'{plan.name}' is a read", hint=hint)

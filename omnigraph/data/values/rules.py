@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.data.values.comparison import compare
 from omnigraph.errors import Code
 from omnigraph.query.ast import Operator
-from omnigraph.schema.catalog import Check, EdgeType, NodeType, Property, Range, StoredType
+from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Property, Range, StoredType
 from omnigraph.schema.types import EnumType
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.syntax.problems import shorten
@@ -142,5 +142,5 @@ def _enum_reason(item: Property, value: str) -> str:
     raise AssertionError(f"{value!r} is a value of {item.type}")
 
 
-def _check_reason(rule: Check, value: pa.Scalar) -> str:
+def _check_reason(rule: PatternCheck, value: pa.Scalar) -> str:
     return f"'{shorten(value.as_py())}' does not match {rule.pattern}"
