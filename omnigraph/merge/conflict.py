@@ -130,7 +130,7 @@ class Resolutions:
     ) -> "Resolutions":
         """Return the resolutions that the fields of a request mean."""
         try:
-            found = cls.from_choices(resolutions or (), None if take is None else Side(take))
+            found = cls.chosen(resolutions or (), None if take is None else Side(take))
             sides = {name: Side(side) for name, side in (types or {}).items()}
             return replace(found, types=sides)
         except (KeyError, ValueError):
@@ -138,7 +138,7 @@ class Resolutions:
             raise InputError("the resolutions cannot be read", hint=hint) from None
 
     @staticmethod
-    def from_choices(
+    def chosen(
         choices: Iterable[Mapping[str, object]], default: Side | None = None
     ) -> "Resolutions":
         """Return the choices of conflicts with `take` set, in the form that a preview writes."""

@@ -125,9 +125,9 @@ def test_a_server_whose_work_cannot_be_cancelled_ends_in_time_all_the_same(tmp_p
     new_graph(tmp_path / "graph")
     stubborn = (
         "import sys, time\n"
-        "from omnigraph.server import writing\n"
-        "from omnigraph.api.graph import Graph\n"
-        "Graph.load = lambda *_, **__: time.sleep(600)\n"
+        "from omnigraph.api.local.backend import FUNCTIONS\n"
+        "from omnigraph.api.operations.write import Load\n"
+        "FUNCTIONS[Load] = lambda *_: time.sleep(600)\n"
         "from omnigraph.server.main import main\n"
         "main()\n"
     )

@@ -144,7 +144,7 @@ def _resolutions(how: Mapping[str, Any]) -> "Resolutions":
     side = Side.OURS if how["ours"] else Side.THEIRS if how["theirs"] else None
     choices = [] if how["resolutions"] is None else _choices(how["resolutions"])
     try:
-        return Resolutions.from_choices(choices, side)
+        return Resolutions.chosen(choices, side)
     except (ValueError, KeyError, TypeError, AttributeError):
         hint = "write a file of them with --preview --write-resolutions"
         raise InputError("not a resolutions file written by `--preview`", hint=hint) from None
