@@ -65,7 +65,7 @@ def _decisions(policy: Policy, rules: int, runs: int) -> dict[str, Timing]:
     assert not policy.decide(denied).allowed
 
     def asked() -> object:
-        fresh._kept.clear()
+        fresh._cached.clear()
         return fresh.find_rule(last, Action.READ, "draft")
 
     fresh = Cedar(policy.rules)

@@ -32,7 +32,7 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
@@ -74,7 +74,7 @@ def optimize_options(how: OptimizeHow) -> OptimizeOptions:
     given = how.get("concurrency")
     return OptimizeOptions(
         indexes_only=how.get("indexes_only", False),
-        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
+        engine=parse_choice(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         concurrency=_concurrency(os.environ) if given is None else given,
         actor=how.get("actor"),

@@ -26,7 +26,7 @@ from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, e
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.draft import Change
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load import keys
@@ -47,7 +47,7 @@ _Rows: TypeAlias = tuple[Addresses, pa.Array]
 def bulk_of(how: BulkHow) -> "Bulk":
     """Give who merges large changes; an engine that does not exist is refused."""
     return Bulk(
-        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
+        engine=parse_choice(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         progress=how.get("progress", NO_PROGRESS),
         deadline=deadline_of("merge", how.get("seconds"), how.get("cancelled")),

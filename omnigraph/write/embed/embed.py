@@ -16,7 +16,7 @@ from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.embed.parts import (
     Check,
     CheckedPart,
@@ -96,7 +96,7 @@ def embed_file(
     any text is sent. Vectors that were paid for are kept beside the output until it is there.
     """
     rewrite = _rewrite(spec, how)
-    engine = chosen(Engine, how.get("engine", Engine.AUTO))
+    engine = parse_choice(Engine, how.get("engine", Engine.AUTO))
     target = _target(output)
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
@@ -230,7 +230,7 @@ def _rewrite(spec: Spec | Mapping[str, object] | Place, how: EmbedHow) -> Rewrit
     selects = (Select.parsed(e) if isinstance(e, str) else e for e in how.get("select", ()))
     rows = RowFilter(frozenset(how.get("types", ())), tuple(selects))
     rows.check(spec.types)
-    return Rewrite(spec, chosen(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING)), rows)
+    return Rewrite(spec, parse_choice(EmbedMode, how.get("mode", EmbedMode.FILL_MISSING)), rows)
 
 
 def _target(output: Place) -> Path:
