@@ -11,7 +11,15 @@ import msgspec
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.client import Client
 from omnigraph.api.lines import is_json, lines_of, params_json, record_of, split
-from omnigraph.api.operation import Document, HttpRequest, Operation, R, place_fields, served
+from omnigraph.api.operation import (
+    Document,
+    HttpRequest,
+    Operation,
+    R,
+    named_or_main,
+    place_fields,
+    served,
+)
 from omnigraph.api.operations.branches import ListBranches, ListTags
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
@@ -30,7 +38,6 @@ from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
-from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.retention import age_text
 
 if TYPE_CHECKING:
@@ -115,9 +122,9 @@ class HttpBackend:
 
     def catalog(self, operation: ReadRows | ReadRecords | Mutate | Load | Ingest) -> Catalog:
         """Return the types of what an operation reads or changes."""
-        place = getattr(operation, "snapshot", None) or operation.branch or MAIN
+        place = named_or_main(getattr(operation, "snapshot", None), operation.branch)
         if isinstance(operation, Ingest):
-            place = operation.base or MAIN
+            place = named_or_main(operation.base)
         return self.run(GetSchema(**place_fields(place))).catalog
 
     def _request(self, operation: Operation[Any], options: CallOptions) -> HttpRequest:

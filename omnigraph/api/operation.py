@@ -215,7 +215,7 @@ class PlaceOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
             raise InputError(
                 "a branch and a snapshot exclude each other", hint="leave one of them out"
             )
-        return self.snapshot or self.branch or MAIN
+        return named_or_main(self.snapshot, self.branch)
 
 
 def page_of(
@@ -225,6 +225,11 @@ def page_of(
     found = list(islice(every, None if limit is None else limit + 1))
     shown = found[:limit]
     return shown, cursor_of(shown[-1]) if len(found) > len(shown) else None
+
+
+def named_or_main(*names: str | None) -> str:
+    """Return the first name that is given, `main` when none is; an empty name is one, and wrong."""
+    return next((name for name in names if name is not None), MAIN)
 
 
 def place_fields(place: str) -> dict[str, Any]:

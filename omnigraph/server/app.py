@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
-from omnigraph.api.operation import Audience, Operation, SentFields
+from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
 from omnigraph.server.begun import Begun, begun
@@ -52,7 +52,6 @@ from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
 from omnigraph.server.router import Router
-from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
@@ -206,7 +205,7 @@ class _Exchange:
         kind = route.lines if lines and route.lines is not None else route.query
         query = asked(self._scope["query_string"], kind)
         if lines:
-            self._check_branch(route, getattr(query, "branch", None) or MAIN)
+            self._check_branch(route, named_or_main(getattr(query, "branch", None)))
         key = key_of(self._headers) if route.writes else None
         incoming = self._incoming(route)
         if incoming is None:

@@ -1,14 +1,14 @@
 """Handlers: an operation is run and its result becomes an answer; most by `perform`."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
 
 from omnigraph import __version__
-from omnigraph.api.operation import ARROW, JSON, LINES, TEXT, Operation, Shape
+from omnigraph.api.operation import ARROW, JSON, LINES, TEXT, Operation, Shape, named_or_main
 from omnigraph.api.operations.branches import MergeBranch
 from omnigraph.api.operations.changes import GetDiff, ListChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
@@ -21,7 +21,6 @@ from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark.choice import engine_for_request
 from omnigraph.storage.layout import FORMAT
-from omnigraph.versioning.names import MAIN
 
 _CHANGES_AT_A_TIME = 500
 _BYTES_AT_A_TIME = 256 << 10
@@ -104,7 +103,7 @@ def perform(call: ServerCall) -> Answer:
     if keyed is not None:
         operation = operation.keyed(keyed.name_for(call.backend.actor))
     try:
-        with call.turns.of(operation.branch or MAIN) if _takes_turns(operation) else nullcontext():
+        with _turn(call, operation):
             result = call.backend.run(operation, _options(call, operation))
     except operation.settled_by as done:
         if keyed is None or not keyed.repeats:
@@ -173,9 +172,11 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
 }
 
 
-def _takes_turns(operation: Operation[Any]) -> bool:
-    """Return whether changes of a branch come one after another, so that none is run again."""
-    return isinstance(operation, Mutate)
+def _turn(call: ServerCall, operation: Operation[Any]) -> AbstractContextManager[None]:
+    """Let mutations of a branch come one after another, so that none has to be run again."""
+    if isinstance(operation, Mutate):
+        return call.turns.of(named_or_main(operation.branch))
+    return nullcontext()
 
 
 def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN401

@@ -66,5 +66,4 @@ def test_no_class_of_the_doors_has_the_name_of_another_class() -> None:
         for name in defined.findall(path.read_text())
     ]
     own = {name for path in DOORS for name in defined.findall(path.read_text())}
-    # A server has limits, and so have retries; both are always reached through their module's room.
-    assert sorted(name for name in own if everywhere.count(name) > 1) == ["Limits"]
+    assert sorted(name for name in own if everywhere.count(name) > 1) == []

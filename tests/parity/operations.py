@@ -89,6 +89,10 @@ add(
     lambda g, _: g.mutate(QUERIES, "add", slug="x", age=float("nan")),
 )
 add("a read of a mutation", lambda g, _: g.query(QUERIES, "add", slug="x"))
+add("a read of a branch without a name", lambda g, _: g.branch("").query(QUERIES, "ages"))
+add("a view of nothing", lambda g, _: g.at(""))
+add("a load into nothing", lambda g, _: g.branch("").load(DAG))
+add("a mutation of nothing", lambda g, _: g.branch("").mutate(QUERIES, "add", slug="x"))
 add("a read of no branch", lambda g, _: g.branch("nothing").query(QUERIES, "ages"))
 add("a view of no branch", lambda g, _: g.at("nothing"))
 add("a view of no commit", lambda g, _: g.at(NOBODY))

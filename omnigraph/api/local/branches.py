@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions
+from omnigraph.api.operation import named_or_main
 from omnigraph.api.operations.branches import (
     CreateBranch,
     CreateTag,
@@ -33,7 +34,6 @@ from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action
 from omnigraph.versioning import branches, tags
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.ulid import is_ulid
 
@@ -52,7 +52,7 @@ def list_branches(access: Access, _: ListBranches, __: CallOptions) -> list[str]
 def create_branch(access: Access, operation: CreateBranch, _: CallOptions) -> None:
     """Make a branch where another branch or a commit stands."""
     access.allow(Action.BRANCH_CREATE, operation.name)
-    base = access.readable(operation.base or MAIN)
+    base = access.readable(named_or_main(operation.base))
     branches.create_branch(access.repository, operation.name, base)
 
 

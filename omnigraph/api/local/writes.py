@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions
+from omnigraph.api.operation import named_or_main
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
@@ -17,7 +18,7 @@ from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import MutationPlan
 from omnigraph.syntax.source import make_source
-from omnigraph.versioning.names import MAIN, new_branch_name
+from omnigraph.versioning.names import new_branch_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent
@@ -38,7 +39,7 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
 
     if operation.snapshot is not None:
         raise InputError("a snapshot never changes", hint="name a branch")
-    branch = operation.branch or MAIN
+    branch = named_or_main(operation.branch)
     access.check(branch, Action.CHANGE)
     source = options.source or make_source(operation.query_source, "<query>")
     now = datetime.now(UTC)
@@ -75,7 +76,7 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
     from omnigraph.write.load.load import load as run_load
 
     how = _load_options(access, operation, options)
-    branch = operation.branch or MAIN
+    branch = named_or_main(operation.branch)
     target = Target(branch, access.standing(branch, Action.CHANGE))
     with _job(access, operation, options, target, how) as (sources, runner):
         return run_load(access.repository, target, sources, runner, how)
@@ -87,7 +88,7 @@ def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     from omnigraph.write.load.load import Target
 
     how = _load_options(access, operation, options)
-    branch, base = operation.branch or MAIN, operation.base or MAIN
+    branch, base = named_or_main(operation.branch), named_or_main(operation.base)
     snapshot, is_new = access.ingesting(branch, base)
     target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
     with _job(access, operation, options, target, how) as (sources, runner):

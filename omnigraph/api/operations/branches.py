@@ -14,6 +14,7 @@ from omnigraph.api.operation import (
     Shape,
     delete,
     get,
+    named_or_main,
     page_of,
     post,
 )
@@ -152,7 +153,7 @@ class CreateBranch(Operation[None], frozen=True, kw_only=True):
     base: str | None = field(name="from", default=None)
 
     def answer(self, result: None, backend: Backend) -> dict[str, Json]:
-        base = self.base or MAIN
+        base = named_or_main(self.base)
         return {"uri": backend.uri, "from": base, "name": self.name, "actor_id": backend.actor}
 
 

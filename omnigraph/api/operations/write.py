@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Operation, Shape, post
+from omnigraph.api.operation import Operation, Shape, named_or_main, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
-from omnigraph.versioning.names import MAIN
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
 
@@ -94,7 +93,7 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
 
     @property
     def changed_branch(self) -> str | None:
-        return self.branch or MAIN
+        return named_or_main(self.branch)
 
     def answer(self, result: Receipt, backend: Backend) -> dict[str, Json]:
         return result.to_answer()
@@ -127,7 +126,7 @@ class Ingest(Operation[Ingested], frozen=True, kw_only=True):
 
     @property
     def changed_branch(self) -> str | None:
-        return self.branch or MAIN
+        return named_or_main(self.branch)
 
     def answer(self, result: Ingested, backend: Backend) -> dict[str, Json]:
         return result.to_answer(backend.uri)
@@ -158,7 +157,7 @@ class Load(Operation[Loaded], frozen=True, kw_only=True):
 
     @property
     def changed_branch(self) -> str | None:
-        return self.branch or MAIN
+        return named_or_main(self.branch)
 
     def answer(self, result: Loaded, backend: Backend) -> dict[str, Json]:
         return result.to_answer(backend.uri)
