@@ -452,7 +452,7 @@ class GraphExistsError(InputError):
 
 
 class OperationReusedError(InputError):
-    """The operation id was given to another request before."""
+    """The operation id was used for another request before."""
 
     code = "operation_reused"
 
@@ -488,7 +488,7 @@ class GraphNotFoundError(NotFoundError):
 
 
 class GraphReplacedError(GraphNotFoundError):
-    """The graph that is open was removed, and another was made in its place."""
+    """The open graph was removed, and another one was made in its place."""
 
     code = "graph_replaced"
 
@@ -705,7 +705,7 @@ class FormatError(OmniGraphError):
 
 
 class FormatUnreadableError(FormatError):
-    """What says which format a graph has cannot be read."""
+    """The graph does not say which format it has."""
 
     code = "format_unreadable"
 

@@ -19,7 +19,7 @@ from omnigraph.merge.change_set import CommitChanges
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.span import Source
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
 from omnigraph.write.load.loaded import Loaded, LoadMode
 from omnigraph.write.receipt import Receipt
@@ -86,7 +86,7 @@ class Branch(View):
         self._refuse_expect()
         rows = Load(
             branch=self.name,
-            mode=chosen(LoadMode, how.get("mode", LoadMode.APPEND)).value,
+            mode=parse_choice(LoadMode, how.get("mode", LoadMode.APPEND)).value,
             message=how.get("message", self._message),
             dry_run=how.get("dry_run", False),
             data=data,

@@ -53,7 +53,7 @@ from omnigraph.merge.run_record import RunRecord
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
@@ -198,7 +198,7 @@ class Graph:
         if engine not in (None, "inline"):
             from omnigraph.spark.choice import Engine
 
-            engine = chosen(Engine, engine)
+            engine = parse_choice(Engine, engine)
         pin = self.backend.pin(place_of(target))
         options = CallOptions(
             pinned=pin.snapshot, budget=budget, cancelled=cancelled, engine=engine, spark=spark
@@ -343,7 +343,7 @@ class Graph:
         rows = Ingest(
             branch=branch,
             base=base,
-            mode=chosen(LoadMode, how.get("mode", LoadMode.MERGE)).value,
+            mode=parse_choice(LoadMode, how.get("mode", LoadMode.MERGE)).value,
             message=how.get("message"),
             dry_run=how.get("dry_run", False),
             data=data,

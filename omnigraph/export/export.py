@@ -23,7 +23,7 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import chosen, nearest_name
+from omnigraph.syntax.problems import nearest_name, parse_choice
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.load import LoadTarget
 
@@ -126,9 +126,9 @@ def export_lines(
 def parse_options(how: ExportKeywords) -> ExportOptions:
     """Return the options that keywords mean; raises InputError for an unknown format or engine."""
     return ExportOptions(
-        format=chosen(ExportFormat, how.get("format", ExportFormat.JSONL)),
+        format=parse_choice(ExportFormat, how.get("format", ExportFormat.JSONL)),
         selection=Selection(tuple(how.get("types", ())), tuple(how.get("tables", ()))),
-        engine=chosen(Engine, how.get("engine", Engine.AUTO)),
+        engine=parse_choice(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
         progress=how.get("progress", NO_PROGRESS),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.errors import ConfigError
-from omnigraph.syntax.problems import list_names, nearest_name
+from omnigraph.syntax.problems import list_names, suggest
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -85,7 +85,7 @@ class Section:
             return None
         digits = node.value.replace("_", "")
         if len(digits) > _MOST_DIGITS:
-            self.report(key, f"is a number of more than {_MOST_DIGITS} digits")
+            self.report(key, f"must have at most {_MOST_DIGITS} digits")
             return None
         if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
             self.report(key, f"must be a whole number of at least 1, not {node.value}")
@@ -252,8 +252,6 @@ def _kind(node: "Node") -> str:
 
 def _meant(name: str, known: Iterable[str]) -> str:
     """Return a hint with the known name most like a wrong one, or with all of them."""
-    found = nearest_name(name, known)
-    if found is not None:
-        return f"; did you mean '{found}'?"
     names = list(known)
-    return f"; expected {list_names(names)}" if names else "; the file defines none"
+    expected = f"expected {list_names(names)}" if names else "the file defines none"
+    return f"; {suggest(name, names) or expected}"

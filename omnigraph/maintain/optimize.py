@@ -32,7 +32,7 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -74,7 +74,7 @@ def optimize_options(keywords: OptimizeKeywords) -> OptimizeOptions:
     given = keywords.get("concurrency")
     return OptimizeOptions(
         indexes_only=keywords.get("indexes_only", False),
-        engine=chosen(Engine, keywords.get("engine", Engine.AUTO)),
+        engine=parse_choice(Engine, keywords.get("engine", Engine.AUTO)),
         spark=keywords.get("spark") or default_settings(),
         concurrency=_concurrency(os.environ) if given is None else given,
         actor=keywords.get("actor"),

@@ -26,7 +26,7 @@ from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, e
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.staging import Piece, TablePlace, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load import keys
@@ -47,7 +47,7 @@ _AddressedIds: TypeAlias = tuple[Addresses, pa.Array]
 def make_task_merger(keywords: BulkKeywords) -> "TaskMerger":
     """Return the engine for large changes; raises for an unknown one."""
     return TaskMerger(
-        engine=chosen(Engine, keywords.get("engine", Engine.AUTO)),
+        engine=parse_choice(Engine, keywords.get("engine", Engine.AUTO)),
         spark=keywords.get("spark") or default_settings(),
         progress=keywords.get("progress", NO_PROGRESS),
         deadline=deadline_of("merge", keywords.get("seconds"), keywords.get("cancelled")),

@@ -8,7 +8,7 @@ from typing import Any, Self
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
-from omnigraph.syntax.problems import chosen, nearest_name, shorten
+from omnigraph.syntax.problems import nearest_name, parse_choice, shorten
 
 
 class Side(StrEnum):
@@ -100,10 +100,10 @@ class Resolutions:
         """Return the resolutions that an argument means; raise InputError for an unknown side."""
         found = given if isinstance(given, Resolutions) else cls(given)  # type: ignore[arg-type]
         return cls(
-            None if found.default is None else chosen(Side, found.default),
-            {key: chosen(Side, side) for key, side in found.types.items()},
-            {key: chosen(Side, side) for key, side in found.rows.items()},
-            {key: chosen(Side, side) for key, side in found.properties.items()},
+            None if found.default is None else parse_choice(Side, found.default),
+            {key: parse_choice(Side, side) for key, side in found.types.items()},
+            {key: parse_choice(Side, side) for key, side in found.rows.items()},
+            {key: parse_choice(Side, side) for key, side in found.properties.items()},
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from omnigraph.query.expr import EntityKind
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.json_rows import row_from_json
 from omnigraph.schema.values import to_json_value
-from omnigraph.syntax.problems import chosen, nearest_name, shorten
+from omnigraph.syntax.problems import nearest_name, parse_choice, shorten
 
 
 class Op(StrEnum):
@@ -137,9 +137,9 @@ class ChangeFilter:
     ) -> Self:
         """Return the filter that words name; raise InputError for an unknown kind or operation."""
         return cls(
-            frozenset(chosen(EntityKind, each) for each in kinds or ()),
+            frozenset(parse_choice(EntityKind, each) for each in kinds or ()),
             frozenset(types or ()),
-            frozenset(chosen(Op, each) for each in ops or ()),
+            frozenset(parse_choice(Op, each) for each in ops or ()),
         )
 
     def check(self, *catalogs: Catalog) -> None:

@@ -8,7 +8,7 @@ from omnigraph.errors import BranchNameError
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Scope
 from omnigraph.syntax.names import fold, is_system, is_visible, normalize_name
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 
 VERSION = 1
 MOST_NAME_BYTES = 200
@@ -145,9 +145,9 @@ def _group(allow: Section, groups: Mapping[str, object]) -> str:
     actors = allow.section("actors", ("group",))
     group = actors.required("group")
     if group and group not in groups:
-        near = nearest_name(group, groups)
-        meant = "" if near is None else f"; did you mean '{near}'?"
-        actors.report("group", f"names the unknown group '{group}'{meant}")
+        hint = suggest(group, groups)
+        message = f"names the unknown group '{group}'"
+        actors.report("group", message if hint is None else f"{message}; {hint}")
     return group
 
 
@@ -158,10 +158,8 @@ def _actions(allow: Section) -> tuple[Action, ...]:
     found = []
     for each in given:
         if each not in ACTIONS:
-            near = nearest_name(each, list(Action))
-            known = f"expected {', '.join(Action)}"
-            meant = known if near is None else f"did you mean '{near}'?"
-            allow.report("actions", f"has the unknown action '{each}'; {meant}")
+            hint = suggest(each, list(Action)) or f"expected {', '.join(Action)}"
+            allow.report("actions", f"has the unknown action '{each}'; {hint}")
         elif Action(each) in found:
             allow.report("actions", f"repeats '{each}'")
         else:

@@ -13,7 +13,7 @@ from omnigraph.query.plan import Plan
 from omnigraph.query.rewrite import rewrite
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
-from omnigraph.syntax.problems import Problems, nearest_name
+from omnigraph.syntax.problems import Problems, suggest
 from omnigraph.syntax.source import make_source, size_problem
 
 
@@ -97,12 +97,11 @@ def _select(file: ast.QueryFile, source: Source, name: str | None, problems: Pro
     for query in file.queries:
         if query.name.text == name:
             return query
-    known = ", ".join(names) or "none"
+    known = f"the queries are: {', '.join(names) or 'none'}"
     if name is None:
         message = f"{source.name} has {len(names)} queries; name the one to use"
-        raise QueryNotFoundError(message, hint=f"the queries are: {known}")
-    near = nearest_name(name, names)
-    hint = f"did you mean '{near}'?" if near else f"the queries are: {known}"
+        raise QueryNotFoundError(message, hint=known)
+    hint = suggest(name, names) or known
     raise QueryNotFoundError(f"{source.name} has no query '{name}'", hint=hint)
 
 

@@ -47,7 +47,7 @@ from omnigraph.schema.values import BadValue, parse_date, parse_datetime
 from omnigraph.span import Source, Span
 from omnigraph.syntax.cursor import Cursor, Unparsable
 from omnigraph.syntax.literal import Literal, Name
-from omnigraph.syntax.problems import Problems, nearest_name
+from omnigraph.syntax.problems import Problems, suggest
 
 MOST_PARAMS = 1_000
 MOST_ITEMS = 8_192
@@ -193,8 +193,7 @@ class _ExpressionParser(Cursor):
     def _call(self) -> FunctionCall | Literal:
         name = self.advance()
         if name.text not in _FUNCTIONS:
-            near = nearest_name(name.text, _FUNCTIONS)
-            hint = f"did you mean '{near}'?" if near else None
+            hint = suggest(name.text, _FUNCTIONS)
             self.fail(name.span, f"unknown function '{name.text}'", hint)
         self.expect("(")
         if name.text in ("date", "datetime"):

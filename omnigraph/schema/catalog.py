@@ -9,7 +9,7 @@ from typing import TypeAlias
 from omnigraph.errors import InputError
 from omnigraph.schema.types import F32, STRING, ValueType
 from omnigraph.schema.values import Value, match_f32
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 
 NODE_COLUMNS = ("id",)
 EDGE_COLUMNS = ("id", "src", "dst")
@@ -216,6 +216,6 @@ def find_type(name: str, catalog: Catalog) -> StoredType:
     """Return the type with this name; raise InputError with the nearest known name."""
     found = catalog.stored(name)
     if found is None:
-        near = nearest_name(name, [*catalog.nodes, *catalog.edges])
-        raise InputError(f"no type '{name}'", hint=f"did you mean '{near}'?" if near else None)
+        hint = suggest(name, [*catalog.nodes, *catalog.edges])
+        raise InputError(f"no type '{name}'", hint=hint)
     return found

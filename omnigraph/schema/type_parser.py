@@ -14,7 +14,7 @@ from omnigraph.schema.types import (
     enum_of,
 )
 from omnigraph.syntax.cursor import Cursor
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import suggest
 
 _SCALARS = {scalar.value: ScalarType(scalar) for scalar in Scalar}
 _ENUM_VALUE = re.compile(r"[A-Za-z0-9_-]+")
@@ -54,9 +54,9 @@ def _scalar(cursor: Cursor) -> ScalarType:
     token = cursor.token
     found = _SCALARS.get(token.text) if token.kind == "word" else None
     if found is None:
-        near = nearest_name(token.text, [*_SCALARS, "Vector", "enum"])
         known = f"the types are {', '.join(_SCALARS)}, Vector(n), enum(…) and [T]"
-        cursor.fail_expecting("a type", f"did you mean '{near}'?" if near else known)
+        hint = suggest(token.text, [*_SCALARS, "Vector", "enum"]) or known
+        cursor.fail_expecting("a type", hint)
     cursor.advance()
     return found
 

@@ -22,7 +22,7 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.syntax.literal import datetime_text
-from omnigraph.syntax.problems import list_names, nearest_name
+from omnigraph.syntax.problems import list_names, suggest
 
 Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["Value", ...]
 
@@ -152,9 +152,9 @@ def _enum(value: object, kind: EnumType) -> str:
     if isinstance(value, str):
         if value in kind.members:
             return value
-        near = nearest_name(value, values)
-        hint = f"; did you mean '{near}'?" if near else ""
-        raise BadValue(f"{_shown(value)} is not one of {list_names(values)}{hint}")
+        hint = suggest(value, values)
+        reason = f"{_shown(value)} is not one of {list_names(values)}"
+        raise BadValue(reason if hint is None else f"{reason}; {hint}")
     raise _mismatch(value, f"one of {list_names(values)}")
 
 

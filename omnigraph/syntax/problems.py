@@ -38,12 +38,17 @@ class Problems:
         """
         if len(self.items) >= MOST_SUGGESTIONS:
             return None
-        found = nearest_name(name, known)
-        return None if found is None else f"did you mean '{found}'?"
+        return suggest(name, known)
 
     def in_order(self) -> list[Problem]:
         """Return the kept problems in the order of the text."""
         return sorted(self.items, key=lambda item: item.span.start if item.span else -1)
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """Return "did you mean …?" with the known name most like `name`, or None."""
+    found = nearest_name(name, known)
+    return None if found is None else f"did you mean '{found}'?"
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
@@ -75,8 +80,8 @@ def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def chosen(kind: type[_Choice], given: str) -> _Choice:
-    """Return the member of an enumeration that a word names; raise InputError with all of them."""
+def parse_choice(kind: type[_Choice], given: str) -> _Choice:
+    """Return the member of an enumeration that a word names; raise InputError with the choices."""
     try:
         return kind(given)
     except ValueError:
@@ -84,4 +89,4 @@ def chosen(kind: type[_Choice], given: str) -> _Choice:
         for room in ("Load", "Export", "Embed", "Entity"):
             word = word.removeprefix(room)
         known = list_names([each.value for each in kind])
-        raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None
+        raise InputError(f"invalid {word.lower()} '{given}'", hint=f"expected {known}") from None

@@ -234,7 +234,7 @@ def test_sides_are_taken_as_words_too_and_words_that_are_none_are_refused(graph:
     draft.mutate(QUERIES, "birthday", slug="bo", age=1)
     graph.mutate(QUERIES, "birthday", slug="bo", age=2)
     wrong = Resolutions(rows={("Person", "bo"): "mine"})  # type: ignore[dict-item]
-    with pytest.raises(InputError, match="no side 'mine'"):
+    with pytest.raises(InputError, match="invalid side 'mine'"):
         graph.branch().merge(draft, resolutions=wrong)
     right = Resolutions(rows={("Person", "bo"): "theirs"})  # type: ignore[dict-item]
     graph.branch().merge(draft, resolutions=right)

@@ -186,5 +186,5 @@ def first(graph: Graph) -> str:
 def test_an_engine_that_does_not_exist_is_refused(graph: Graph) -> None:
     part(graph, [], [update("ada", age=1)])
 
-    with pytest.raises(InputError, match="no engine 'cluster'"):
+    with pytest.raises(InputError, match="invalid engine 'cluster'"):
         graph.merge(THEIRS, engine="cluster")

@@ -405,9 +405,9 @@ def test_an_input_that_is_not_one_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_mode_or_engine_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no mode 'wipe'"):
+    with pytest.raises(InputError, match="invalid mode 'wipe'"):
         embed(tmp_path / "in", tmp_path / "out", SPEC, mode="wipe")
-    with pytest.raises(InputError, match="no engine 'flink'"):
+    with pytest.raises(InputError, match="invalid engine 'flink'"):
         embed(tmp_path / "in", tmp_path / "out", SPEC, engine="flink")
 
 

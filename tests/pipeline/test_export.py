@@ -130,9 +130,9 @@ def test_what_does_not_exist_is_refused_at_once_with_the_nearest_name(
         people.export("nowhere")
     with pytest.raises(CommitNotFoundError):
         people.export_to(tmp_path / "out", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    with pytest.raises(InputError, match="no format 'xml'"):
+    with pytest.raises(InputError, match="invalid format 'xml'"):
         people.export_to(tmp_path / "out", format="xml")
-    with pytest.raises(InputError, match="no engine 'dask'"):
+    with pytest.raises(InputError, match="invalid engine 'dask'"):
         people.export_to(tmp_path / "out", engine="dask")
     assert not (tmp_path / "out").exists()
 

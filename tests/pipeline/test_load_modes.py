@@ -111,13 +111,13 @@ def test_overwrite_replaces_the_types_in_the_data_and_no_other(graph: Graph, eng
 
 
 def test_a_mode_or_engine_that_does_not_exist_is_refused_with_those_that_do(graph: Graph) -> None:
-    with pytest.raises(InputError, match="no mode 'upsert'") as mode:
+    with pytest.raises(InputError, match="invalid mode 'upsert'") as mode:
         graph.load(text(person("ann")), mode="upsert")
-    with pytest.raises(InputError, match="no engine 'flink'") as engine:
+    with pytest.raises(InputError, match="invalid engine 'flink'") as engine:
         graph.load(text(person("ann")), engine="flink")
 
-    assert mode.value.hint == "it is one of append, merge, overwrite"
-    assert engine.value.hint == "it is one of auto, spark, inline"
+    assert mode.value.hint == "expected append, merge, overwrite"
+    assert engine.value.hint == "expected auto, spark, inline"
 
 
 def test_an_edge_may_stand_before_its_nodes(graph: Graph, engine: str) -> None:

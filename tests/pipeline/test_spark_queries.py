@@ -286,7 +286,7 @@ def test_the_command_moves_to_spark_by_itself(
 
 
 def test_an_engine_that_does_not_exist_is_refused(graph: Graph) -> None:
-    with pytest.raises(InputError, match="no engine 'sparc'"):
+    with pytest.raises(InputError, match="invalid engine 'sparc'"):
         graph.at(engine="sparc")
 
 

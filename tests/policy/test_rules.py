@@ -48,7 +48,7 @@ def problems(text: str) -> list[str]:
     [
         ("groups: {}", "p.yaml:1: 'version' is missing"),
         ("version: 2", "p.yaml:1: 'version' must be 1, not 2"),
-        (f"version: {'9' * 100_000}", "p.yaml:1: 'version' is a number of more than 18 digits"),
+        (f"version: {'9' * 100_000}", "p.yaml:1: 'version' must have at most 18 digits"),
         ("version: '1'", "p.yaml:1: 'version' must be a number, not text"),
         ("version: 1\nrule: []", "p.yaml:2: unknown key 'rule'; did you mean 'rules'?"),
         (

@@ -16,7 +16,7 @@ from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.embed.parts import (
     CheckedPart,
     CheckTask,
@@ -96,7 +96,7 @@ def embed_file(
     text is sent. Vectors that were paid for are kept beside the output until it is complete.
     """
     rewrite = _rewrite(spec, keywords)
-    engine = chosen(Engine, keywords.get("engine", Engine.AUTO))
+    engine = parse_choice(Engine, keywords.get("engine", Engine.AUTO))
     target = _target(output)
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
@@ -232,7 +232,9 @@ def _rewrite(spec: Spec | Mapping[str, object] | FilePath, keywords: EmbedKeywor
     selects = (Select.parsed(e) if isinstance(e, str) else e for e in keywords.get("select", ()))
     rows = RowFilter(frozenset(keywords.get("types", ())), tuple(selects))
     rows.check(spec.types)
-    return Rewrite(spec, chosen(EmbedMode, keywords.get("mode", EmbedMode.FILL_MISSING)), rows)
+    return Rewrite(
+        spec, parse_choice(EmbedMode, keywords.get("mode", EmbedMode.FILL_MISSING)), rows
+    )
 
 
 def _target(output: FilePath) -> Path:

@@ -12,7 +12,7 @@ from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import chosen
+from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.load.loaded import LoadMode
 
 SHOWN_VIOLATIONS = 20
@@ -82,8 +82,8 @@ def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
     """Return the options that keywords mean; raises for an unknown mode or engine."""
     report = keywords.get("report")
     return LoadOptions(
-        mode=chosen(LoadMode, keywords.get("mode", mode)),
-        engine=chosen(Engine, keywords.get("engine", Engine.AUTO)),
+        mode=parse_choice(LoadMode, keywords.get("mode", mode)),
+        engine=parse_choice(Engine, keywords.get("engine", Engine.AUTO)),
         spark=keywords.get("spark") or default_settings(),
         shown=_within(keywords.get("shown", SHOWN_VIOLATIONS)),
         report=None if report is None else Path(report),
