@@ -1,4 +1,4 @@
-"""Durable: makes files of a local disk survive a loss of power."""
+"""Durable: flushes files on a local disk, so that they survive a power loss."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def sync(root: Path, paths: Iterable[str]) -> None:
-    """Flush files and all files of folders, then every folder on the way to them."""
+    """Flush files, all files of folders, and every folder on the way to them."""
     wanted = [root / path for path in paths]
     files = [path for path in wanted if path.is_file()]
     files += [each for path in wanted if path.is_dir() for each in path.iterdir()]
@@ -33,5 +33,5 @@ def _flush(path: Path) -> None:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Flush in parallel, so that the commits of the file system's journal are shared."""
+    """Threads that flush in parallel, to share the commits of the file system's journal."""
     return ThreadPoolExecutor(8, thread_name_prefix="omnigraph-sync")
