@@ -1,13 +1,13 @@
 """Backup: a consistent copy of a live graph in another place, and a graph made of such a copy.
 
-A copy is one version of the ledger and everything that its commits are made of. The ledger is read
-first. Everything that it names is copied, and its manifest, which makes the copy a graph, is
-written last. All other files have names of their own and never change, so that what the other
-place has under the same name and with the same size is not copied again.
+A copy is one version of the manifest and everything that its commits are made of. The manifest is
+read first. Everything that it names is copied, and the file of its version, which makes the copy a
+graph, is written last. All other files have names of their own and never change, so that what the
+other place has under the same name and with the same size is not copied again.
 
-A backup writes nothing to its source. A cleanup says in the ledger what it takes before it does, so
-a backup looks whether one said so while it copied. If so, it takes the newer ledger, in which that
-is no longer needed, and copies what is missing.
+A backup writes nothing to its source. A cleanup notes in the manifest what it removes before it
+does, so a backup checks whether one did so while it copied. If so, it takes the newer version,
+which no longer needs what went, and copies what is missing.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ _REPEAT = "repeat it to complete it"
 _EMPTY = "give a place that is empty"
 _EMPTY_OR_OWN = "give a place that is empty, or that has a backup of this graph"
 _ELSEWHERE = "back up to an empty place; this one stays as it is"
-# What lies here is removed from a copy when its ledger no longer names it.
+# What lies here is removed from a copy when its manifest no longer names it.
 _MIRRORED = (
     *layout.TABLES,
     layout.MANIFEST,
@@ -128,23 +128,23 @@ def restore(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pin:
-    """One version of the ledger of the source, and the files of which the graph is made then.
+    """One version of the manifest of the source, and the files of which the graph is made then.
 
-    The file that makes it a graph, the manifest of the ledger, is not among them.
+    `content` is the file that makes it a graph, which is not among them.
     """
 
-    ledger: Table
+    at: Table
     history: History
-    manifest: bytes
+    content: bytes
     files: tuple[Stored, ...]
 
     @property
     def path(self) -> str:
-        return _manifest_path(self.ledger)
+        return _version_path(self.at)
 
     @property
     def record(self) -> str:
-        return _record_path(self.ledger, self.manifest)
+        return _record_path(self.at, self.content)
 
 
 @dataclass(slots=True)
@@ -229,18 +229,18 @@ class _Copy:
             raise GraphExistsError(f"there is a graph at {self.dest.root} already", hint=hint)
 
     def _last_backup(self) -> Table | None:
-        """Return the ledger of the backup that is there, which nobody may have changed since."""
+        """Return the manifest of the backup that is there; raise InputError if it was changed."""
         self.tables.clear_blank(layout.MANIFEST)
-        ledger = self.tables.newest(layout.MANIFEST)
-        if ledger is None:
+        at = self.tables.newest(layout.MANIFEST)
+        if at is None:
             return None
-        check_format(ledger)
-        manifest = self.dest.objects.read(_manifest_path(ledger)) or b""
-        if self.dest.objects.read(_record_path(ledger, manifest)) is None:
+        check_format(at)
+        content = self.dest.objects.read(_version_path(at)) or b""
+        if self.dest.objects.read(_record_path(at, content)) is None:
             raise InputError(
                 f"the backup at '{self.dest.root}' was changed since it was made", hint=_ELSEWHERE
             )
-        return ledger
+        return at
 
     def _diverged(self) -> InputError:
         source = self.repository.store.root
@@ -248,7 +248,7 @@ class _Copy:
         return InputError(message, hint=_ELSEWHERE)
 
     def _filled(self, last: Table | None) -> _Pin:
-        """Copy everything that one version of the ledger needs, and return that version.
+        """Copy everything that one version of the manifest needs, and return that version.
 
         It has to have all commits that the last backup has.
         """
@@ -258,14 +258,14 @@ class _Copy:
         self.there = {each.path: each.size for each in self.before.values()}
         for _ in range(_MOST_PINS):
             notes = self._notes()
-            ledger = self.repository.manifest.newest()
-            pin = self._pinned(ledger, notes)
+            at = self.repository.manifest.newest()
+            pin = self._pinned(at, notes)
             if pin is None:
                 continue
-            if ledger.version < oldest or not known.keys() <= pin.history.commits.keys():
+            if at.version < oldest or not known.keys() <= pin.history.commits.keys():
                 raise self._diverged()
-            reached("ledger pinned")
-            if self._is_copied(pin) and not self._was_cleaned(ledger):
+            reached("manifest pinned")
+            if self._is_copied(pin) and not self._was_cleaned(at):
                 return pin
         raise HeadMovedError(
             f"{self.repository.store.root} was cleaned up again and again while it was copied",
@@ -277,24 +277,24 @@ class _Copy:
         objects = self.repository.store.objects
         return {each.path for folder in _NOTES for each in objects.listing(folder)}
 
-    def _pinned(self, ledger: Table, notes: Set[str]) -> _Pin | None:
+    def _pinned(self, at: Table, notes: Set[str]) -> _Pin | None:
         """Return what is needed of a graph; None when a cleanup took some of it meanwhile.
 
-        Only such notes belong to it as were there before the ledger was read.
+        Only such notes belong to it as were there before the manifest was read.
         """
         try:
-            return _plan(self.repository, ledger, notes)
+            return _plan(self.repository, at, notes)
         except StorageError:
-            if self._was_cleaned(ledger):
+            if self._was_cleaned(at):
                 return None
             raise
 
-    def _was_cleaned(self, ledger: Table) -> bool:
-        """Tell whether a cleanup began to remove something after a version of the ledger."""
-        return cleaning(self.repository.manifest.newest()) != cleaning(ledger)
+    def _was_cleaned(self, at: Table) -> bool:
+        """Tell whether a cleanup began to remove something after a version of the manifest."""
+        return cleaning(self.repository.manifest.newest()) != cleaning(at)
 
     def _is_copied(self, pin: _Pin) -> bool:
-        """Copy what is not there yet; False when a file is gone that a newer ledger may not need.
+        """Copy what is not there yet; False when a file is gone that a newer version may not need.
 
         Raises StorageError when there is no newer one. Notes and vectors may go at any time.
         """
@@ -311,7 +311,7 @@ class _Copy:
         copying = Copying(self.repository.store, self.dest, self.tables.durable, check)
         gone = [each for each in copying.copy(due, done) if _folder(each) not in _FLEETING]
         reached("files copied")
-        if gone and self.repository.manifest.newest().version == pin.ledger.version:
+        if gone and self.repository.manifest.newest().version == pin.at.version:
             raise StorageError(f"{gone[0]} is gone", hint="fsck tells what is missing")
         return not gone
 
@@ -324,7 +324,7 @@ class _Copy:
         return file.path in self.copied or not (is_old and _folder(file.path) in _NOTES)
 
     def _write_record(self, pin: _Pin) -> None:
-        """Note that the ledger which is about to be written is that of a backup."""
+        """Note that the version which is about to be written is that of a backup."""
         self.options.deadline.check()
         made: Json = {"heads": dict(pin.history.heads), "made_at": self.repository.clock.time()}
         self.dest.objects.write(pin.record, json.dumps(made).encode())
@@ -332,24 +332,24 @@ class _Copy:
         reached("backup recorded")
 
     def _publish(self, pin: _Pin) -> None:
-        """Write the manifest of the ledger, which makes the copy a graph."""
+        """Write the version of the manifest, which makes the copy a graph."""
         if self.tables.durable and self.dest.is_local:
             with reported("cannot flush to disk"):  # the content of the files is flushed already
                 sync_folders(Path(self.dest.root), [each.path for each in pin.files])
         self.options.deadline.check()  # never again from here on: what is published is done
         objects = self.dest.objects
         with aftermath(f"the store failed while completing {self.dest.root}", _REPEAT):
-            created = objects.create(pin.path, pin.manifest)
+            created = objects.create(pin.path, pin.content)
             # A store may answer "exists" to the second try of a request whose reply was lost.
-            is_same = created or objects.read(pin.path) == pin.manifest
+            is_same = created or objects.read(pin.path) == pin.content
         if not is_same:
             raise self._diverged()
         if created:
-            self.copied[pin.path] = len(pin.manifest)
-        reached("ledger copied")
+            self.copied[pin.path] = len(pin.content)
+        reached("manifest copied")
 
     def _complete(self) -> None:
-        """Flush the ledger, and write the schema beside the tables."""
+        """Flush the manifest, and write the schema beside the tables."""
         tables = Tables(self.dest, durable=self.tables.durable)
         manifest = Manifest(tables)
         tables.sync_table(manifest.newest())
@@ -396,25 +396,25 @@ class _Copy:
         )
 
 
-def _plan(repository: Repository, ledger: Table, notes: Set[str]) -> _Pin:
-    objects, path = repository.store.objects, _manifest_path(ledger)
+def _plan(repository: Repository, at: Table, notes: Set[str]) -> _Pin:
+    objects, path = repository.store.objects, _version_path(at)
     content = objects.read(path)
     if content is None:
         raise StorageError(f"{path} is gone")
     manifest = repository.manifest
-    heads = {head.name: head.commit for head in manifest.heads(ledger).values()}
-    history = History(manifest.every_commit(ledger), heads, manifest.retired(ledger))
+    heads = {head.name: head.commit for head in manifest.heads(at).values()}
+    history = History(manifest.every_commit(at), heads, manifest.retired(at))
     listing = objects.listing()
     there = {each.path for each in listing}
-    versions = _versions(history, manifest.buried(ledger), there)
+    versions = _versions(history, manifest.buried(at), there)
     own = [each for each in listing if _folder(each.path) == layout.MANIFEST]
-    parts = {each.removeprefix(f"{layout.MANIFEST}/") for each in ledger.files()}
-    # The ledger comes first: old files of it are removed after an hour.
+    parts = {each.removeprefix(f"{layout.MANIFEST}/") for each in at.files()}
+    # The manifest comes first: a cleanup removes old files of it after an hour, without a note.
     files = parts_of(layout.MANIFEST, own, parts)
     files += needed(repository.tables, by_table(listing), versions)
     files += _others(listing, history, notes)
     rest = tuple(each for each in files if each.path != path)
-    return _Pin(ledger=ledger, history=history, manifest=content, files=rest)
+    return _Pin(at=at, history=history, content=content, files=rest)
 
 
 def _versions(
@@ -455,13 +455,13 @@ def _folder(path: str) -> str:
     return path.partition("/")[0]
 
 
-def _manifest_path(ledger: Table) -> str:
-    return f"{ledger.path}/_versions/{layout.manifest_name(ledger.version)}"
+def _version_path(at: Table) -> str:
+    return f"{at.path}/_versions/{layout.manifest_name(at.version)}"
 
 
-def _record_path(ledger: Table, manifest: bytes) -> str:
-    """Return the note that a backup wrote a version of the ledger, and with which bytes."""
-    return f"{layout.BACKUP}/{ledger.version}.{hashlib.sha256(manifest).hexdigest()}.json"
+def _record_path(at: Table, content: bytes) -> str:
+    """Return the note that a backup wrote a version of the manifest, and with which bytes."""
+    return f"{layout.BACKUP}/{at.version}.{hashlib.sha256(content).hexdigest()}.json"
 
 
 def _whole(store: Store) -> str:

@@ -15,7 +15,7 @@ def backup(actor: Actor) -> Flow[None]:
         files = frozenset(file for version in versions for file in version)
         found = yield from observe(partial(_present, versions), "copies versions")
         found |= yield from observe(partial(_present, files), "copies files")
-        later = yield from observe(lambda w: w.ledger.cleaning())
+        later = yield from observe(lambda w: w.manifest.cleaning())
         if later == mark or not actor.rules.look_after_copy:
             yield from _complete((versions | files) - found)
             return
@@ -27,16 +27,16 @@ def _pinned(world: World) -> tuple[tuple[int, str], frozenset[Version]]:
 
     One that was cut off may have left what heads have.
     """
-    ledger, heads = world.ledger, set(world.ledger.heads().values())
-    told = buried(ledger)
+    manifest, heads = world.manifest, set(world.manifest.heads().values())
+    told = buried(manifest)
     versions = frozenset(
         version
-        for commit in ledger.commits().values()
-        if is_published(commit.id, ledger)
+        for commit in manifest.commits().values()
+        if is_published(commit.id, manifest)
         for key, version in commit.versions
         if (key, version) not in told or (commit.id in heads and version in world.files)
     )
-    return ledger.cleaning(), versions
+    return manifest.cleaning(), versions
 
 
 def _present(names: frozenset[object], world: World) -> frozenset[object]:

@@ -63,7 +63,7 @@ class Rules:
 
     look_after_copy: bool = True
     """A backup that has copied everything looks whether a cleanup was marked meanwhile, and then
-    begins again with what the newer ledger has."""
+    begins again with the newer version."""
 
     def without(self, *names: str) -> "Rules":
         """Return the rules with some left out."""
