@@ -1,5 +1,6 @@
 """A backup is the graph as it was at one moment, whatever happens to the graph meanwhile."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,12 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import omnigraph as og
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
+from omnigraph.cli.main import omnigraph
 from omnigraph.errors import (
     BudgetError,
     CancelledError,
+    DeniedError,
     GraphExistsError,
     GraphNotFoundError,
     HeadMovedError,
@@ -438,9 +443,7 @@ def test_a_backup_tells_how_far_it_is(graph: Graph, dest: Path) -> None:
 
     (copying, size), (checking, _) = heard.stages
     assert (copying, checking) == ("copying", "checking")
-    assert (
-        0 < done.bytes_copied - size < 10_000
-    )  # the newest version of the manifest is written last
+    assert 0 < done.bytes_copied - size < 10_000  # the version of the manifest is written last
     assert heard.far == [(each, len(heard.far)) for each in range(1, len(heard.far) + 1)]
     assert done.files_copied == len(heard.far) + 1
 
@@ -555,6 +558,73 @@ def test_two_backups_at_once_to_one_place_leave_the_newer(
     assert set(ages(open_graph(dest, read_only=True))) >= {"eve", "fay"}
     monkeypatch.setattr(steps, "observer", None)
     _assert_same(dest, graph, backup(graph.repository, dest))
+
+
+def test_a_backup_writes_nothing_to_its_graph(graph: Graph, dest: Path) -> None:
+    grown(graph, 3)
+    before = sorted((each, each.stat().st_mtime_ns) for each in Path(graph.uri).rglob("*"))
+
+    assert open_graph(graph.uri, read_only=True).backup(dest).is_sound
+
+    after = sorted((each, each.stat().st_mtime_ns) for each in Path(graph.uri).rglob("*"))
+    assert after == before
+
+
+def test_handles_and_commands_make_backups_and_restore_them(graph: Graph, tmp_path: Path) -> None:
+    grown(graph, 2)
+    run = CliRunner()
+
+    done = graph.backup(tmp_path / "one", verify=False)
+    assert done.to_json()["sound"] is None
+    assert og.restore(tmp_path / "one", tmp_path / "two", durable=False).is_sound
+    assert ages(open_graph(tmp_path / "two")) == ages(graph)
+    with pytest.raises(CancelledError, match="the restore was cancelled"):
+        og.restore(tmp_path / "one", tmp_path / "three", cancelled=_set())
+
+    said = run.invoke(omnigraph, ["backup", graph.uri, str(tmp_path / "four")])
+    assert (said.exit_code, "sound" in said.output) == (0, True)
+    said = run.invoke(omnigraph, ["restore", str(tmp_path / "four"), str(tmp_path / "five")])
+    assert said.exit_code == 0
+    assert ages(open_graph(tmp_path / "five")) == ages(graph)
+    said = run.invoke(omnigraph, ["backup", graph.uri, str(tmp_path / "four"), "six"])
+    assert said.exit_code == 2
+
+
+def test_a_command_fails_when_the_copy_is_damaged(graph: Graph, tmp_path: Path) -> None:
+    grown(graph, 2)
+    state = graph.snapshot().commit.tables[PERSON]
+    data = max(Path(graph.uri, state.path, "data").iterdir(), key=lambda each: each.stat().st_mtime)
+    data.write_bytes(b"x" * data.stat().st_size)
+
+    said = CliRunner().invoke(omnigraph, ["backup", graph.uri, str(tmp_path / "backup"), "--json"])
+
+    assert said.exit_code == 1
+    assert json.loads(said.output)["sound"] is False
+    assert json.loads(said.output)["findings"]
+
+
+def test_only_an_administrator_may_back_up(graph: Graph, dest: Path) -> None:
+    policy = (
+        "version: 1\n"
+        "groups: {readers: [rea], owners: [ada]}\n"
+        "rules:\n"
+        "- {id: reading, allow: {actors: {group: readers}, actions: [read, export],"
+        " branch_scope: any}}\n"
+        "- {id: owning, allow: {actors: {group: owners}, actions: [admin],"
+        " target_branch_scope: any}}\n"
+    )
+
+    with pytest.raises(DeniedError):
+        open_graph(graph.uri, actor="rea", policy=policy).backup(dest)
+
+    assert not dest.exists()
+    assert open_graph(graph.uri, actor="ada", policy=policy).backup(dest).is_sound
+
+
+def _set() -> threading.Event:
+    found = threading.Event()
+    found.set()
+    return found
 
 
 @pytest.mark.parametrize("lane", ["moto", "seaweedfs"], indirect=True)

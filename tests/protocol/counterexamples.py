@@ -39,5 +39,6 @@ CASES: dict[str, Case] = {
     "compare_request": Case((("write as k",), ("write as k too",)), "was answered"),
     "guard_operation": Case((("write as k",), ("write b as k",)), "made the commits"),
     "guard_twin": Case((("delete d",), ("untag g",)), "is gone"),
+    "look_after_copy": Case((("back up",), ("cleanup",)), "a backup lacks"),
     "fence": Case((("write t",),), "then it did"),
 }

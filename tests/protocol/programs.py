@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tests.protocol import cleaning, naming, running, writing
+from tests.protocol import cleaning, copying, naming, running, writing
 from tests.protocol.facts import is_readable
 from tests.protocol.invariants import SECRET
 from tests.protocol.model import (
@@ -226,6 +226,7 @@ ACTS: dict[str, Act] = {
     "abort run": _aborts,
     "cleanup": _does(cleaning.cleanup, 1),
     "cleanup keeping": _does(cleaning.cleanup, 3),
+    "back up": _does(copying.backup),
     "read": _reads,
     "fold": _folds,
     "prune late": _prunes,

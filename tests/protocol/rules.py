@@ -61,6 +61,10 @@ class Rules:
     fence: bool = True
     """Who got no reply takes the place in the manifest that the lost request could still take."""
 
+    look_after_copy: bool = True
+    """A backup that has copied everything looks whether a cleanup was marked meanwhile, and then
+    begins again with the newer version."""
+
     def without(self, *names: str) -> "Rules":
         """Return the rules with some left out."""
         return replace(self, **dict.fromkeys(names, False))

@@ -199,3 +199,26 @@ def test_note_begin__what_a_cleanup_buried_that_was_never_marked_is_not_told_as_
 
     assert [readable(graph, each) for each in commits] == [False] * 3 + [True] * 3
     assert graph.fsck().findings == ()
+
+
+def test_look_after_copy__a_cleanup_after_the_manifest_was_read_is_noticed(
+    graph: Graph, rival: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = grown(graph, 6)
+    listing, listed = Objects.listing, []
+
+    def late(self: Objects, folder: str = "") -> list[Stored]:
+        if not folder and self == graph.repository.store.objects:
+            listed.append(folder)
+            if len(listed) == 1:
+                cleaned(rival, keep=1)
+        return listing(self, folder)
+
+    monkeypatch.setattr(Objects, "listing", late)
+    done = graph.backup(tmp_path / "backup")
+
+    assert done.is_sound
+    copy = open_graph(tmp_path / "backup", read_only=True)
+    assert len(ages(copy)) == 6
+    with pytest.raises(CommitCleanedError):
+        ages(copy, commits[2].id)
