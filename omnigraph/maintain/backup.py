@@ -1,13 +1,13 @@
 """Backup: a consistent copy of a live graph in another place, and a graph made of such a copy.
 
 A copy is one version of the manifest and everything that its commits are made of. The manifest is
-read first. Everything that it names is copied, and the file of its version, which makes the copy a
-graph, is written last. All other files have names of their own and never change, so that what the
-other place has under the same name and with the same size is not copied again.
+read first. Everything that it names is copied, and its newest version, which makes the copy a
+graph, is written last. All other files have names of their own and never change, so a file that
+the other place has under the same name and with the same size is not copied again.
 
-A backup writes nothing to its source. A cleanup notes in the manifest what it removes before it
-does, so a backup checks whether one did so while it copied. If so, it takes the newer version,
-which no longer needs what went, and copies what is missing.
+A backup writes nothing to its source. A cleanup says in the manifest what it removes before it
+does, so a backup checks whether one said so while it copied. If so, it takes the newer manifest,
+which no longer needs those files, and copies what is missing.
 """
 
 import hashlib
@@ -35,19 +35,19 @@ from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.copying import Copying
 from omnigraph.storage.durable import sync_folders
-from omnigraph.storage.failures import reported
+from omnigraph.storage.failures import report_as
 from omnigraph.storage.folder import Folder
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.sweep import by_table, needed, parts_of
 from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.format import check_format
-from omnigraph.versioning.manifest import Manifest, cleaning, first_commit
+from omnigraph.versioning.manifest import Manifest, first_commit, last_cleanup
 from omnigraph.versioning.names import MAIN, TAG, is_system
 from omnigraph.versioning.repository import Repository, open_repository
 from omnigraph.versioning.retention import GRACE, History
+from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 # Each needs a cleanup of the source meanwhile, and copies only what the one before did not.
 _MOST_PINS = 10
@@ -56,7 +56,7 @@ _REPEAT = "repeat it to complete it"
 _EMPTY = "give a place that is empty"
 _EMPTY_OR_OWN = "give a place that is empty, or that has a backup of this graph"
 _ELSEWHERE = "back up to an empty place; this one stays as it is"
-# What lies here is removed from a copy when its manifest no longer names it.
+# Files here are removed from a copy when its manifest no longer names them.
 _MIRRORED = (
     *layout.TABLES,
     layout.MANIFEST,
@@ -71,7 +71,7 @@ _NOTES = (layout.RUNS, layout.OPERATIONS)
 _FLEETING = (*_NOTES, layout.EMBEDDINGS)
 
 
-class BackupHow(TypedDict, total=False):
+class BackupKeywords(TypedDict, total=False):
     """The keywords that a backup and a restore take."""
 
     verify: bool
@@ -89,7 +89,7 @@ class BackupOptions:
     deadline: Deadline = field(default_factory=Deadline)
 
 
-def backup_options(how: BackupHow, work: str = "backup") -> BackupOptions:
+def backup_options(how: BackupKeywords, work: str = "backup") -> BackupOptions:
     """Return the options that keywords stand for."""
     return BackupOptions(
         verify=how.get("verify", True),
@@ -128,23 +128,23 @@ def restore(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pin:
-    """One version of the manifest of the source, and the files of which the graph is made then.
+    """One version of the manifest of the source, and the files of the graph at that version.
 
-    `content` is the file that makes it a graph, which is not among them.
+    The file that makes it a graph, the Lance manifest of that version, is not among them.
     """
 
     at: Table
     history: History
-    content: bytes
+    manifest: bytes
     files: tuple[Stored, ...]
 
     @property
     def path(self) -> str:
-        return _version_path(self.at)
+        return _manifest_path(self.at)
 
     @property
     def record(self) -> str:
-        return _record_path(self.at, self.content)
+        return _record_path(self.at, self.manifest)
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ class _Copy:
         pin = self._filled(self._last_backup())
         self._write_record(pin)
         self._publish(pin)
-        with aftermath(f"the backup at {self.dest.root} was made but not completed", _REPEAT):
+        with unknown_outcome(f"the backup at {self.dest.root} was made but not completed", _REPEAT):
             self._complete()
             return self._report(pin, self._prune(pin))
 
@@ -183,7 +183,9 @@ class _Copy:
         pin = self._filled(None)
         self._refuse_graph(_EMPTY)
         self._publish(pin)
-        with aftermath(f"the graph at {self.dest.root} was restored but not checked", "run fsck"):
+        with unknown_outcome(
+            f"the graph at {self.dest.root} was restored but not checked", "run fsck"
+        ):
             self._complete()
             self.dest.objects.delete_all(layout.BACKUP)
             self.dest.objects.drop_empty([layout.BACKUP])
@@ -229,14 +231,14 @@ class _Copy:
             raise GraphExistsError(f"there is a graph at {self.dest.root} already", hint=hint)
 
     def _last_backup(self) -> Table | None:
-        """Return the manifest of the backup that is there; raise InputError if it was changed."""
+        """Return the manifest of the existing backup, which nobody may have changed since."""
         self.tables.clear_blank(layout.MANIFEST)
         at = self.tables.newest(layout.MANIFEST)
         if at is None:
             return None
         check_format(at)
-        content = self.dest.objects.read(_version_path(at)) or b""
-        if self.dest.objects.read(_record_path(at, content)) is None:
+        manifest = self.dest.objects.read(_manifest_path(at)) or b""
+        if self.dest.objects.read(_record_path(at, manifest)) is None:
             raise InputError(
                 f"the backup at '{self.dest.root}' was changed since it was made", hint=_ELSEWHERE
             )
@@ -290,11 +292,11 @@ class _Copy:
             raise
 
     def _was_cleaned(self, at: Table) -> bool:
-        """Tell whether a cleanup began to remove something after a version of the manifest."""
-        return cleaning(self.repository.manifest.newest()) != cleaning(at)
+        """Whether a cleanup began to remove something after a version of the manifest."""
+        return last_cleanup(self.repository.manifest.newest()) != last_cleanup(at)
 
     def _is_copied(self, pin: _Pin) -> bool:
-        """Copy what is not there yet; False when a file is gone that a newer version may not need.
+        """Copy what is missing; False when a file is gone that a newer manifest may not need.
 
         Raises StorageError when there is no newer one. Notes and vectors may go at any time.
         """
@@ -316,7 +318,7 @@ class _Copy:
         return not gone
 
     def _has(self, file: Stored) -> bool:
-        """Tell whether a file is there; a note may have been written again since."""
+        """Whether a file exists; a note may have been written again since."""
         if self.there.get(file.path) != file.size:
             return False
         before = self.before.get(file.path)
@@ -324,7 +326,7 @@ class _Copy:
         return file.path in self.copied or not (is_old and _folder(file.path) in _NOTES)
 
     def _write_record(self, pin: _Pin) -> None:
-        """Note that the version which is about to be written is that of a backup."""
+        """Note that the manifest which is about to be written is that of a backup."""
         self.options.deadline.check()
         made: Json = {"heads": dict(pin.history.heads), "made_at": self.repository.clock.time()}
         self.dest.objects.write(pin.record, json.dumps(made).encode())
@@ -332,20 +334,20 @@ class _Copy:
         reached("backup recorded")
 
     def _publish(self, pin: _Pin) -> None:
-        """Write the version of the manifest, which makes the copy a graph."""
+        """Write the newest version of the manifest, which makes the copy a graph."""
         if self.tables.durable and self.dest.is_local:
-            with reported("cannot flush to disk"):  # the content of the files is flushed already
+            with report_as("cannot flush to disk"):  # the content of the files is flushed already
                 sync_folders(Path(self.dest.root), [each.path for each in pin.files])
         self.options.deadline.check()  # never again from here on: what is published is done
         objects = self.dest.objects
-        with aftermath(f"the store failed while completing {self.dest.root}", _REPEAT):
-            created = objects.create(pin.path, pin.content)
+        with unknown_outcome(f"the store failed while completing {self.dest.root}", _REPEAT):
+            created = objects.create(pin.path, pin.manifest)
             # A store may answer "exists" to the second try of a request whose reply was lost.
-            is_same = created or objects.read(pin.path) == pin.content
+            is_same = created or objects.read(pin.path) == pin.manifest
         if not is_same:
             raise self._diverged()
         if created:
-            self.copied[pin.path] = len(pin.content)
+            self.copied[pin.path] = len(pin.manifest)
         reached("manifest copied")
 
     def _complete(self) -> None:
@@ -397,7 +399,7 @@ class _Copy:
 
 
 def _plan(repository: Repository, at: Table, notes: Set[str]) -> _Pin:
-    objects, path = repository.store.objects, _version_path(at)
+    objects, path = repository.store.objects, _manifest_path(at)
     content = objects.read(path)
     if content is None:
         raise StorageError(f"{path} is gone")
@@ -409,12 +411,12 @@ def _plan(repository: Repository, at: Table, notes: Set[str]) -> _Pin:
     versions = _versions(history, manifest.buried(at), there)
     own = [each for each in listing if _folder(each.path) == layout.MANIFEST]
     parts = {each.removeprefix(f"{layout.MANIFEST}/") for each in at.files()}
-    # The manifest comes first: a cleanup removes old files of it after an hour, without a note.
+    # The manifest comes first: its old files are removed after an hour.
     files = parts_of(layout.MANIFEST, own, parts)
     files += needed(repository.tables, by_table(listing), versions)
     files += _others(listing, history, notes)
     rest = tuple(each for each in files if each.path != path)
-    return _Pin(at=at, history=history, content=content, files=rest)
+    return _Pin(at=at, history=history, manifest=content, files=rest)
 
 
 def _versions(
@@ -455,13 +457,13 @@ def _folder(path: str) -> str:
     return path.partition("/")[0]
 
 
-def _version_path(at: Table) -> str:
+def _manifest_path(at: Table) -> str:
     return f"{at.path}/_versions/{layout.manifest_name(at.version)}"
 
 
-def _record_path(at: Table, content: bytes) -> str:
+def _record_path(at: Table, manifest: bytes) -> str:
     """Return the note that a backup wrote a version of the manifest, and with which bytes."""
-    return f"{layout.BACKUP}/{at.version}.{hashlib.sha256(content).hexdigest()}.json"
+    return f"{layout.BACKUP}/{at.version}.{hashlib.sha256(manifest).hexdigest()}.json"
 
 
 def _whole(store: Store) -> str:
