@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,8 @@ _HIDDEN = (
     (re.compile(r"looked at .*"), "looked at <files>"),
     (re.compile(r'("(ledger_rows|files|bytes)": )\d+'), r"\1<count>"),
 )
+
+Run = Callable[..., Result]  # runs the command that its arguments are
 
 
 @dataclass(slots=True)
