@@ -11,8 +11,9 @@ from omnigraph.api.graph import open as open_graph
 from tests.changes.town import city, do, link, person, town
 from tests.crashes.conftest import place
 from tests.crashes.nursery import Nursery
+from tests.pipeline.purse import purse
 
-__all__ = ["place"]
+__all__ = ["place", "purse"]
 
 
 @pytest.fixture(scope="session")
