@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Operation, Shape, named_or_main, post
+from omnigraph.api.operation import Endpoint, Operation, Shape, named_or_main, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
@@ -75,6 +75,12 @@ class IngestedShape(Shape, frozen=True, kw_only=True):
     loaded: LoadedShape
 
 
+def _post_rows(path: str, name: str, answer: type[Shape], body: str) -> Endpoint:
+    """Return an endpoint that takes rows, also as JSON lines."""
+    errors = (404, 409, 502)
+    return post(path, name, Action.CHANGE, answer, body, takes_lines=True, errors=errors)
+
+
 class Mutate(Operation[Receipt], frozen=True, kw_only=True):
     """Run a mutation as one commit of a branch; with `expect` only when it stands there."""
 
@@ -106,15 +112,7 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
 class Ingest(Operation[Ingested], frozen=True, kw_only=True):
     """Load rows into a branch, which is made with them when it is not there."""
 
-    endpoint = post(
-        "/ingest",
-        "ingest",
-        Action.CHANGE,
-        IngestedShape,
-        "IngestBody",
-        takes_lines=True,
-        errors=(404, 409, 502),
-    )
+    endpoint = _post_rows("/ingest", "ingest", IngestedShape, "IngestBody")
     result_type = Ingested
 
     branch: str | None = None
@@ -138,15 +136,7 @@ class Ingest(Operation[Ingested], frozen=True, kw_only=True):
 class Load(Operation[Loaded], frozen=True, kw_only=True):
     """Load rows into a branch that is there."""
 
-    endpoint = post(
-        "/load",
-        "load",
-        Action.CHANGE,
-        LoadedShape,
-        "LoadBody",
-        takes_lines=True,
-        errors=(404, 409, 502),
-    )
+    endpoint = _post_rows("/load", "load", LoadedShape, "LoadBody")
     result_type = Loaded
 
     branch: str | None = None
