@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from omnigraph.query.ast import Operator
 from omnigraph.schema.types import BOOL, DATETIME, F64, Scalar, ValueType
@@ -48,9 +48,7 @@ class ParamRef:
 class Now:
     """The instant of the query, one for all its rows."""
 
-    @property
-    def type(self) -> ValueType:
-        return DATETIME
+    type: ClassVar[ValueType] = DATETIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,7 @@ class TextMatch:
     query: "Constant | ParamRef"
     edits: "Constant | ParamRef | None" = None
 
-    @property
-    def type(self) -> ValueType:
-        return BOOL
+    type: ClassVar[ValueType] = BOOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +111,7 @@ class Bm25:
     field: PropertyRef
     query: "Constant | ParamRef"
 
-    @property
-    def type(self) -> ValueType:
-        return F64
+    type: ClassVar[ValueType] = F64
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +121,7 @@ class Nearest:
     field: PropertyRef
     query: "Constant | ParamRef"
 
-    @property
-    def type(self) -> ValueType:
-        return F64
+    type: ClassVar[ValueType] = F64
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +131,7 @@ class Rrf:
     rankings: tuple["Bm25 | Nearest", ...]
     k: "Constant | ParamRef"
 
-    @property
-    def type(self) -> ValueType:
-        return F64
+    type: ClassVar[ValueType] = F64
 
 
 Ranking: TypeAlias = Bm25 | Nearest | Rrf
