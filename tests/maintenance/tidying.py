@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
 from omnigraph.maintain.reports import Cleaned
 from omnigraph.storage.table import Table
@@ -14,9 +15,11 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.ulid import Clock, now_us
 from omnigraph.versioning.writes import Append
-from tests.sample import PERSON, ages, people, write
+from tests.sample import PERSON, SCHEMA, ages, people, write
 
 DAY = 86_400_000_000
+EVE = '{"type": "Person", "data": {"slug": "eve", "name": "Eve"}}'
+WIDER = SCHEMA.replace("age: I32? @index", "age: I32? @index  city: String?")
 
 
 def days_later(graph: Graph, days: float) -> None:
@@ -43,6 +46,16 @@ def readable(graph: Graph, commit: Commit) -> bool:
         return len(ages(graph, commit.id)) == commit.tables[PERSON].row_count
     except CommitCleanedError:
         return False
+
+
+def sound(graph: Graph, *branches: str) -> None:
+    """Every row of some branches can be read by another process, also after a cleanup."""
+    again = open_graph(graph.uri, durable=False)
+    for _ in range(2):
+        for branch in branches:
+            assert len(ages(again, branch)) == again.snapshot(branch).state(PERSON).row_count
+        assert again.fsck().findings == ()
+        cleaned(again, keep=1)
 
 
 def at_step(wanted: str, do: Callable[[], object]) -> Callable[[str], None]:
