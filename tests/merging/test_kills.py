@@ -12,7 +12,8 @@ from omnigraph.api.graph import open as open_graph
 from tests.changes.town import Row, content, do
 from tests.crashes.nursery import Nursery
 from tests.merging.nursery import MODULE
-from tests.merging.village import OURS, THEIRS, edge, part, person, remove, update, village
+from tests.merging.statements import edge, person, remove, update
+from tests.merging.village import OURS, THEIRS, part, village
 
 KILLS = 15
 BRANCHES = 40
