@@ -13,18 +13,8 @@ from omnigraph.storage import steps
 from omnigraph.storage.objects import Objects, Stored
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.writes import Overwrite, Upsert
-from tests.maintenance.tidying import (
-    EVE,
-    WIDER,
-    at_step,
-    before_flip,
-    cleaned,
-    days_later,
-    die,
-    grown,
-    readable,
-    sound,
-)
+from tests.maintenance.interrupting import before_flip, die, do_at
+from tests.maintenance.tidying import EVE, WIDER, cleaned, days_later, grown, readable, sound
 from tests.sample import PERSON, ages, new_graph, people, write
 
 SECONDS = 30
@@ -56,7 +46,7 @@ def test_a_branch_that_goes_on_from_an_old_commit_before_the_mark_keeps_its_file
     change: Callable[[Graph, list[Commit]], Callable[[], object]],
 ) -> None:
     commits = grown(graph, 6)
-    monkeypatch.setattr(steps, "observer", at_step(step, change(graph, commits)))
+    do_at(monkeypatch, step, change(graph, commits))
 
     cleaned(graph, keep=1)
 
@@ -88,7 +78,7 @@ def _cleaning_around_flip(
         changing.start()
         assert staged.wait(SECONDS), "the change never came to its flip"
 
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", begin))
+    do_at(monkeypatch, "versions buried", begin)
     cleaned(open_graph(graph.uri, durable=False), keep=1)
     over.set()
     changing.join(SECONDS)
@@ -153,7 +143,7 @@ def test_a_merge_of_an_old_commit_into_another_schema_keeps_its_files(
 ) -> None:
     commit = _parted(graph)
     merge = lambda: graph.merge(commit.id, "main")  # noqa: E731
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", merge))
+    do_at(monkeypatch, "versions buried", merge)
 
     cleaned(graph, keep=1)
 
@@ -186,7 +176,7 @@ def test_a_revert_across_a_change_of_the_schema_keeps_its_files(
 ) -> None:
     commit = _overwritten(graph)
     revert = lambda: graph.revert(commit.id)  # noqa: E731
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", revert))
+    do_at(monkeypatch, "versions buried", revert)
 
     cleaned(graph, keep=1)
 
@@ -210,13 +200,11 @@ def test_a_schema_that_is_applied_again_during_a_cleanup_stays(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(graph, 3)
-    monkeypatch.setattr(steps, "observer", at_step("fragments written", die))
+    do_at(monkeypatch, "fragments written", die)
     with pytest.raises(KeyboardInterrupt):
         graph.apply_schema(WIDER)
     days_later(graph, 2)
-    monkeypatch.setattr(
-        steps, "observer", at_step("versions buried", lambda: graph.apply_schema(WIDER))
-    )
+    do_at(monkeypatch, "versions buried", lambda: graph.apply_schema(WIDER))
 
     graph.cleanup(keep=1, confirm=True)
 

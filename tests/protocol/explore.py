@@ -7,19 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from tests.protocol.invariants import violation
-from tests.protocol.model import (
-    NO_REPLY,
-    NOT_FLUSHED,
-    Actor,
-    Flow,
-    Flying,
-    Refused,
-    Step,
-    Unknown,
-    World,
-)
+from tests.protocol.model import Flying, World
 from tests.protocol.programs import ACTS, Promise, start
 from tests.protocol.rules import Rules
+from tests.protocol.steps import NO_REPLY, NOT_FLUSHED, Actor, Flow, Refused, Step, Unknown
 
 Program: TypeAlias = tuple[str, ...]
 

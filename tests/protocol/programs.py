@@ -13,18 +13,14 @@ from tests.protocol.model import (
     PRUNE_AGE,
     RUN,
     TAG,
-    Actor,
     Commit,
-    Flow,
     Grave,
     Ledger,
     Map,
-    Refused,
     Retired,
-    Step,
     World,
-    observe,
 )
+from tests.protocol.steps import Actor, Flow, Refused, Step, observe
 
 NOW = 100
 Promise: TypeAlias = tuple[str, ...]

@@ -1,22 +1,18 @@
 """Running: runs of the model: begun on a hidden branch, then published or aborted."""
 
-from tests.protocol.model import (
-    MAIN,
-    RUN,
+from tests.protocol.model import MAIN, RUN, Commit, Ledger, World
+from tests.protocol.naming import create, delete, resolve
+from tests.protocol.steps import (
     Actor,
-    Commit,
     Effect,
     Flow,
-    Ledger,
     NoReply,
     Refused,
     Unknown,
-    World,
     create_object,
     delete_object,
     observe,
 )
-from tests.protocol.naming import create, delete, resolve
 from tests.protocol.writing import merge
 
 PUBLISHED, ABORTED = "published", "aborted"

@@ -20,18 +20,8 @@ from omnigraph.storage.objects import Objects, Stored
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.writes import Overwrite
-from tests.maintenance.tidying import (
-    EVE,
-    WIDER,
-    before_flip,
-    cleaned,
-    days_later,
-    die,
-    grown,
-    readable,
-    sound,
-)
-from tests.protocol.replaying import do_at
+from tests.maintenance.interrupting import before_flip, die, do_at
+from tests.maintenance.tidying import EVE, WIDER, cleaned, days_later, grown, readable, sound
 from tests.sample import PERSON, ages, people, write
 
 

@@ -11,28 +11,30 @@ from tests.protocol.model import (
     CLEANED,
     LOCK,
     MAIN,
-    Actor,
     Commit,
-    Effect,
-    Flow,
     Intent,
     Ledger,
+    Operation,
+    Version,
+    World,
+    intent,
+)
+from tests.protocol.naming import ATTEMPTS, create, delete, resolve
+from tests.protocol.steps import (
+    Actor,
+    Effect,
+    Flow,
     Moved,
     NoReply,
-    Operation,
     Refused,
     Rejected,
     Unknown,
-    Version,
-    World,
     append,
-    intent,
     observe,
     set_keys,
     settle,
     write_files,
 )
-from tests.protocol.naming import ATTEMPTS, create, delete, resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
