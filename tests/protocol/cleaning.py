@@ -27,18 +27,8 @@ from tests.protocol.model import (
     World,
     intent,
 )
-from tests.protocol.steps import (
-    NO_REPLY,
-    Actor,
-    Flow,
-    NoReply,
-    Refused,
-    Rejected,
-    Step,
-    append,
-    observe,
-    set_keys,
-)
+from tests.protocol.outcomes import NoReply, Refused, Rejected
+from tests.protocol.steps import NO_REPLY, Actor, Flow, Step, append, observe, set_keys
 
 ATTEMPTS = 2
 

@@ -16,19 +16,8 @@ from tests.protocol.model import (
     World,
     intent,
 )
-from tests.protocol.steps import (
-    Actor,
-    Effect,
-    Flow,
-    NoReply,
-    Refused,
-    Rejected,
-    Unknown,
-    append,
-    observe,
-    set_keys,
-    settle,
-)
+from tests.protocol.outcomes import NoReply, Refused, Rejected, Unknown
+from tests.protocol.steps import Actor, Effect, Flow, append, observe, set_keys, settle
 
 ATTEMPTS = 3
 

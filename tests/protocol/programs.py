@@ -20,7 +20,8 @@ from tests.protocol.model import (
     Retired,
     World,
 )
-from tests.protocol.steps import Actor, Flow, Refused, Step, observe
+from tests.protocol.outcomes import Refused
+from tests.protocol.steps import Actor, Flow, Step, observe
 
 NOW = 100
 Promise: TypeAlias = tuple[str, ...]

@@ -2,17 +2,8 @@
 
 from tests.protocol.model import MAIN, RUN, Commit, Ledger, World
 from tests.protocol.naming import create, delete, resolve
-from tests.protocol.steps import (
-    Actor,
-    Effect,
-    Flow,
-    NoReply,
-    Refused,
-    Unknown,
-    create_object,
-    delete_object,
-    observe,
-)
+from tests.protocol.outcomes import NoReply, Refused, Unknown
+from tests.protocol.steps import Actor, Effect, Flow, create_object, delete_object, observe
 from tests.protocol.writing import merge
 
 PUBLISHED, ABORTED = "published", "aborted"

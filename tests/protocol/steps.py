@@ -6,29 +6,10 @@ from enum import Enum
 from typing import Any, TypeAlias, TypeVar, cast
 
 from tests.protocol.model import BRANCH, CLEANED, FORGOTTEN, MARK, PRUNE_AGE, Intent, World
+from tests.protocol.outcomes import Moved, NoReply, Refused, Rejected, Unknown
 from tests.protocol.rules import Rules
 
 T = TypeVar("T")
-
-
-class Refused(Exception):
-    """A definite error: nothing was changed."""
-
-
-class Unknown(Exception):
-    """The outcome is not known, and the caller is told so."""
-
-
-class Rejected(Exception):
-    """The ledger did not take a change, because another one of the same keys came first."""
-
-
-class Moved(Exception):
-    """A table is not at the version that was read; the change has to be made again."""
-
-
-class NoReply(Exception):
-    """The store gave no reply."""
 
 
 @dataclass(frozen=True, slots=True)

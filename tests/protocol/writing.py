@@ -20,21 +20,8 @@ from tests.protocol.model import (
     intent,
 )
 from tests.protocol.naming import ATTEMPTS, create, delete, resolve
-from tests.protocol.steps import (
-    Actor,
-    Effect,
-    Flow,
-    Moved,
-    NoReply,
-    Refused,
-    Rejected,
-    Unknown,
-    append,
-    observe,
-    set_keys,
-    settle,
-    write_files,
-)
+from tests.protocol.outcomes import Moved, NoReply, Refused, Rejected, Unknown
+from tests.protocol.steps import Actor, Effect, Flow, append, observe, set_keys, settle, write_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
