@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
+
+from tests.listening import QuietHandler, QuietServer, address_of, listening
 
 _NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 _DATE = "2026-01-01T00:00:00.000Z"
@@ -70,21 +72,12 @@ class Bucket:
         seen.update(self.asked - before)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(QuietServer):
     bucket: Bucket
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients that go away are part of the tests."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietHandler, BaseHTTPRequestHandler):
     server: _Server
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as inherited
-        """Say nothing."""
 
     def parse_request(self) -> bool:
         """Read the head of a request; one that is not to be answered ends here."""
@@ -179,15 +172,11 @@ def running(bucket: Bucket) -> Iterator[str]:
     """Serve a bucket on a free port of this machine, and give its address."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.bucket = bucket
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        bucket.ended.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(server):
+        try:
+            yield address_of(server)
+        finally:
+            bucket.ended.set()
 
 
 def _etag(body: bytes) -> str:

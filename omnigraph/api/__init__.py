@@ -1,6 +1,7 @@
 """Api: the handles that a user holds, over one backend for a graph at hand and one for a server.
 
 graph       the handle on a graph, at hand or behind a server, that a user holds
+closing     a handle that its `with` block closes
 view        a graph at one commit; it can be read, and never changes
 branch      a branch of a graph, read where it stands now; each change is one commit of it
 texts       queries and schemas as a caller hands them over: a Path is a file, a str the text

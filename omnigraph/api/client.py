@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
 from omnigraph import errors
+from omnigraph.api.closing import Closing
 from omnigraph.api.operation import ARROW, LINES
 from omnigraph.errors import (
     InputError,
@@ -43,7 +43,7 @@ _BY_STATUS: Mapping[int, type[OmniGraphError]] = {
 _LONGEST_LINE = 64 << 10
 
 
-class Client:
+class Client(Closing):
     """A server and the token for it. Threads can share it; closing it ends its connections.
 
     Paths begin with `/`; `segment` makes part of one of any name. A request that cannot change
@@ -63,17 +63,6 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self.url!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End all connections; what is asked for later is refused."""

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from omnigraph.api.backend import Backend, CallOptions
 from omnigraph.api.branch import Branch
+from omnigraph.api.closing import Closing
 from omnigraph.api.operation import place_fields
 from omnigraph.api.operations.branches import (
     CreateBranch,
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
 
 
-class Graph:
+class Graph(Closing):
     """A graph: its branches, its history and its snapshots.
 
     It is at hand, on a disk or in a bucket, or a server has it; the methods are the same. What
@@ -104,17 +104,6 @@ class Graph:
     def _repr_html_(self) -> str:
         facts = [("branches", ", ".join(self.branches())), ("tags", ", ".join(self.tags()) or None)]
         return html_facts(repr(self), facts, self.branch()._repr_html_())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the graph; later calls on it and on its handles raise InputError."""

@@ -8,11 +8,13 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from tests.changes.town import city, do, link, person, town
+from tests.changes.statements import city, link, person
+from tests.changes.town import do, town
 from tests.crashes.conftest import place
 from tests.crashes.nursery import Nursery
+from tests.pipeline.purse import purse
 
-__all__ = ["place"]
+__all__ = ["place", "purse"]
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,8 @@
 """
 
 import json
-import os
-import time
-import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage import steps
 from tests.changes.town import content
 from tests.crashes import nursery
+from tests.crashes.crowd import at_once
 from tests.crashes.workload import Cut
 
 Order = dict[str, Any]  # {"statements": [...], "operation_id": …, "expect": …}
@@ -52,25 +51,7 @@ def run(
 
 def crowd(root: str, orders: Sequence[Order], folder: str) -> list[Answer]:
     """Carry out every order in a process of its own, all of them at the same moment."""
-    start = time.time() + 0.3
-    children = [_forked(root, each, start, Path(folder, str(n))) for n, each in enumerate(orders)]
-    for child in children:
-        os.waitpid(child, 0)
-    return [json.loads(Path(folder, str(n)).read_text()) for n in range(len(orders))]
-
-
-def _forked(root: str, wanted: Order, start: float, answer: Path) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        while time.time() < start:
-            time.sleep(0.001)
-        answer.write_text(json.dumps(_carried_out(root, wanted)))
-    except BaseException:
-        answer.write_text(json.dumps({"error": traceback.format_exc()}))
-    finally:
-        os._exit(0)
+    return at_once([partial(_carried_out, root, each) for each in orders], Path(folder))
 
 
 def look(root: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """A change that sets a text makes its vector, unless one is given, and pays for each text once."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import EmbeddingError
 from tests.changes.town import Row, column, commits, counts, do, refused, rows
-from tests.pipeline.purse import Purse, open_purse
+from tests.pipeline.purse import Purse
 
 SCHEMA = """
 node Doc { slug: String @key  body: String?  size: I32?  v: Vector(4)? @embed("body") }
@@ -22,14 +21,6 @@ GIVEN = [0.0, 1.0, 0.0, 0.0]
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
     return init(tmp_path / "graph", SCHEMA, durable=False)
-
-
-@pytest.fixture
-def purse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Purse]:
-    with open_purse() as purse:
-        for name, value in purse.environment.items():
-            monkeypatch.setenv(name, value)
-        yield purse
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from typing import Any
 
 from omnigraph.api.graph import open as open_graph
 from tests.changes.nursery import Order, order
-from tests.changes.town import commits, counts, do, link, person, town
+from tests.changes.statements import link, person
+from tests.changes.town import commits, counts, do, town
 from tests.crashes.nursery import Nursery
 
 KILLS = 20

@@ -10,18 +10,8 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, ViolationsError
 from omnigraph.versioning.attempts import Patience
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
-from tests.changes.town import (
-    column,
-    commits,
-    content,
-    counts,
-    do,
-    ends,
-    link,
-    person,
-    refused,
-    rows,
-)
+from tests.changes.statements import link, person
+from tests.changes.town import column, commits, content, counts, do, ends, refused, rows
 
 STEPS = (STAGED, WRITTEN, SYNCED)
 

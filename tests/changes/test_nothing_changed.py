@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from tests.changes.town import commits, content, counts, do, link, person, rows
+from tests.changes.statements import link, person
+from tests.changes.town import commits, content, counts, do, rows
 
 SCHEMA = """
 node Thing {

@@ -15,7 +15,8 @@ from omnigraph.versioning.operations import find_repeated
 from omnigraph.versioning.ulid import is_ulid
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.nursery import order
-from tests.changes.town import column, commits, content, counts, do, link, person, rows
+from tests.changes.statements import link, person
+from tests.changes.town import column, commits, content, counts, do, rows
 from tests.crashes.nursery import Nursery
 
 PROCESSES = 8

@@ -10,19 +10,8 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import InputError, ParamsError, QueryError, ReadOnlyError
 from omnigraph.versioning.ulid import is_ulid
-from tests.changes.town import (
-    city,
-    column,
-    commits,
-    content,
-    counts,
-    do,
-    ends,
-    link,
-    person,
-    refused,
-    rows,
-)
+from tests.changes.statements import city, link, person
+from tests.changes.town import column, commits, content, counts, do, ends, refused, rows
 
 
 def test_an_insert_makes_a_row_with_its_defaults(graph: Graph) -> None:

@@ -5,19 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from omnigraph.api.graph import Graph
-from tests.changes.town import (
-    city,
-    column,
-    commits,
-    content,
-    counts,
-    do,
-    ends,
-    link,
-    person,
-    refused,
-    rows,
-)
+from tests.changes.statements import city, link, person
+from tests.changes.town import column, commits, content, counts, do, ends, refused, rows
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,8 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import Code, OmniGraphError, ViolationsError
-from tests.changes.town import (
-    city,
-    column,
-    commits,
-    content,
-    do,
-    link,
-    person,
-    refused,
-    rows,
-    violations,
-)
+from tests.changes.statements import city, link, person
+from tests.changes.town import column, commits, content, do, refused, rows, violations
 
 
 @pytest.mark.parametrize(

@@ -98,23 +98,6 @@ def counts(receipt: Receipt) -> tuple[int | None, int | None]:
     return receipt.affected_nodes, receipt.affected_edges
 
 
-def person(slug: str, **values: str) -> str:
-    """Give the statement that inserts a person; the values are texts of the language."""
-    more = "".join(f", {name}: {value}" for name, value in values.items())
-    named = "" if "name" in values else f', name: "{slug.title()}"'
-    return f'insert Person {{ slug: "{slug}"{named}{more} }}'
-
-
-def city(slug: str) -> str:
-    return f'insert City {{ slug: "{slug}" }}'
-
-
-def link(edge: str, source: str, target: str, **values: str) -> str:
-    """Give the statement that inserts an edge."""
-    more = "".join(f", {name}: {value}" for name, value in values.items())
-    return f'insert {edge} {{ from: "{source}", to: "{target}"{more} }}'
-
-
 def _kept_whole(values: pa.Array) -> pa.Array:
     """Give times as Python keeps them: of a date64 it takes the day alone."""
     return to_timestamps(values) if pa.types.is_date64(values.type) else values

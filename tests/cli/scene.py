@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,8 @@ _HIDDEN = (
     (re.compile(r"\d+ files copied .* kept"), "<count> files copied and kept"),
     (re.compile(r'("(ledger_rows|files|bytes|\w+_copied|files_kept)": )\d+'), r"\1<count>"),
 )
+
+Run = Callable[..., Result]  # runs the command that its arguments are
 
 
 @dataclass(slots=True)

@@ -1,20 +1,17 @@
 """`changes`, `blame`, `tag` and `run` answer as documented, for people and for programs."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.cli.main import omnigraph
+from tests.cli.scene import Run
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person"
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -24,15 +21,6 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
     change(graph, "eve", 'insert Person { name: "ann", age: 30 }')
     return graph
-
-
-@pytest.fixture
-def run(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Run:
-    def invoke(*given: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["omnigraph", *given])
-        return CliRunner().invoke(omnigraph, list(given))
-
-    return invoke
 
 
 def change(graph: Graph, actor: str, statement: str, branch: str = "main") -> str:

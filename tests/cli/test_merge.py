@@ -1,17 +1,15 @@
 """`diff`, `branch merge` and `revert` answer as documented, for people and for programs."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.cli.main import omnigraph
+from tests.cli.scene import Run
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  city: String? }
@@ -22,7 +20,6 @@ ROWS = """
 {"type": "Person", "data": {"name": "bob"}}
 {"edge": "Knows", "from": "ann", "to": "bob"}
 """
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -33,15 +30,6 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     graph.load(ROWS, engine="inline")
     graph.create_branch("draft")
     return graph
-
-
-@pytest.fixture
-def run(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Run:
-    def invoke(*given: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["omnigraph", *given])
-        return CliRunner().invoke(omnigraph, list(given))
-
-    return invoke
 
 
 def change(graph: Graph, branch: str, actor: str, *statements: str) -> None:

@@ -1,17 +1,16 @@
 """`schema plan`, `apply` and `show` answer as documented, for people and for programs."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.cli.main import omnigraph
+from tests.cli.scene import Run
+from tests.evolution.town import ADDED_NICK
 
 SCHEMA = "node Person { name: String @key  age: I32?  mood: enum(a, b)? }\n"
 NEXT = """
@@ -23,7 +22,6 @@ node Human @rename_from("Person") {
   @range(years, 0..50)
 }
 """
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -36,15 +34,6 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     Path("next.pg").write_text(NEXT)
     Path("wrong.pg").write_text(SCHEMA.replace("age: I32?", "age: I64?  nick: String?"))
     return graph
-
-
-@pytest.fixture
-def run(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Run:
-    def invoke(*given: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["omnigraph", *given])
-        return CliRunner().invoke(omnigraph, list(given))
-
-    return invoke
 
 
 def answered(result: Result) -> dict[str, Any]:
@@ -88,20 +77,7 @@ def test_the_machine_form_of_a_plan(graph: Graph, run: Run) -> None:
         "head": graph.snapshot().commit.id,
         "supported": True,
         "step_count": 1,
-        "steps": [
-            {
-                "kind": "add_property",
-                "type_kind": "node",
-                "type_name": "Person",
-                "property_name": "nick",
-                "property_type": "String?",
-                "text": "add property Person.nick: String?",
-                "effect": "no row is read or written",
-                "rows_written": 0,
-                "rows_checked": 0,
-                "breaking": False,
-            }
-        ],
+        "steps": [ADDED_NICK],
         "violation_count": 0,
         "violations": [],
         "schema_source": Path("nick.pg").read_text(),

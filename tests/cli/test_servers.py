@@ -1,19 +1,18 @@
 """Commands answer the same through a server as on the graph itself, and load nothing big."""
 
-import asyncio
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from omnigraph.api.graph import init
-from omnigraph.server.serve import Server, Settings, app_of
+from omnigraph.server.serve import Settings
 from tests.cli.scene import GOLDEN, Scene, path_of
 from tests.cli.test_golden import validate
+from tests.server.serving import started
 
 READS = (
     "snapshot",
@@ -85,16 +84,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def url(folder: Path) -> Iterator[str]:
     """A server of the same graph, on a thread."""
     settings = Settings(uri=str(folder / "g.omni"), host="127.0.0.1", port=0, environment={})
-    server = Server(app_of(settings), settings)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
-    thread.start()
-    try:
-        while not server.started and thread.is_alive():
-            thread.join(0.01)
+    with started(settings) as server:
         yield f"http://{server.address}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
 
 from omnigraph.embedding.embedder import EmbeddingTask
+from tests.listening import QuietHandler, QuietServer, address_of, listening
 
 KEY = "sk-verysecret-0123456789"
 OPENAI_PATH = "/v1/embeddings"
@@ -89,15 +90,9 @@ def raw_vector(text: str, dimension: int, task: str) -> list[float]:
 def running() -> Iterator[Provider]:
     """Serve both providers on a free port."""
     server = _Server(("127.0.0.1", 0), _Handler)
-    server.provider = Provider(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    server.provider = Provider(address_of(server))
+    with listening(server):
         yield server.provider
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _openai(request: Received, spoils: Callable[[Rows], Rows]) -> object:
@@ -129,21 +124,12 @@ def _rows(texts: Sequence[str], dimension: int, tasks: Sequence[str]) -> Rows:
     return [raw_vector(text, dimension, task) for text, task in zip(texts, tasks, strict=False)]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(QuietServer):
     provider: Provider
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients that go away are part of the tests."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietHandler, BaseHTTPRequestHandler):
     server: _Server
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as inherited
-        """Say nothing."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -12,6 +12,7 @@ from functools import reduce
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
+from omnigraph.query import expr
 from omnigraph.query.ast import Operator
 from omnigraph.query.checked import (
     CheckedRead,
@@ -21,25 +22,6 @@ from omnigraph.query.checked import (
     Pattern,
     RowCount,
     Step,
-)
-from omnigraph.query.expr import (
-    Aggregate,
-    And,
-    Comparison,
-    Constant,
-    EntityType,
-    Expr,
-    ListOf,
-    Not,
-    Now,
-    NullTest,
-    Or,
-    ParamRef,
-    Predicate,
-    PropertyRef,
-    VariableRef,
-    parts,
-    variables,
 )
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import BLOB, I64, VectorType
@@ -154,7 +136,7 @@ class Oracle:
     def _optional(self, pattern: Pattern, row: Row) -> Rows:
         return self.matches(pattern, row) or [{**row, **dict.fromkeys(bound_by(pattern))}]
 
-    def _nodes(self, kind: EntityType) -> Iterator[Entity]:
+    def _nodes(self, kind: expr.EntityType) -> Iterator[Entity]:
         for name in kind.types:
             for each in self.data.nodes[name]:
                 yield Entity(name, each)
@@ -233,12 +215,12 @@ class Oracle:
             return [_Group(self, [row]) for row in rows]
         if read.distinct and not read.grouped:
             rows = [row for row in rows if all(_Group(self, [row]).truth(x) for x in read.having)]
-        keys = [each.expr for each in read.columns if not isinstance(each.expr, Aggregate)]
+        keys = [each.expr for each in read.columns if not isinstance(each.expr, expr.Aggregate)]
         found: dict[tuple[object, ...], Rows] = {}
         for row in rows:
             one = _Group(self, [row])
             found.setdefault(tuple(one.value(key) for key in keys), []).append(row)
-        if read.grouped and not found and not any(variables(key) for key in keys):
+        if read.grouped and not found and not any(expr.variables(key) for key in keys):
             found[()] = []
         groups = [_Group(self, members) for members in found.values()]
         for group in groups:
@@ -258,7 +240,9 @@ class Oracle:
         if _is_by_row(read):
             return [self._id(name) for name in bound_by(read.pattern)]
         exprs = [column.expr for column in read.columns]
-        kept = [each for each in exprs if variables(each) and not isinstance(each, Aggregate)]
+        kept = [
+            each for each in exprs if expr.variables(each) and not isinstance(each, expr.Aggregate)
+        ]
         return [self._key(OrderKey(each, descending=False)) for each in kept]
 
     def _id(self, variable: str) -> "_Sorting":
@@ -279,30 +263,30 @@ class Oracle:
     def _count(self, given: RowCount | None) -> int | None:
         if given is None:
             return None
-        found = given.value if isinstance(given, Constant) else self.params[given.name]
+        found = given.value if isinstance(given, expr.Constant) else self.params[given.name]
         assert isinstance(found, int)
         return found
 
     def _shown(self, read: CheckedRead, group: "_Group") -> tuple[object, ...]:
         return tuple(self._cell(column.expr, group.value(column.expr)) for column in read.columns)
 
-    def _cell(self, expr: Expr, value: object) -> object:
+    def _cell(self, shown_as: expr.Expr, value: object) -> object:
         """Give a value as a result shows it: an entity as an object, a list as a list."""
         if isinstance(value, tuple):
             return list(value)
         if not isinstance(value, Entity):
             return value
-        assert isinstance(expr, VariableRef)
+        assert isinstance(shown_as, expr.VariableRef)
         is_edge = value.type in self.catalog.edges
         shown: dict[str, object] = {"id": value.id}
         if is_edge:
             shown |= {"from": self.property(value, "src"), "to": self.property(value, "dst")}
-        for name in self._shared(expr.type):
+        for name in self._shared(shown_as.type):
             found = self.property(value, name)
             shown[name] = list(found) if isinstance(found, tuple) else found
         return shown
 
-    def _shared(self, kind: EntityType) -> Iterator[str]:
+    def _shared(self, kind: expr.EntityType) -> Iterator[str]:
         """Give the properties that all types have and an object shows."""
         stored = [self.catalog.stored(name) for name in kind.types]
         known = [each.properties for each in stored if each is not None]
@@ -329,44 +313,44 @@ class _Group:
     oracle: Oracle
     rows: Rows
 
-    def value(self, expr: Expr) -> Any:
-        match expr:
-            case Constant(value, _):
+    def value(self, node: expr.Expr) -> Any:
+        match node:
+            case expr.Constant(value, _):
                 return value
-            case ParamRef(name, _):
+            case expr.ParamRef(name, _):
                 return self.oracle.params[name]
-            case Now():
+            case expr.Now():
                 return self.oracle.now
-            case ListOf(items, _):
+            case expr.ListOf(items, _):
                 return tuple(self.value(item) for item in items)
-            case VariableRef(variable, _):
+            case expr.VariableRef(variable, _):
                 return self.rows[0][variable]
-            case PropertyRef(variable, name, _):
+            case expr.PropertyRef(variable, name, _):
                 assert variable is not None
                 entity = self.rows[0][variable]
                 return None if entity is None else self.oracle.property(entity, name)
-            case Aggregate():
-                return self._aggregate(expr)
+            case expr.Aggregate():
+                return self._aggregate(node)
             case _:
-                raise AssertionError(f"the oracle knows no {expr}")
+                raise AssertionError(f"the oracle knows no {node}")
 
-    def truth(self, predicate: Predicate) -> Truth:
+    def truth(self, predicate: expr.Predicate) -> Truth:
         """Give true, false, or None for unknown."""
         match predicate:
-            case And(items):
+            case expr.And(items):
                 return reduce(_both, map(self.truth, items))
-            case Or(items):
+            case expr.Or(items):
                 return _not(reduce(_both, (_not(self.truth(item)) for item in items)))
-            case Not(item):
+            case expr.Not(item):
                 return _not(self.truth(item))
-            case NullTest(operand, negated):
+            case expr.NullTest(operand, negated):
                 return (self.value(operand) is None) != negated
-            case Comparison(left, operator, right):
+            case expr.Comparison(left, operator, right):
                 return _compared(self.value(left), operator, self.value(right))
             case _:
                 raise AssertionError(f"the oracle knows no {predicate}")
 
-    def _aggregate(self, aggregate: Aggregate) -> object:
+    def _aggregate(self, aggregate: expr.Aggregate) -> object:
         each = [_Group(self.oracle, [row]).value(aggregate.argument) for row in self.rows]
         known = [value for value in each if value is not None]
         if aggregate.distinct:
@@ -399,13 +383,13 @@ def _is_by_row(read: CheckedRead) -> bool:
     return not read.grouped and not read.distinct
 
 
-def _aggregates(read: CheckedRead) -> Iterator[Aggregate]:
-    nodes: Iterable[Expr | Predicate] = [
+def _aggregates(read: CheckedRead) -> Iterator[expr.Aggregate]:
+    nodes: Iterable[expr.Expr | expr.Predicate] = [
         *(column.expr for column in read.columns),
         *read.having,
         *(key.expr for key in read.order),
     ]
-    return (part for node in nodes for part in parts(node) if isinstance(part, Aggregate))
+    return (part for node in nodes for part in expr.parts(node) if isinstance(part, expr.Aggregate))
 
 
 def _both(one: Truth, other: Truth) -> Truth:

@@ -8,25 +8,10 @@ from pathlib import Path
 from random import Random
 
 from omnigraph.api.graph import Graph, init
+from omnigraph.schema import types
 from omnigraph.schema.catalog import Catalog, EdgeType, Property, StoredType
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.identity import key_id
-from omnigraph.schema.types import (
-    BOOL,
-    DATE,
-    DATETIME,
-    F32,
-    F64,
-    I32,
-    I64,
-    STRING,
-    U32,
-    U64,
-    EnumType,
-    ListType,
-    ScalarType,
-    ValueType,
-)
 from omnigraph.schema.values import round_to_f32
 from omnigraph.syntax.literal import datetime_text
 from tests.engine.oracle import Data, Edge
@@ -36,17 +21,17 @@ EDGES = ("Likes", "Owns", "Sees", "Contains", "NearTo")
 IDS = ("a", "b", "c", "aa", "B", "é", "9", "10", "a b", "Z")
 
 # Values that no sum of floats, no average and no sort has to round.
-POOLS: dict[ValueType, tuple[object, ...]] = {
-    STRING: ("", "a", "ab", "abc", "b", "B", "ba", "é", "z z", "10"),
-    BOOL: (False, True),
-    I32: (-2, -1, 0, 1, 2, 3, 7),
-    I64: (-3, -1, 0, 1, 2, 3, 40),
-    U32: (0, 1, 2, 3, 40),
-    U64: (0, 1, 2, 3, 40),
-    F32: (-1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, round_to_f32(0.1)),
-    F64: (-1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.25),
-    DATE: (date(1969, 12, 31), date(2020, 2, 29), date(2024, 1, 31)),
-    DATETIME: (
+POOLS: dict[types.ValueType, tuple[object, ...]] = {
+    types.STRING: ("", "a", "ab", "abc", "b", "B", "ba", "é", "z z", "10"),
+    types.BOOL: (False, True),
+    types.I32: (-2, -1, 0, 1, 2, 3, 7),
+    types.I64: (-3, -1, 0, 1, 2, 3, 40),
+    types.U32: (0, 1, 2, 3, 40),
+    types.U64: (0, 1, 2, 3, 40),
+    types.F32: (-1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, round_to_f32(0.1)),
+    types.F64: (-1.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.25),
+    types.DATE: (date(1969, 12, 31), date(2020, 2, 29), date(2024, 1, 31)),
+    types.DATETIME: (
         datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC),
         datetime(2024, 1, 31, 12, 0, 0, 0, UTC),
         datetime(2024, 1, 31, 12, 0, 0, 1_000, UTC),
@@ -54,12 +39,12 @@ POOLS: dict[ValueType, tuple[object, ...]] = {
     ),
 }
 # Values at the edges of their types; `big` and `wide` hold them, and are never averaged.
-EXTREMES: dict[ValueType, tuple[object, ...]] = {
-    I32: (-(2**31), -1, 0, 2**31 - 1),
-    I64: (-(2**63), -(2**53) - 1, -1, 0, 2**53, 2**53 + 1, 2**63 - 1),
-    U32: (0, 1, 2**32 - 1),
-    U64: (0, 1, 2**53, 2**53 + 1, 2**63, 2**64 - 1),
-    F64: (-1e300, -(2.0**63), -0.0, 0.1, 2.0**53, 2.0**63, 2.0**64, 1e300),
+EXTREMES: dict[types.ValueType, tuple[object, ...]] = {
+    types.I32: (-(2**31), -1, 0, 2**31 - 1),
+    types.I64: (-(2**63), -(2**53) - 1, -1, 0, 2**53, 2**53 + 1, 2**63 - 1),
+    types.U32: (0, 1, 2**32 - 1),
+    types.U64: (0, 1, 2**53, 2**53 + 1, 2**63, 2**64 - 1),
+    types.F64: (-1e300, -(2.0**63), -0.0, 0.1, 2.0**53, 2.0**63, 2.0**64, 1e300),
 }
 EXTREME_NAMES = ("big", "wide")
 
@@ -215,16 +200,16 @@ def random_values(random: Random, kind: StoredType) -> dict[str, object]:
 def _cell(random: Random, item: Property, kind: StoredType) -> object:
     if item.nullable and random.random() < 0.3:
         return None
-    if isinstance(item.type, ListType):
-        pool = pool_of(ScalarType(item.type.item))
+    if isinstance(item.type, types.ListType):
+        pool = pool_of(types.ScalarType(item.type.item))
         return tuple(random.choice(pool) for _ in range(random.choice((0, 1, 1, 2, 3))))
     value = random.choice(pool_of(item.type, extreme=item.name in EXTREME_NAMES))
     return (value or 0.0) if item.name in kind.key and isinstance(value, float) else value
 
 
-def pool_of(kind: ValueType, *, extreme: bool = False) -> tuple[object, ...]:
+def pool_of(kind: types.ValueType, *, extreme: bool = False) -> tuple[object, ...]:
     """Give the values that cells and queries of a type are made of."""
-    if isinstance(kind, EnumType):
+    if isinstance(kind, types.EnumType):
         return kind.values
     return EXTREMES[kind] if extreme else POOLS[kind]
 

@@ -8,7 +8,10 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
+from tests.crashes.conftest import place
 from tests.evolution.town import town
+
+__all__ = ["place"]
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,7 @@
 """A change of the schema that is killed happened wholly or not at all, and can be done again."""
 
-import os
 import random
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,14 +35,6 @@ SHAPES = {
 def nursery() -> Iterator[Nursery]:
     with Nursery(MODULE) as nursery:
         yield nursery
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """An empty folder, in memory where that is possible: a kill loses nothing of a file system."""
-    memory = "/dev/shm"
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
-        yield Path(folder)
 
 
 @pytest.fixture(autouse=True)

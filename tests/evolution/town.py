@@ -23,6 +23,19 @@ edge Lives: Person -> City @card(0..1) { since: I32? }
 edge Knows: Person -> Person { weight: F32? @key(src, dst) }
 """
 PEOPLE = 12
+# The machine form of the step that adds `nick: String?` to Person.
+ADDED_NICK = {
+    "kind": "add_property",
+    "type_kind": "node",
+    "type_name": "Person",
+    "property_name": "nick",
+    "property_type": "String?",
+    "text": "add property Person.nick: String?",
+    "effect": "no row is read or written",
+    "rows_written": 0,
+    "rows_checked": 0,
+    "breaking": False,
+}
 
 
 def edited(*changes: tuple[str, str], schema: str = SCHEMA) -> str:

@@ -33,7 +33,8 @@ from omnigraph.storage.copying import Copying
 from omnigraph.storage.objects import PIECE, Stored
 from omnigraph.storage.store import store_at
 from omnigraph.versioning.writes import Append, Upsert
-from tests.maintenance.tidying import at_step, cleaned, die, grown
+from tests.maintenance.interrupting import at_step, die
+from tests.maintenance.tidying import cleaned, grown
 from tests.sample import KNOWS, PERSON, SCHEMA, ages, edges, knows, new_graph, people, write
 from tests.stores import Lane
 

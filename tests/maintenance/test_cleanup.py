@@ -23,15 +23,8 @@ from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.retention import duration
 from omnigraph.versioning.writes import Append, DeleteRows, Upsert, WriteSet, stage
-from tests.maintenance.tidying import (
-    at_step,
-    before_flip,
-    cleaned,
-    days_later,
-    die,
-    grown,
-    readable,
-)
+from tests.maintenance.interrupting import before_flip, die, do_at
+from tests.maintenance.tidying import cleaned, days_later, grown, readable
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 
 
@@ -433,7 +426,7 @@ def test_a_branch_made_before_the_mark_keeps_its_commit(
 ) -> None:
     commits = grown(graph, 6)
     make = lambda: graph.create_branch("late", commits[2].id)  # noqa: E731
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", make))
+    do_at(monkeypatch, "versions buried", make)
 
     cleaned(graph, keep=1)
 
@@ -486,7 +479,7 @@ def test_a_cleanup_that_dies_before_its_mark_takes_nothing_and_a_later_one_may_k
     for _ in range(earlier):
         cleaned(graph, keep=5)
 
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", die))
+    do_at(monkeypatch, "versions buried", die)
     with pytest.raises(KeyboardInterrupt):
         cleaned(graph, keep=1)
     monkeypatch.setattr(steps, "observer", None)
@@ -528,7 +521,7 @@ def test_a_branch_made_after_the_mark_is_refused(
         with pytest.raises(CommitCleanedError):
             graph.create_branch("late", commits[2].id)
 
-    monkeypatch.setattr(steps, "observer", at_step("cleanup marked", make))
+    do_at(monkeypatch, "cleanup marked", make)
 
     cleaned(graph, keep=1)
 
@@ -581,9 +574,7 @@ def test_a_merge_does_not_adopt_a_table_that_is_cleaned_up(
 def test_two_cleanups_at_once_do_no_harm(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     commits = grown(graph, 8)
     other = open_graph(graph.uri, durable=False)
-    monkeypatch.setattr(
-        steps, "observer", at_step("cleanup marked", lambda: cleaned(other, keep=1))
-    )
+    do_at(monkeypatch, "cleanup marked", lambda: cleaned(other, keep=1))
 
     cleaned(graph, keep=1)
 

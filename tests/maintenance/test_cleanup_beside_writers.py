@@ -11,39 +11,18 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
 from omnigraph.storage import steps
 from omnigraph.storage.objects import Objects, Stored
-from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.writes import Overwrite, Upsert
-from tests.maintenance.tidying import (
-    at_step,
-    before_flip,
-    cleaned,
-    days_later,
-    die,
-    grown,
-    readable,
-)
-from tests.sample import PERSON, SCHEMA, ages, new_graph, people, write
+from tests.maintenance.interrupting import before_flip, die, do_at
+from tests.maintenance.tidying import EVE, WIDER, cleaned, days_later, grown, readable, sound
+from tests.sample import PERSON, ages, new_graph, people, write
 
-EVE = '{"type": "Person", "data": {"slug": "eve", "name": "Eve"}}'
-WIDER = SCHEMA.replace("age: I32? @index", "age: I32? @index  city: String?")
 SECONDS = 30
 
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     return new_graph(tmp_path / "graph")
-
-
-def _sound(graph: Graph, *branches: str) -> None:
-    """Every row of some branches can be read by another process, and nothing is damaged."""
-    again = open_graph(graph.uri, durable=False)
-    for branch in branches:
-        assert len(ages(again, branch)) == again.snapshot(branch).state(PERSON).row_count
-    assert again.fsck().findings == ()
-    cleaned(again, keep=1)
-    assert again.fsck().findings == ()
 
 
 def _ingest(graph: Graph, commits: list[Commit]) -> Callable[[], object]:
@@ -67,12 +46,12 @@ def test_a_branch_that_goes_on_from_an_old_commit_before_the_mark_keeps_its_file
     change: Callable[[Graph, list[Commit]], Callable[[], object]],
 ) -> None:
     commits = grown(graph, 6)
-    monkeypatch.setattr(steps, "observer", at_step(step, change(graph, commits)))
+    do_at(monkeypatch, step, change(graph, commits))
 
     cleaned(graph, keep=1)
 
     assert set(ages(graph, "late")) == {"main0", "main1", "main2", "eve"}
-    _sound(graph, "main", "late")
+    sound(graph, "main", "late")
 
 
 def _cleaning_around_flip(
@@ -99,7 +78,7 @@ def _cleaning_around_flip(
         changing.start()
         assert staged.wait(SECONDS), "the change never came to its flip"
 
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", begin))
+    do_at(monkeypatch, "versions buried", begin)
     cleaned(open_graph(graph.uri, durable=False), keep=1)
     over.set()
     changing.join(SECONDS)
@@ -115,7 +94,7 @@ def test_a_change_of_an_old_commit_that_is_cleaned_up_before_the_flip_is_refused
 
     assert isinstance(failed, CommitCleanedError)
     assert graph.branches() == ["main"]
-    _sound(graph, "main")
+    sound(graph, "main")
 
 
 def test_a_commit_that_was_written_but_not_published_when_the_plan_was_made_keeps_its_files(
@@ -146,7 +125,7 @@ def test_a_commit_that_was_written_but_not_published_when_the_plan_was_made_keep
     cleaned(graph, keep=1)
 
     assert set(ages(graph, "late")) == {"main0", "main1", "main2", "eve"}
-    _sound(graph, "main", "late")
+    sound(graph, "main", "late")
 
 
 def _parted(graph: Graph) -> Commit:
@@ -164,12 +143,12 @@ def test_a_merge_of_an_old_commit_into_another_schema_keeps_its_files(
 ) -> None:
     commit = _parted(graph)
     merge = lambda: graph.merge(commit.id, "main")  # noqa: E731
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", merge))
+    do_at(monkeypatch, "versions buried", merge)
 
     cleaned(graph, keep=1)
 
     assert set(ages(graph)) == {"other0", "other1"}
-    _sound(graph, "main", "other")
+    sound(graph, "main", "other")
 
 
 def test_a_merge_into_another_schema_of_what_is_cleaned_up_before_the_flip_is_refused(
@@ -181,7 +160,7 @@ def test_a_merge_into_another_schema_of_what_is_cleaned_up_before_the_flip_is_re
 
     assert isinstance(failed, CommitCleanedError)
     assert ages(graph) == {}
-    _sound(graph, "main", "other")
+    sound(graph, "main", "other")
 
 
 def _overwritten(graph: Graph) -> Commit:
@@ -197,12 +176,12 @@ def test_a_revert_across_a_change_of_the_schema_keeps_its_files(
 ) -> None:
     commit = _overwritten(graph)
     revert = lambda: graph.revert(commit.id)  # noqa: E731
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", revert))
+    do_at(monkeypatch, "versions buried", revert)
 
     cleaned(graph, keep=1)
 
     assert set(ages(graph)) == {"main0", "main1"}
-    _sound(graph, "main")
+    sound(graph, "main")
 
 
 def test_a_revert_to_what_is_cleaned_up_before_the_flip_is_refused(
@@ -214,86 +193,24 @@ def test_a_revert_to_what_is_cleaned_up_before_the_flip_is_refused(
 
     assert isinstance(failed, CommitCleanedError)
     assert set(ages(graph)) == {"new"}
-    _sound(graph, "main")
-
-
-def test_the_grace_period_of_a_commit_begins_when_its_branch_is_deleted_during_a_cleanup(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commits = grown(graph, 6)
-    days_later(graph, 10)
-
-    def come_and_go() -> None:
-        graph.create_branch("late", commits[2].id)
-        graph.delete_branch("late")
-
-    monkeypatch.setattr(steps, "observer", at_step("versions buried", come_and_go))
-
-    graph.cleanup(keep=1, confirm=True)
-    assert [readable(graph, each) for each in commits] == [False, False, True, False, False, True]
-    days_later(graph, 12)
-    graph.cleanup(keep=1, confirm=True)
-    assert [readable(graph, each) for each in commits] == [False] * 5 + [True]
-    assert graph.fsck().findings == ()
+    sound(graph, "main")
 
 
 def test_a_schema_that_is_applied_again_during_a_cleanup_stays(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(graph, 3)
-    monkeypatch.setattr(steps, "observer", at_step("fragments written", die))
+    do_at(monkeypatch, "fragments written", die)
     with pytest.raises(KeyboardInterrupt):
         graph.apply_schema(WIDER)
     days_later(graph, 2)
-    monkeypatch.setattr(
-        steps, "observer", at_step("versions buried", lambda: graph.apply_schema(WIDER))
-    )
+    do_at(monkeypatch, "versions buried", lambda: graph.apply_schema(WIDER))
 
     graph.cleanup(keep=1, confirm=True)
 
     again = open_graph(graph.uri, durable=False)
     assert "city" in again.snapshot().catalog.nodes["Person"].properties
-    _sound(graph, "main")
-
-
-@pytest.mark.parametrize("make", [Graph.create_branch, Graph.create_tag])
-def test_a_branch_or_tag_that_is_killed_after_its_flip_never_stands_where_rows_are_gone(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch, make: Callable[[Graph, str, str], object]
-) -> None:
-    commits = grown(graph, 6)
-    before_flip(monkeypatch, lambda: cleaned(open_graph(graph.uri, durable=False), keep=1))
-    monkeypatch.setattr(steps, "observer", at_step("branch flipped", die))
-
-    with pytest.raises(CommitCleanedError):
-        make(graph, "late", commits[2].id)
-
-    assert (graph.branches(), graph.tags()) == (["main"], {})
-    _sound(graph, "main")
-
-
-def test_what_a_cleanup_noted_that_died_unmarked_does_not_count_when_a_later_one_is_marked(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commits = grown(graph, 6)
-    other = open_graph(graph.uri, durable=False)
-    days_later(graph, 1)
-    mark = Manifest.mark_cleaning
-    done: list[bool] = []
-
-    def late(self: Manifest, at: Table, cleanup: str) -> Table:
-        if not done:
-            done.append(True)
-            monkeypatch.setattr(steps, "observer", at_step("versions buried", die))
-            with pytest.raises(KeyboardInterrupt):
-                cleaned(other, keep=1)
-            monkeypatch.setattr(steps, "observer", None)
-        return mark(self, at, cleanup)
-
-    monkeypatch.setattr(Manifest, "mark_cleaning", late)
-    cleaned(graph, keep=3)
-
-    assert [readable(graph, each) for each in commits] == [False] * 3 + [True] * 3
-    assert graph.fsck().findings == ()
+    sound(graph, "main")
 
 
 @pytest.mark.parametrize("removed", [False, True])

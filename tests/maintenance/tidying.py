@@ -1,22 +1,19 @@
 """Tidying: graphs with a history, their cleanups, and what happens at a step of one."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
-
-import pytest
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
 from omnigraph.maintain.reports import Cleaned
-from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.ulid import Clock, now_us
 from omnigraph.versioning.writes import Append
-from tests.sample import PERSON, ages, people, write
+from tests.sample import PERSON, SCHEMA, ages, people, write
 
 DAY = 86_400_000_000
+EVE = '{"type": "Person", "data": {"slug": "eve", "name": "Eve"}}'
+WIDER = SCHEMA.replace("age: I32? @index", "age: I32? @index  city: String?")
 
 
 def days_later(graph: Graph, days: float) -> None:
@@ -45,32 +42,11 @@ def readable(graph: Graph, commit: Commit) -> bool:
         return False
 
 
-def at_step(wanted: str, do: Callable[[], object]) -> Callable[[str], None]:
-    """Return an observer that does something when a step is reached for the first time."""
-    done: list[str] = []
-
-    def observer(step: str) -> None:
-        if step == wanted and not done:
-            done.append(step)
-            do()
-
-    return observer
-
-
-def die() -> None:
-    """End an operation as a kill would: nothing that it does on errors is done."""
-    raise KeyboardInterrupt
-
-
-def before_flip(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
-    """Do something between what the next flip was made of and the flip."""
-    flip = Manifest.flip
-    done: list[bool] = []
-
-    def late(self: Manifest, at: Table, updates: dict[str, Head | None], **more: Any) -> Table:
-        if not done:
-            done.append(True)
-            do()
-        return flip(self, at, updates, **more)
-
-    monkeypatch.setattr(Manifest, "flip", late)
+def sound(graph: Graph, *branches: str) -> None:
+    """Every row of some branches can be read by another process, also after a cleanup."""
+    again = open_graph(graph.uri, durable=False)
+    for _ in range(2):
+        for branch in branches:
+            assert len(ages(again, branch)) == again.snapshot(branch).state(PERSON).row_count
+        assert again.fsck().findings == ()
+        cleaned(again, keep=1)

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
+from tests.crashes.conftest import place
 from tests.merging.village import village
+
+__all__ = ["place"]
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from tests.ancestry import merge_bases
+
 Row: TypeAlias = dict[str, object]
 Key: TypeAlias = tuple[str, str]  # the type and the id of a row
 State: TypeAlias = dict[Key, Row]
@@ -129,20 +131,8 @@ class Model:
         self.heads[branch] = new
 
     def bases(self, one: str, other: str) -> set[str]:
-        """Give the common ancestors that are not ancestors of another common ancestor."""
-        common = self._ancestors(one) & self._ancestors(other)
-        older = {up for each in common for up in self._ancestors(each) if up != each}
-        return common - older
-
-    def _ancestors(self, commit: str) -> set[str]:
-        found: set[str] = set()
-        waiting = [commit]
-        while waiting:
-            current = waiting.pop()
-            if current not in found:
-                found.add(current)
-                waiting += self.points[current].parents
-        return found
+        """Return where a merge of two commits starts from."""
+        return merge_bases(self.points, one, other)
 
 
 def changed(old: State, new: State) -> set[tuple[str, str, str]]:

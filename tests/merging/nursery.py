@@ -3,12 +3,9 @@
 `python -m tests.merging.nursery` is the nursery of the crashes with these jobs besides.
 """
 
-import json
-import os
-import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from omnigraph.merge.merge import merge as run_merge
 from omnigraph.storage import steps
 from omnigraph.storage.delta import Extent
 from tests.crashes import nursery
+from tests.crashes.crowd import at_once
 from tests.crashes.workload import Cut
 
 MODULE = "tests.merging.nursery"
@@ -56,28 +54,7 @@ def merge_in_turn(root: str, sources: Sequence[str], into: str, acks: str) -> No
 
 def crowd(root: str, sources: Sequence[str], into: str, folder: str) -> list[Answer]:
     """Merge every branch in a process of its own, all of them at the same moment."""
-    start = time.time() + 0.3
-    children = [
-        _forked(root, source, into, start, Path(folder, str(number)))
-        for number, source in enumerate(sources)
-    ]
-    for child in children:
-        os.waitpid(child, 0)
-    return [json.loads(Path(folder, str(number)).read_text()) for number in range(len(sources))]
-
-
-def _forked(root: str, source: str, into: str, start: float, answer: Path) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        while time.time() < start:
-            time.sleep(0.001)
-        answer.write_text(json.dumps(_merged(root, source, into)))
-    except BaseException:
-        answer.write_text(json.dumps({"error": traceback.format_exc()}))
-    finally:
-        os._exit(0)
+    return at_once([partial(_merged, root, source, into) for source in sources], Path(folder))
 
 
 def _merged(root: str, source: str, into: str) -> Answer:

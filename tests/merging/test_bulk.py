@@ -19,8 +19,9 @@ from omnigraph.versioning.writes import Upsert
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world
 from tests.merging.nursery import IN_PARTS
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
 from tests.merging.test_patch import edit, other_worlds, types_of
-from tests.merging.village import THEIRS, edge, part, part_ways, person, remove, update, weigh
+from tests.merging.village import THEIRS, part
 from tests.sample import write
 
 VALUE = "ValueConstraintViolation"

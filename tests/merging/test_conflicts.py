@@ -8,22 +8,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import content, do, rows
-from tests.merging.village import (
-    OURS,
-    SCHEMA,
-    THEIRS,
-    brief,
-    conflicts,
-    edge,
-    joined,
-    of,
-    part,
-    part_ways,
-    person,
-    remove,
-    update,
-    weigh,
-)
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
+from tests.merging.village import OURS, SCHEMA, THEIRS, brief, conflicts, joined, of, part
 
 
 def test_a_conflict_tells_the_three_values_and_who_is_on_each_side(graph: Graph) -> None:

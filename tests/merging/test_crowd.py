@@ -11,7 +11,8 @@ from omnigraph.api.graph import open as open_graph
 from tests.changes.town import do, rows
 from tests.crashes.nursery import Nursery
 from tests.merging.nursery import MODULE, Answer
-from tests.merging.village import OURS, edge, person, update
+from tests.merging.statements import edge, person, update
+from tests.merging.village import OURS
 
 PROCESSES = 8
 

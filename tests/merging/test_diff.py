@@ -12,19 +12,8 @@ from omnigraph.merge.row_change import Change
 from omnigraph.storage.reading import metered
 from omnigraph.versioning.writes import Append, DeleteRows, Overwrite, Upsert
 from tests.changes.town import do
-from tests.merging.village import (
-    OURS,
-    THEIRS,
-    each,
-    edge,
-    joined,
-    part,
-    part_ways,
-    person,
-    remove,
-    update,
-    weigh,
-)
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
+from tests.merging.village import OURS, THEIRS, each, joined, part
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write
 
 

@@ -5,16 +5,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitNotFoundError
-from tests.merging.village import (
-    OURS,
-    THEIRS,
-    each,
-    edge,
-    part,
-    person,
-    remove,
-    update,
-)
+from tests.merging.statements import edge, person, remove, update
+from tests.merging.village import OURS, THEIRS, each, part
 
 Told = list[tuple[str, list[str]]]
 

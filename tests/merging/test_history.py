@@ -20,20 +20,8 @@ from omnigraph.errors import (
     TagNotFoundError,
 )
 from tests.changes.town import content, do
-from tests.merging.village import (
-    OURS,
-    THEIRS,
-    each,
-    edge,
-    joined,
-    of,
-    part,
-    part_ways,
-    person,
-    remove,
-    update,
-    weigh,
-)
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
+from tests.merging.village import OURS, THEIRS, each, joined, of, part
 
 
 def head(graph: Graph, target: str = OURS) -> str:

@@ -1,9 +1,7 @@
 """A merge that is killed happened as a whole or not at all, and can be done again."""
 
-import os
 import random
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,8 @@ from omnigraph.api.graph import open as open_graph
 from tests.changes.town import Row, content, do
 from tests.crashes.nursery import Nursery
 from tests.merging.nursery import MODULE
-from tests.merging.village import OURS, THEIRS, edge, part, person, remove, update, village
+from tests.merging.statements import edge, person, remove, update
+from tests.merging.village import OURS, THEIRS, part, village
 
 KILLS = 15
 BRANCHES = 40
@@ -32,14 +31,6 @@ SHAPES = {
 def nursery() -> Iterator[Nursery]:
     with Nursery(MODULE) as nursery:
         yield nursery
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """An empty folder, in memory where that is possible: a kill loses nothing of a file system."""
-    memory = "/dev/shm"
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
-        yield Path(folder)
 
 
 def checked(root: Path) -> tuple[Content, list[str]]:

@@ -9,20 +9,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
-from tests.merging.village import (
-    THEIRS,
-    brief,
-    conflicts,
-    edge,
-    joined,
-    of,
-    part,
-    part_ways,
-    person,
-    remove,
-    update,
-    weigh,
-)
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
+from tests.merging.village import THEIRS, brief, conflicts, joined, of, part
 
 Content = set[tuple[str, str]]
 Look = Callable[[Graph], Content]

@@ -25,7 +25,8 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.ulid import Clock
 from tests.changes.town import content, do
-from tests.merging.village import OURS, THEIRS, each, of, update
+from tests.merging.statements import update
+from tests.merging.village import OURS, THEIRS, each, of
 from tests.promises.faults import Faults, once
 
 

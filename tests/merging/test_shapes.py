@@ -11,16 +11,8 @@ from omnigraph.errors import BranchNotFoundError, MergeConflictsError, OmniGraph
 from omnigraph.storage.table import Table
 from tests.changes.meanwhile import STAGED, WRITTEN, meanwhile
 from tests.changes.town import content, do, rows
-from tests.merging.village import (
-    OURS,
-    THEIRS,
-    edge,
-    of,
-    part,
-    person,
-    remove,
-    update,
-)
+from tests.merging.statements import edge, person, remove, update
+from tests.merging.village import OURS, THEIRS, of, part
 
 
 def ages(graph: Graph, target: str = OURS) -> dict[str, object]:

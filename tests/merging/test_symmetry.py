@@ -6,18 +6,8 @@ from random import Random
 from omnigraph.api.graph import Graph
 from omnigraph.errors import ViolationsError
 from tests.changes.town import content, do
-from tests.merging.village import (
-    OURS,
-    THEIRS,
-    Conflict,
-    edge,
-    part_ways,
-    person,
-    remove,
-    update,
-    village,
-    weigh,
-)
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
+from tests.merging.village import OURS, THEIRS, Conflict, village
 
 PEOPLE = ["ada", "bob", "cy", "dan", "eve"]
 EDITS = 6

@@ -10,17 +10,8 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import MergeConflictsError
 from omnigraph.merge.outcome import Merge
 from tests.changes.town import content, do
-from tests.merging.village import (
-    brief,
-    edge,
-    joined,
-    part_ways,
-    person,
-    remove,
-    update,
-    village,
-    weigh,
-)
+from tests.merging.statements import edge, part_ways, person, remove, update, weigh
+from tests.merging.village import brief, joined, village
 
 # What both sides do to one row and what comes of it, if they do it with different values.
 CONFLICTS: dict[frozenset[str], list[tuple[object, ...]]] = {

@@ -10,11 +10,12 @@ import pytest
 from omnigraph.spark.session import SparkSettings, session, stop
 from tests.pipeline.drivers import Driver
 from tests.pipeline.loads import engine
+from tests.pipeline.purse import purse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["connect_server", "engine", "spark"]
+__all__ = ["connect_server", "engine", "purse", "spark"]
 
 
 @pytest.fixture(scope="session")

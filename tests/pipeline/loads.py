@@ -99,3 +99,21 @@ class Heard:
 
     def advance(self, done: int, total: int) -> None:
         self.steps.append((done, total))
+
+
+def couple_ingested(graph: Graph, actor: str) -> dict[str, object]:
+    """Return the machine form of an ingest that made `draft` with two people and an edge."""
+    return {
+        "uri": graph.uri,
+        "branch": "draft",
+        "base_branch": "main",
+        "branch_created": True,
+        "mode": "merge",
+        "engine": "inline",
+        "tables": [
+            {"table_key": "node:Person", "rows_loaded": 2},
+            {"table_key": "edge:Knows", "rows_loaded": 1},
+        ],
+        "actor_id": actor,
+        "commit": graph.snapshot("draft").commit.id,
+    }

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import pytest
+
 from tests.embedding.providers import KEY, Provider, Rows, running
 
 MODEL = "text-embedding-3-small"
@@ -39,4 +41,13 @@ def open_purse() -> Iterator[Purse]:
             "OPENAI_BASE_URL": f"{provider.url}/v1",
             "OMNIGRAPH_EMBED_MODEL": MODEL,
         }
+        yield purse
+
+
+@pytest.fixture
+def purse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Purse]:
+    """A purse whose provider is the one that this process asks."""
+    with open_purse() as purse:
+        for name, value in purse.environment.items():
+            monkeypatch.setenv(name, value)
         yield purse

@@ -15,7 +15,7 @@ from omnigraph.errors import (
     ViolationsError,
 )
 from omnigraph.storage import steps
-from tests.pipeline.loads import edge, engine, history, node, person, text
+from tests.pipeline.loads import couple_ingested, edge, engine, history, node, person, text
 from tests.sample import ages, edges, new_graph
 
 __all__ = ["engine"]
@@ -190,18 +190,5 @@ def test_the_result_for_programs_has_the_documented_keys(graph: Graph) -> None:
 
     done = graph.ingest(people, branch="draft", actor="ann", engine="inline")
 
-    assert done.loaded.commit is not None
-    assert done.to_json(graph.uri) == {
-        "uri": graph.uri,
-        "branch": "draft",
-        "base_branch": "main",
-        "branch_created": True,
-        "mode": "merge",
-        "engine": "inline",
-        "tables": [
-            {"table_key": "node:Person", "rows_loaded": 2},
-            {"table_key": "edge:Knows", "rows_loaded": 1},
-        ],
-        "actor_id": "ann",
-        "commit": done.loaded.commit.id,
-    }
+    assert done.loaded.commit == graph.snapshot("draft").commit
+    assert done.to_json(graph.uri) == couple_ingested(graph, "ann")

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from omnigraph.errors import (
     SparkError,
     StorageError,
 )
-from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Enough, Found, InlineRunner, Item
+from omnigraph.spark.runner import InlineRunner
 from omnigraph.storage import steps
 from omnigraph.write.load import load
 from omnigraph.write.load.files import files_at
@@ -141,15 +140,9 @@ def test_a_branch_that_is_deleted_meanwhile_stays_deleted(
 class TwiceRunner(InlineRunner):
     """Runs every task twice and takes the second answer, as after a lost executor."""
 
-    def map(
-        self,
-        task: Callable[[Item], Found],
-        items: Sequence[Item],
-        progress: Progress = NO_PROGRESS,
-        enough: Enough[Found] | None = None,
-    ) -> list[Found]:
-        super().map(task, items, progress, enough)
-        return super().map(task, items, progress, enough)
+    def map(self, *given: Any, **more: Any) -> list[Any]:
+        super().map(*given, **more)
+        return super().map(*given, **more)
 
 
 @pytest.mark.parametrize("mode", list(LoadMode))

@@ -1,7 +1,7 @@
 """A load makes the vectors that are missing, and pays for each text once."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -21,7 +21,7 @@ from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.options import LoadKeywords
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text
-from tests.pipeline.purse import Purse, open_purse
+from tests.pipeline.purse import Purse
 
 SCHEMA = """
 node Doc { slug: String @key  body: String?  v: Vector(4)? @embed("body") }
@@ -34,14 +34,6 @@ DOC, NOTE = "node:Doc", "node:Note"
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "mock")
     return init(tmp_path / "graph", SCHEMA)
-
-
-@pytest.fixture
-def purse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Purse]:
-    with open_purse() as purse:
-        for name, value in purse.environment.items():
-            monkeypatch.setenv(name, value)
-        yield purse
 
 
 @pytest.fixture

@@ -4,19 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from omnigraph import errors
 from omnigraph.api.graph import Graph
-from omnigraph.errors import (
-    BranchNameError,
-    BranchNotFoundError,
-    CommitNotFoundError,
-    DeniedError,
-    InputError,
-    MergeConflictsError,
-    NotFoundError,
-    OmniGraphError,
-    RunNotFoundError,
-    TagNotFoundError,
-)
 from tests.policy.world import INSERT, READ, World, add, state
 
 Road = Callable[[Graph, World], object]
@@ -94,7 +83,7 @@ def test_no_road_leads_to_a_protected_branch(road: str, world: World) -> None:
     before = state(world.owner())
     walk = ROADS[road] if road in ROADS else CHANGES[road.removeprefix("change by ")]
 
-    with pytest.raises((DeniedError, NotFoundError)):
+    with pytest.raises((errors.DeniedError, errors.NotFoundError)):
         walk(world.graph("una"), world)
 
     assert state(world.owner()) == before
@@ -149,7 +138,7 @@ HIDDEN: dict[str, tuple[Road, Road]] = {
 
 
 def failure(road: Road, graph: Graph, world: World) -> tuple[type, str, str | None]:
-    with pytest.raises(OmniGraphError) as caught:
+    with pytest.raises(errors.OmniGraphError) as caught:
         road(graph, world)
     names = (world.secret, world.secret_run, NO_ULID, "tag-vaunt", "tag-vault")
     message = caught.value.message
@@ -170,10 +159,10 @@ def test_what_may_not_be_seen_looks_like_what_is_not_there(
 
 def test_a_denied_name_is_denied_whether_it_is_there_or_not(world: World) -> None:
     there = world.graph("una")
-    assert failure(lambda g, _: g.at("vault"), there, world)[0] is DeniedError
+    assert failure(lambda g, _: g.at("vault"), there, world)[0] is errors.DeniedError
     world.owner().abort_run(world.secret_run)
     world.owner().rename_branch("vault", "elsewhere")
-    assert failure(lambda g, _: g.at("vault"), world.graph("una"), world)[0] is DeniedError
+    assert failure(lambda g, _: g.at("vault"), world.graph("una"), world)[0] is errors.DeniedError
 
 
 def test_no_hint_names_a_branch_or_a_tag_that_may_not_be_seen(world: World) -> None:
@@ -201,7 +190,7 @@ def test_lists_show_only_what_may_be_read(world: World) -> None:
     assert set(world.graph("ann").tags()) == {"tag-open", "tag-vault"}
     for actor in ("nil", "zed", None):
         for listed in (Graph.branches, Graph.tags, Graph.runs):
-            with pytest.raises(DeniedError):
+            with pytest.raises(errors.DeniedError):
                 listed(world.graph(actor))
 
 
@@ -209,7 +198,7 @@ def test_a_commit_is_judged_as_a_branch_that_contains_it(world: World) -> None:
     owner, outside = world.owner(), world.graph("una")
     first = list(owner.log("main"))[-1].id
     assert outside.commit(first).id == first, "it is in an open branch as well"
-    with pytest.raises(CommitNotFoundError):
+    with pytest.raises(errors.CommitNotFoundError):
         outside.at(world.secret)
 
     owner.merge("vault", "open")
@@ -222,14 +211,14 @@ def test_a_commit_that_no_branch_contains_any_more_is_seen_by_nobody(world: Worl
     world.owner().delete_branch("lab")
     assert world.owner().commit(gone)
     for actor in ("ann", "una"):
-        with pytest.raises(CommitNotFoundError):
+        with pytest.raises(errors.CommitNotFoundError):
             world.graph(actor).commit(gone)
 
 
 def test_a_commit_of_a_run_is_judged_as_the_target_of_the_run(world: World) -> None:
     written = world.owner().snapshot(f"__run__{world.shown_run}").commit.id
     assert world.graph("una").commit(written).id == written
-    with pytest.raises(CommitNotFoundError):
+    with pytest.raises(errors.CommitNotFoundError):
         world.graph("pia").commit(written)
     assert add(world.graph("una"), f"__run__{world.shown_run}", "x")
     assert world.graph("una").publish_run(world.shown_run).status == "published"
@@ -245,7 +234,7 @@ def test_to_export_a_commit_that_may_only_be_read_is_denied(world: World) -> Non
     graph = world.graph("ann", text)
     assert graph.commit(world.shown)
     for place in (world.shown, "open", "main"):
-        with pytest.raises(DeniedError, match="'export'"):
+        with pytest.raises(errors.DeniedError, match="'export'"):
             graph.export(place)
 
 
@@ -259,7 +248,7 @@ def test_who_may_change_without_reading_can_change(world: World) -> None:
     graph = world.graph("ann", text)
     assert add(graph, "open", "x")
     assert add(graph, f"__run__{world.shown_run}", "y")
-    with pytest.raises(DeniedError):
+    with pytest.raises(errors.DeniedError):
         graph.branch("open").query(READ)
 
 
@@ -290,12 +279,12 @@ def test_conflicts_do_not_show_the_rows_of_a_branch_that_may_not_be_read(world: 
         lambda: blind.publish_run(world.secret_run),
     ]
     for road in roads:
-        with pytest.raises(DeniedError, match="'read' on 'vault'") as caught:
+        with pytest.raises(errors.DeniedError, match="'read' on 'vault'") as caught:
             road()
         assert "a secret" not in str(caught.value.to_json())
-    with pytest.raises(MergeConflictsError):
+    with pytest.raises(errors.MergeConflictsError):
         blind.merge("open", "lab")
-    with pytest.raises(MergeConflictsError):
+    with pytest.raises(errors.MergeConflictsError):
         world.graph("ann").merge("open", "vault")
 
 
@@ -329,7 +318,7 @@ def test_nobody_acts_for_somebody_else(world: World, policy: str | None) -> None
         lambda g: g.publish_run(world.shown_run, actor="pia"),
     ]
     for road in roads:
-        with pytest.raises(InputError, match="this handle acts as 'ann', not as 'pia'"):
+        with pytest.raises(errors.InputError, match="this handle acts as 'ann', not as 'pia'"):
             road(graph)
     assert state(world.owner()) == before
     assert graph.branch("lab", actor="ann").mutate(INSERT, slug="x").actor == "ann"
@@ -338,7 +327,7 @@ def test_nobody_acts_for_somebody_else(world: World, policy: str | None) -> None
 def test_acting_as_another_asks_the_policy_about_that_one(world: World) -> None:
     graph = world.graph("ann")
     assert graph.branch("vault").query(READ).to_dicts()
-    with pytest.raises(DeniedError) as caught:
+    with pytest.raises(errors.DeniedError) as caught:
         graph.acting_as("una").branch("vault").query(READ)
     assert caught.value.to_json() == {
         "error": "the policy does not allow 'una' to 'read' on 'vault'",
@@ -348,7 +337,7 @@ def test_acting_as_another_asks_the_policy_about_that_one(world: World) -> None:
         "action": "read",
         "branch": "vault",
     }
-    with pytest.raises(DeniedError, match="'read' on 'main' without an actor"):
+    with pytest.raises(errors.DeniedError, match="'read' on 'main' without an actor"):
         graph.acting_as(None).query(READ)
 
 
@@ -356,16 +345,16 @@ def test_acting_as_another_asks_the_policy_about_that_one(world: World) -> None:
     "name", ["", "a b", "va%75lt", "vault\x00", "vau\u200blt", "../vault", "-x"]
 )
 def test_a_name_that_no_branch_can_have_is_refused_as_ever(world: World, name: str) -> None:
-    with pytest.raises(BranchNameError):
+    with pytest.raises(errors.BranchNameError):
         world.graph("una").at(name)
 
 
 def test_what_is_missing_and_may_be_known_is_not_found(world: World) -> None:
     graph = world.graph("ann")
     for road, kind in (
-        (lambda g, _: g.at("nowhere"), BranchNotFoundError),
-        (lambda g, _: g.commit(NO_ULID), CommitNotFoundError),
-        (lambda g, _: g.run(NO_ULID), RunNotFoundError),
-        (lambda g, _: g.delete_tag("nowhere"), TagNotFoundError),
+        (lambda g, _: g.at("nowhere"), errors.BranchNotFoundError),
+        (lambda g, _: g.commit(NO_ULID), errors.CommitNotFoundError),
+        (lambda g, _: g.run(NO_ULID), errors.RunNotFoundError),
+        (lambda g, _: g.delete_tag("nowhere"), errors.TagNotFoundError),
     ):
         assert failure(road, graph, world)[0] is kind

@@ -30,15 +30,7 @@ from omnigraph.versioning.writes import (
 )
 from tests.properties.changes import IDS, Writes, drawn_change, drawn_edges, drawn_persons
 from tests.properties.model import Model, Point, State
-from tests.properties.persons import (
-    WORDS,
-    Person,
-    check_ages,
-    check_content,
-    check_ids,
-    check_words,
-    rows_of,
-)
+from tests.properties.persons import WORDS, Person, check_content, check_reads, rows_of
 from tests.sample import KNOWS, PERSON, edges, new_graph, write
 
 NAMES = ["main", "draft", "review/one", "Übung", "next"]
@@ -366,10 +358,9 @@ class GraphMachine(RuleBasedStateMachine):
         assert commit.tables[PERSON].row_count == len(state.persons)
         assert commit.tables[KNOWS].row_count == len(state.edges)
         assert edges(self.graph, point.id) == state.edges
-        check_content(table, state.persons)
-        check_ids(table, state.persons, [IDS[point.version % len(IDS)], *list(state.persons)[:1]])
-        check_ages(table, state.persons, point.version % 5)
-        check_words(table, state.persons, (WORDS[point.version % 5], WORDS[point.version % 3]))
+        ids = [IDS[point.version % len(IDS)], *list(state.persons)[:1]]
+        words = WORDS[point.version % 5], WORDS[point.version % 3]
+        check_reads(table, state.persons, ids, point.version % 5, words)
 
 
 def entity(wanted: str, person: Person | None) -> dict[str, object] | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from typing import TypeAlias
 
+from tests.ancestry import ancestors, merge_bases
 from tests.properties.persons import Persons
 
 Edges: TypeAlias = frozenset[tuple[str, str]]
@@ -72,18 +73,9 @@ class Model:
         return found - self.cleaned
 
     def merge_bases(self, one: str, other: str) -> set[str]:
-        """Give the common ancestors that are not ancestors of another common ancestor."""
-        common = self.ancestors(one) & self.ancestors(other)
-        older = {up for each in common for up in self.ancestors(each) if up != each}
-        return common - older
+        """Return where a merge of two commits starts from."""
+        return merge_bases(self.points, one, other)
 
     def ancestors(self, commit: str) -> set[str]:
         """Give a commit and all that it came from."""
-        found: set[str] = set()
-        waiting = [commit]
-        while waiting:
-            current = waiting.pop()
-            if current not in found:
-                found.add(current)
-                waiting += self.points[current].parents
-        return found
+        return ancestors(self.points, commit)

@@ -44,6 +44,16 @@ def rows_of(persons: Persons) -> pa.Table:
     return pa.table(columns, schema=_SCHEMA)
 
 
+def check_reads(
+    table: Table, persons: Persons, ids: Iterable[str], age: int, words: tuple[str, str]
+) -> None:
+    """Fail unless the scan and every index give these persons."""
+    check_content(table, persons)
+    check_ids(table, persons, ids)
+    check_ages(table, persons, age)
+    check_words(table, persons, words)
+
+
 def check_content(table: Table, persons: Persons) -> None:
     """Fail unless a full scan gives exactly these persons, each once."""
     rows = table.scan().to_pylist()

@@ -4,22 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from omnigraph.query import expr
-from omnigraph.query.plan import (
-    Aggregate,
-    AntiJoin,
-    Distinct,
-    Expand,
-    Filter,
-    Limit,
-    NodeScan,
-    Operator,
-    Optional,
-    Order,
-    Project,
-    Rank,
-    ReadPlan,
-)
+from omnigraph.query import expr, plan
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.schema.types import BLOB, VectorType
 
@@ -35,55 +20,55 @@ class Rows:
     counted: set[str] = field(default_factory=set)
 
 
-def check_flow(plan: ReadPlan) -> None:
+def check_flow(read_plan: plan.ReadPlan) -> None:
     """Assert that variables and columns are there before they are read."""
     rows = Rows()
-    _flow(plan.operators, rows)
-    assert {column.name for column in plan.columns} == rows.columns
+    _flow(read_plan.operators, rows)
+    assert {column.name for column in read_plan.columns} == rows.columns
 
 
-def check_columns(plan: ReadPlan, catalog: Catalog) -> None:
+def check_columns(read_plan: plan.ReadPlan, catalog: Catalog) -> None:
     """Assert that each scan and expand lists exactly the properties that operators read."""
     types: dict[str, tuple[str, ...]] = {}
-    for operator in _all(plan.operators):
-        if isinstance(operator, NodeScan):
+    for operator in _all(read_plan.operators):
+        if isinstance(operator, plan.NodeScan):
             types[operator.variable] = operator.types
-        elif isinstance(operator, Expand):
+        elif isinstance(operator, plan.Expand):
             if not operator.closes:
                 types[operator.target] = operator.types
             if operator.edge_variable is not None:
                 types[operator.edge_variable] = tuple(step.edge for step in operator.steps)
-    wanted = _wanted(plan, types, catalog)
-    for operator in _all(plan.operators):
-        if isinstance(operator, NodeScan):
+    wanted = _wanted(read_plan, types, catalog)
+    for operator in _all(read_plan.operators):
+        if isinstance(operator, plan.NodeScan):
             assert set(operator.columns) == wanted[operator.variable]
-        elif isinstance(operator, Expand):
+        elif isinstance(operator, plan.Expand):
             if not operator.closes:
                 assert set(operator.columns) == wanted[operator.target]
             if operator.edge_variable is not None:
                 assert set(operator.edge_columns) == wanted[operator.edge_variable]
 
 
-def _flow(operators: Iterable[Operator], rows: Rows) -> None:
+def _flow(operators: Iterable[plan.Operator], rows: Rows) -> None:
     for operator in operators:
         _step(operator, rows)
 
 
-def _step(operator: Operator, rows: Rows) -> None:
+def _step(operator: plan.Operator, rows: Rows) -> None:
     match operator:
-        case NodeScan():
+        case plan.NodeScan():
             assert operator.variable not in rows.variables
             _own(operator.filters, operator.variable)
             _bind(rows, operator.variable, counted=operator.counted)
-        case Expand():
+        case plan.Expand():
             _expand(operator, rows)
-        case Filter(predicate):
+        case plan.Filter(predicate):
             _reads([predicate], rows)
-        case AntiJoin(outer, inner):
+        case plan.AntiJoin(outer, inner):
             assert outer
             assert set(outer) <= rows.variables
             _flow(inner, Rows(set(rows.variables), set(), set(rows.counted)))
-        case Optional(outer, binds, inner):
+        case plan.Optional(outer, binds, inner):
             assert set(outer) <= rows.variables
             within = Rows(set(rows.variables), set(), set(rows.counted))
             _flow(inner, within)
@@ -93,27 +78,27 @@ def _step(operator: Operator, rows: Rows) -> None:
             _tail(operator, rows)
 
 
-def _tail(operator: Operator, rows: Rows) -> None:
+def _tail(operator: plan.Operator, rows: Rows) -> None:
     match operator:
-        case Rank(column, ranking, _):
+        case plan.Rank(column, ranking, _):
             _reads([ranking], rows)
             rows.columns.add(column)
-        case Aggregate(keys, aggregates):
+        case plan.Aggregate(keys, aggregates):
             _reads([each.expr for each in (*keys, *aggregates)], rows)
             rows.variables, rows.columns = set(), {each.name for each in (*keys, *aggregates)}
-        case Project(columns):
+        case plan.Project(columns):
             _reads([each.expr for each in columns], rows)
             rows.variables, rows.columns = set(), {each.name for each in columns}
-        case Order(keys, ties):
+        case plan.Order(keys, ties):
             _reads([key.expr for key in keys], rows)
             assert set(ties) <= rows.variables | rows.columns
-        case Distinct():
+        case plan.Distinct():
             assert not rows.variables
-        case Limit():
+        case plan.Limit():
             assert operator.skip is not None or operator.limit is not None
 
 
-def _expand(operator: Expand, rows: Rows) -> None:
+def _expand(operator: plan.Expand, rows: Rows) -> None:
     of_counted = operator.counted and operator.source in rows.counted
     assert operator.source in rows.variables or of_counted
     assert (operator.target in rows.variables) == operator.closes
@@ -150,38 +135,38 @@ def _counts_rows(node: Node) -> bool:
 
 
 def _wanted(
-    plan: ReadPlan, types: dict[str, tuple[str, ...]], catalog: Catalog
+    read_plan: plan.ReadPlan, types: dict[str, tuple[str, ...]], catalog: Catalog
 ) -> defaultdict[str, set[str]]:
     wanted: defaultdict[str, set[str]] = defaultdict(set)
-    for node in _read(plan.operators):
+    for node in _read(read_plan.operators):
         for part in expr.parts(node):
             if isinstance(part, expr.PropertyRef) and part.variable is not None:
                 wanted[part.variable].add(part.property)
-    for name in _shown(plan.operators):
+    for name in _shown(read_plan.operators):
         for kind in types[name]:
             wanted[name] |= _object(kind, catalog)
     return wanted
 
 
-def _read(operators: Iterable[Operator]) -> Iterator[Node]:
+def _read(operators: Iterable[plan.Operator]) -> Iterator[Node]:
     """Give what is computed from the columns of rows; scans and searches read the table."""
     for operator in _all(operators):
         match operator:
-            case Filter(predicate):
+            case plan.Filter(predicate):
                 yield predicate
-            case Aggregate(keys, aggregates):
+            case plan.Aggregate(keys, aggregates):
                 yield from (column.expr for column in (*keys, *aggregates))
-            case Project(columns):
+            case plan.Project(columns):
                 yield from (column.expr for column in columns)
-            case Order(keys, _):
+            case plan.Order(keys, _):
                 yield from (key.expr for key in keys)
 
 
-def _shown(operators: Iterable[Operator]) -> Iterator[str]:
+def _shown(operators: Iterable[plan.Operator]) -> Iterator[str]:
     """Give the variables that a result shows as whole objects."""
     for operator in operators:
-        columns = operator.columns if isinstance(operator, Project) else ()
-        keys = operator.keys if isinstance(operator, Aggregate) else ()
+        columns = operator.columns if isinstance(operator, plan.Project) else ()
+        keys = operator.keys if isinstance(operator, plan.Aggregate) else ()
         for column in (*columns, *keys):
             if isinstance(column.expr, expr.VariableRef):
                 yield column.expr.variable
@@ -198,8 +183,8 @@ def _object(kind: str, catalog: Catalog) -> set[str]:
     }
 
 
-def _all(operators: Iterable[Operator]) -> Iterator[Operator]:
+def _all(operators: Iterable[plan.Operator]) -> Iterator[plan.Operator]:
     for operator in operators:
         yield operator
-        if isinstance(operator, AntiJoin | Optional):
+        if isinstance(operator, plan.AntiJoin | plan.Optional):
             yield from _all(operator.inner)

@@ -2,77 +2,52 @@
 
 from collections.abc import Iterable
 
-from omnigraph.query.ast import (
-    And,
-    Binding,
-    Clause,
-    Comparison,
-    Delete,
-    EdgeName,
-    Expr,
-    Filter,
-    FunctionCall,
-    Hops,
-    Insert,
-    Mutation,
-    Negation,
-    Not,
-    NullTest,
-    OptionalMatch,
-    Or,
-    Predicate,
-    Query,
-    QueryFile,
-    Read,
-    Statement,
-    Traversal,
-    Update,
-)
+from omnigraph.query import ast
 from omnigraph.query.printer import expr_text, hops_text
 from omnigraph.syntax.literal import Name, quote
 
 _INDENT = "  "
 
 
-def print_queries(file: QueryFile) -> str:
+def print_queries(file: ast.QueryFile) -> str:
     """Give all queries as text, a blank line between them."""
     return "\n".join(map(_query, file.queries))
 
 
-def _predicate(predicate: Predicate) -> str:
+def _predicate(predicate: ast.Predicate) -> str:
     """Give a predicate as the language writes it, in parentheses only where they are needed."""
     match predicate:
-        case Comparison(left, operator, right, _):
+        case ast.Comparison(left, operator, right, _):
             return f"{expr_text(left)} {operator} {expr_text(right)}"
-        case NullTest(operand, negated, _):
+        case ast.NullTest(operand, negated, _):
             return f"{expr_text(operand)} is {'not ' if negated else ''}null"
-        case And(items):
-            return " and ".join(_grouped(item, And, Or) for item in items)
-        case Or(items):
-            return " or ".join(_grouped(item, Or) for item in items)
-        case Not(item, _):
-            return f"not {_grouped(item, And, Or)}"
-        case FunctionCall():
+        case ast.And(items):
+            return " and ".join(_grouped(item, ast.And, ast.Or) for item in items)
+        case ast.Or(items):
+            return " or ".join(_grouped(item, ast.Or) for item in items)
+        case ast.Not(item, _):
+            return f"not {_grouped(item, ast.And, ast.Or)}"
+        case ast.FunctionCall():
             return expr_text(predicate)
 
 
-def _grouped(predicate: Predicate, *kinds: type) -> str:
+def _grouped(predicate: ast.Predicate, *kinds: type) -> str:
     text = _predicate(predicate)
     return f"({text})" if isinstance(predicate, kinds) else text
 
 
-def _query(query: Query) -> str:
+def _query(query: ast.Query) -> str:
     params = ", ".join(f"${param.name.text}: {param.type}" for param in query.params)
     head = [f"query {query.name.text}({params})"]
     if query.description is not None:
         head.append(f"@description({quote(query.description)})")
     if query.instruction is not None:
         head.append(f"@instruction({quote(query.instruction)})")
-    body = _read(query.body) if isinstance(query.body, Read) else _mutation(query.body)
+    body = _read(query.body) if isinstance(query.body, ast.Read) else _mutation(query.body)
     return "\n".join([f"{' '.join(head)} {{", *_indented(body), "}"]) + "\n"
 
 
-def _read(read: Read) -> list[str]:
+def _read(read: ast.Read) -> list[str]:
     lines = ["match {", *_indented(_clauses(read.match)), "}"]
     projections = [
         expr_text(each.expr) + (f" as {each.alias.text}" if each.alias else "") + ","
@@ -92,35 +67,35 @@ def _read(read: Read) -> list[str]:
     return lines
 
 
-def _having(predicates: tuple[Predicate, ...]) -> list[str]:
+def _having(predicates: tuple[ast.Predicate, ...]) -> list[str]:
     """Give predicates that cannot run into each other, whatever their aliases are called."""
     texts = [_predicate(each) for each in predicates]
     return texts if len(texts) == 1 else [f"({text})" for text in texts]
 
 
-def _ordering(expr: Expr, descending: bool | None) -> str:
+def _ordering(expr: ast.Expr, descending: bool | None) -> str:
     direction = {None: "", True: " desc", False: " asc"}[descending]
     return expr_text(expr) + direction
 
 
-def _clauses(clauses: Iterable[Clause]) -> list[str]:
+def _clauses(clauses: Iterable[ast.Clause]) -> list[str]:
     lines: list[str] = []
     for clause in clauses:
         match clause:
-            case Negation(inner, _):
+            case ast.Negation(inner, _):
                 lines += ["not {", *_indented(_clauses(inner)), "}"]
-            case OptionalMatch(inner, _):
+            case ast.OptionalMatch(inner, _):
                 lines += ["optional {", *_indented(_clauses(inner)), "}"]
-            case Binding():
+            case ast.Binding():
                 lines.append(_binding(clause))
-            case Traversal():
+            case ast.Traversal():
                 lines.append(_traversal(clause))
-            case Filter(predicate):
+            case ast.Filter(predicate):
                 lines.append(_predicate(predicate))
     return lines
 
 
-def _binding(binding: Binding) -> str:
+def _binding(binding: ast.Binding) -> str:
     text = f"${binding.variable.name}: {binding.type.text}"
     if not binding.values:
         return text
@@ -128,33 +103,33 @@ def _binding(binding: Binding) -> str:
     return f"{text} {{ {values} }}"
 
 
-def _traversal(traversal: Traversal) -> str:
+def _traversal(traversal: ast.Traversal) -> str:
     edges = "|".join(map(_edge, traversal.edges))
     named = f"${traversal.edge_variable.name}:" if traversal.edge_variable else ""
-    hops = "" if traversal.hops == Hops() else f" {hops_text(traversal.hops)}"
+    hops = "" if traversal.hops == ast.Hops() else f" {hops_text(traversal.hops)}"
     return f"${traversal.source.name} {named}{edges}{hops} ${traversal.target.name}"
 
 
-def _edge(edge: EdgeName) -> str:
+def _edge(edge: ast.EdgeName) -> str:
     return f"<{edge.name.text}>" if edge.undirected else edge.name.text
 
 
-def _mutation(mutation: Mutation) -> list[str]:
+def _mutation(mutation: ast.Mutation) -> list[str]:
     return [line for statement in mutation.statements for line in _statement(statement)]
 
 
-def _statement(statement: Statement) -> list[str]:
+def _statement(statement: ast.Statement) -> list[str]:
     match statement:
-        case Insert(kind, assignments):
+        case ast.Insert(kind, assignments):
             return [f"insert {kind.text} {{", *_indented(_assignments(assignments)), "}"]
-        case Update(kind, assignments, where):
+        case ast.Update(kind, assignments, where):
             body = _indented(_assignments(assignments))
             return [f"update {kind.text} set {{", *body, f"}} where {_predicate(where)}"]
-        case Delete(kind, where):
+        case ast.Delete(kind, where):
             return [f"delete {kind.text} where {_predicate(where)}"]
 
 
-def _assignments(assignments: Iterable[tuple[Name, Expr]]) -> list[str]:
+def _assignments(assignments: Iterable[tuple[Name, ast.Expr]]) -> list[str]:
     return [f"{name.text}: {expr_text(value)}," for name, value in assignments]
 
 

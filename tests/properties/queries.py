@@ -11,27 +11,9 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from omnigraph import compile_schema
 from omnigraph.query import ast
 from omnigraph.query.ast import Operator
+from omnigraph.schema import types as schema_types
 from omnigraph.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.schema.type_parser import TypeRef
-from omnigraph.schema.types import (
-    BLOB,
-    BOOL,
-    DATE,
-    DATETIME,
-    FLOATS,
-    I64,
-    INTEGER_BOUNDS,
-    INTEGERS,
-    NUMBERS,
-    STRING,
-    EnumType,
-    ListType,
-    ScalarType,
-    ValueType,
-    VectorType,
-    is_ordered,
-    is_single,
-)
 from omnigraph.syntax.literal import Literal, LiteralValue, Name
 from tests.properties.schemas import texts
 from tests.properties.trees import SPAN
@@ -69,10 +51,10 @@ class Readable:
 
     name: str
     types: tuple[str, ...]
-    properties: tuple[tuple[str, ValueType], ...]
+    properties: tuple[tuple[str, schema_types.ValueType], ...]
     is_node: bool = True
 
-    def of(self, *kinds: ValueType) -> list[ast.PropertyAccess]:
+    def of(self, *kinds: schema_types.ValueType) -> list[ast.PropertyAccess]:
         return [access(self.name, name) for name, kind in self.properties if kind in kinds]
 
 
@@ -94,16 +76,16 @@ class Writer:
         self.fresh += 1
         return f"{prefix}{self.fresh}"
 
-    def param(self, kind: ValueType, *, nullable: bool | None = None) -> ast.Variable:
+    def param(self, kind: schema_types.ValueType, *, nullable: bool | None = None) -> ast.Variable:
         name = self.new("p")
         self.params[name] = TypeRef(kind, self.chance() if nullable is None else nullable)
         return variable(name)
 
-    def operand(self, kind: ValueType, *, nullable: bool | None = None) -> ast.Expr:
+    def operand(self, kind: schema_types.ValueType, *, nullable: bool | None = None) -> ast.Expr:
         """Give a value of a type: a literal, a parameter or `now()`."""
         if self.chance():
             return self.param(kind, nullable=nullable)
-        if kind == DATETIME and self.chance():
+        if kind == schema_types.DATETIME and self.chance():
             return ast.FunctionCall("now", (), SPAN)
         return literal(self.draw(values(kind)))
 
@@ -129,7 +111,7 @@ class Writer:
         return [*clauses, *filters, *negations, *(clause for clause, _ in optional)], readable
 
     def binding(self, bound: Readable) -> ast.Binding:
-        pairs = [pair for pair in bound.properties if is_single(pair[1])]
+        pairs = [pair for pair in bound.properties if schema_types.is_single(pair[1])]
         chosen = self.draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))
         given = tuple((named(name), self.operand(kind)) for name, kind in chosen)
         return ast.Binding(variable(bound.name), named(bound.types[0]), given)
@@ -228,32 +210,36 @@ class Writer:
         return self.test_of(access(one.name, name), kind, readable)
 
     def test_of(
-        self, side: ast.Expr, kind: ValueType, readable: list[Readable] | None = None
+        self, side: ast.Expr, kind: schema_types.ValueType, readable: list[Readable] | None = None
     ) -> ast.Predicate:
         """Give a test of an expression that suits its type."""
-        if self.draw(st.integers(0, 5)) == 0 or isinstance(kind, VectorType) or kind == BLOB:
+        if (
+            self.draw(st.integers(0, 5)) == 0
+            or isinstance(kind, schema_types.VectorType)
+            or kind == schema_types.BLOB
+        ):
             return ast.NullTest(side, self.chance(), SPAN)
-        if isinstance(kind, ListType):
-            item = self.operand(ScalarType(kind.item))
+        if isinstance(kind, schema_types.ListType):
+            item = self.operand(schema_types.ScalarType(kind.item))
             return compare(side, Operator.CONTAINS, item)
         if self.draw(st.integers(0, 4)) == 0:
             return compare(side, Operator.IN, self.members(kind))
-        if kind == STRING and isinstance(side, ast.PropertyAccess) and self.chance():
+        if kind == schema_types.STRING and isinstance(side, ast.PropertyAccess) and self.chance():
             return self.text_test(side)
-        operators = (*_EQUALITIES, *_ORDERINGS) if is_ordered(kind) else _EQUALITIES
+        operators = (*_EQUALITIES, *_ORDERINGS) if schema_types.is_ordered(kind) else _EQUALITIES
         others = [found for each in readable or () for found in each.of(kind)]
         right = self.pick(others) if others and self.chance() else self.operand(kind)
         return compare(side, self.pick(operators), right)
 
-    def members(self, kind: ValueType) -> ast.Expr:
-        if isinstance(kind, ScalarType) and self.chance():
-            return self.param(ListType(kind.scalar))
+    def members(self, kind: schema_types.ValueType) -> ast.Expr:
+        if isinstance(kind, schema_types.ScalarType) and self.chance():
+            return self.param(schema_types.ListType(kind.scalar))
         items = self.draw(st.lists(values(kind), max_size=3))
         return ast.ListExpr(tuple(map(literal, items)), SPAN)
 
     def text_test(self, side: ast.PropertyAccess) -> ast.Predicate:
         function = self.pick(("search", "fuzzy", "match_text", "contains", "starts_with"))
-        query = self.operand(STRING)
+        query = self.operand(schema_types.STRING)
         if function in ("contains", "starts_with"):
             return compare(side, Operator(function), query)
         edits = (literal(1),) if function == "fuzzy" and self.chance() else ()
@@ -297,18 +283,20 @@ class Writer:
 
     def columns(
         self, readable: list[Readable], count: int, *, single: bool
-    ) -> list[tuple[ast.Expr, str, ValueType | None]]:
+    ) -> list[tuple[ast.Expr, str, schema_types.ValueType | None]]:
         """Give expressions with an alias and their type, which a whole row has not.
 
         Single ones can be told apart, as groups and distinct rows need it.
         """
-        found: list[tuple[ast.Expr, str, ValueType | None]] = []
+        found: list[tuple[ast.Expr, str, schema_types.ValueType | None]] = []
         for _ in range(count):
             one, alias = self.pick(readable), self.new("c")
             if self.draw(st.integers(0, 3)) == 0:
                 found.append((variable(one.name), alias, None))
             else:
-                pairs = [pair for pair in one.properties if not single or is_single(pair[1])]
+                pairs = [
+                    pair for pair in one.properties if not single or schema_types.is_single(pair[1])
+                ]
                 name, kind = self.pick(pairs)
                 found.append((access(one.name, name), alias, kind))
         return found
@@ -338,27 +326,31 @@ class Writer:
             limit=self.bound() if self.chance() else None,
         )
 
-    def aggregate(self, one: Readable) -> tuple[ast.FunctionCall, ValueType]:
+    def aggregate(self, one: Readable) -> tuple[ast.FunctionCall, schema_types.ValueType]:
         if self.chance():
-            return ast.FunctionCall("count", (variable(one.name),), SPAN, self.chance()), I64
-        name, kind = self.pick([pair for pair in one.properties if is_single(pair[1])])
+            return ast.FunctionCall(
+                "count", (variable(one.name),), SPAN, self.chance()
+            ), schema_types.I64
+        name, kind = self.pick([pair for pair in one.properties if schema_types.is_single(pair[1])])
         functions = ["count"]
-        functions += ["min", "max"] if is_ordered(kind) else []
-        functions += ["sum", "avg"] if kind in NUMBERS else []
+        functions += ["min", "max"] if schema_types.is_ordered(kind) else []
+        functions += ["sum", "avg"] if kind in schema_types.NUMBERS else []
         function = self.pick(functions)
-        distinct = is_single(kind) and self.chance()
-        result = kind if function in ("min", "max") else I64
+        distinct = schema_types.is_single(kind) and self.chance()
+        result = kind if function in ("min", "max") else schema_types.I64
         return ast.FunctionCall(function, (access(one.name, name),), SPAN, distinct), result
 
     def ranking(self, readable: list[Readable]) -> ast.FunctionCall | None:
-        texts_of = [found for each in readable for found in each.of(STRING) if each.is_node]
+        texts_of = [
+            found for each in readable for found in each.of(schema_types.STRING) if each.is_node
+        ]
         texts_of = [each for each in texts_of if each.key.text != "id"]
-        vectors = [found for each in readable for found in each.of(VectorType(3))]
+        vectors = [found for each in readable for found in each.of(schema_types.VectorType(3))]
         ranked = [self.score("bm25", self.pick(texts_of))] if texts_of else []
         ranked += [self.score("nearest", self.pick(vectors))] if vectors else []
         if len(ranked) == 2 and self.chance():
             k = (
-                (self.pick((literal(60), self.param(I64, nullable=False))),)
+                (self.pick((literal(60), self.param(schema_types.I64, nullable=False))),)
                 if self.chance()
                 else ()
             )
@@ -367,13 +359,13 @@ class Writer:
 
     def score(self, function: str, side: ast.PropertyAccess) -> ast.FunctionCall:
         vector = function == "nearest" and self.chance()
-        query = self.param(VectorType(3) if vector else STRING)
+        query = self.param(schema_types.VectorType(3) if vector else schema_types.STRING)
         return ast.FunctionCall(function, (side, query), SPAN)
 
     def bound(self) -> ast.RowBound:
         if self.chance():
             return literal(self.draw(st.integers(0, 50)))
-        return self.param(self.pick(sorted(INTEGERS, key=str)), nullable=False)
+        return self.param(self.pick(sorted(schema_types.INTEGERS, key=str)), nullable=False)
 
     # Mutations
 
@@ -393,7 +385,10 @@ class Writer:
             chosen = self.draw(st.lists(st.sampled_from(changeable), min_size=1, unique_by=id))
             return ast.Update(named(kind.name), self.assigned(chosen), self.where(kind))
         needed = [p for p in kind.properties.values() if not p.nullable or self.chance()]
-        ends = [(named(end), self.operand(STRING, nullable=False)) for end in ("from", "to")]
+        ends = [
+            (named(end), self.operand(schema_types.STRING, nullable=False))
+            for end in ("from", "to")
+        ]
         given = self.assigned(needed)
         return ast.Insert(named(kind.name), (*ends, *given) if _is_edge(kind) else given)
 
@@ -403,15 +398,18 @@ class Writer:
             for item in properties
         )
 
-    def stored(self, kind: ValueType, *, nullable: bool = False) -> ast.Expr:
-        if isinstance(kind, ListType | VectorType) and self.chance():
+    def stored(self, kind: schema_types.ValueType, *, nullable: bool = False) -> ast.Expr:
+        if isinstance(kind, schema_types.ListType | schema_types.VectorType) and self.chance():
             return ast.ListExpr(tuple(map(literal, self.draw(_items(kind)))), SPAN)
-        if isinstance(kind, ListType | VectorType) or kind == BLOB:
+        if (
+            isinstance(kind, schema_types.ListType | schema_types.VectorType)
+            or kind == schema_types.BLOB
+        ):
             return self.param(kind, nullable=nullable)
         return self.operand(kind, nullable=nullable)
 
     def where(self, kind: Stored) -> ast.Predicate:
-        pairs = [("id", STRING), *((p.name, p.type) for p in kind.properties.values())]
+        pairs = [("id", schema_types.STRING), *((p.name, p.type) for p in kind.properties.values())]
         name, found = self.pick(pairs)
         test = self.test_of(named(name), found)
         return ast.Not(test, SPAN) if self.chance() else test
@@ -431,20 +429,20 @@ def mutation_trees(draw: DrawFn) -> ast.Query:
     return _query(writer, writer.mutation())
 
 
-def values(kind: ValueType) -> SearchStrategy[LiteralValue]:
+def values(kind: schema_types.ValueType) -> SearchStrategy[LiteralValue]:
     """Give the literals that compare with a type."""
     match kind:
-        case EnumType(allowed):
+        case schema_types.EnumType(allowed):
             return st.sampled_from(allowed)
-        case ScalarType() if kind in INTEGER_BOUNDS:
-            return st.integers(*INTEGER_BOUNDS[kind])
-        case ScalarType() if kind in FLOATS:
+        case schema_types.ScalarType() if kind in schema_types.INTEGER_BOUNDS:
+            return st.integers(*schema_types.INTEGER_BOUNDS[kind])
+        case schema_types.ScalarType() if kind in schema_types.FLOATS:
             return st.floats(-1e30, 1e30, allow_nan=False)
-    if kind == BOOL:
+    if kind == schema_types.BOOL:
         return st.booleans()
-    if kind == DATE:
+    if kind == schema_types.DATE:
         return st.dates()
-    if kind == DATETIME:
+    if kind == schema_types.DATETIME:
         return st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(microsecond=0))
     return texts
 
@@ -471,18 +469,18 @@ def compare(left: ast.Expr, operator: Operator, right: ast.Expr) -> ast.Comparis
 
 def node(name: str, kind: str) -> Readable:
     properties = [(p.name, p.type) for p in CATALOG.nodes[kind].properties.values()]
-    return Readable(name, (kind,), (("id", STRING), *properties))
+    return Readable(name, (kind,), (("id", schema_types.STRING), *properties))
 
 
 def interface_node(name: str, interface: str) -> Readable:
     properties = [(p.name, p.type) for p in CATALOG.interfaces[interface].properties.values()]
-    types = CATALOG.nodes_by_interface[interface]
-    return Readable(name, types, (("id", STRING), *properties))
+    nodes = CATALOG.nodes_by_interface[interface]
+    return Readable(name, nodes, (("id", schema_types.STRING), *properties))
 
 
 def edge_row(name: str, edge: EdgeType) -> Readable:
     properties = [(p.name, p.type) for p in edge.properties.values()]
-    ends = [(end, STRING) for end in ("id", "src", "dst", "from", "to")]
+    ends = [(end, schema_types.STRING) for end in ("id", "src", "dst", "from", "to")]
     return Readable(name, (edge.name,), (*ends, *properties), is_node=False)
 
 
@@ -491,14 +489,16 @@ def _query(writer: Writer, body: ast.Read | ast.Mutation) -> ast.Query:
     return ast.Query(name=named("q"), params=params, body=body)
 
 
-def _items(kind: ListType | VectorType) -> SearchStrategy[list[LiteralValue]]:
-    if isinstance(kind, VectorType):
-        return st.lists(values(I64), min_size=kind.dimension, max_size=kind.dimension)
-    return st.lists(values(ScalarType(kind.item)), max_size=3)
+def _items(
+    kind: schema_types.ListType | schema_types.VectorType,
+) -> SearchStrategy[list[LiteralValue]]:
+    if isinstance(kind, schema_types.VectorType):
+        return st.lists(values(schema_types.I64), min_size=kind.dimension, max_size=kind.dimension)
+    return st.lists(values(schema_types.ScalarType(kind.item)), max_size=3)
 
 
-def _sorts(kind: ValueType | None) -> bool:
-    return kind is None or is_single(kind)
+def _sorts(kind: schema_types.ValueType | None) -> bool:
+    return kind is None or schema_types.is_single(kind)
 
 
 def _written(edge: EdgeType) -> str:

@@ -10,26 +10,7 @@ from typing import Literal as Allowed
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from omnigraph.schema.types import (
-    BLOB,
-    BOOL,
-    DATE,
-    DATETIME,
-    F32,
-    FLOATS,
-    I64,
-    INTEGER_BOUNDS,
-    NUMBERS,
-    STRING,
-    EnumType,
-    ListType,
-    Scalar,
-    ScalarType,
-    ValueType,
-    VectorType,
-    enum_of,
-    is_single,
-)
+from omnigraph.schema import types
 from omnigraph.syntax.literal import datetime_text, literal_text, quote
 
 KEYWORDS = re.findall(
@@ -51,13 +32,15 @@ notes = texts.filter(lambda text: bool(text.strip()))
 enum_values = st.lists(
     st.sampled_from(["a", "b", "in", "1e5", "-", "a-b", "9", "_", "True"]), min_size=1, max_size=3
 )
-scalars = st.sampled_from([ScalarType(each) for each in Scalar])
-value_types: SearchStrategy[ValueType] = st.one_of(
+scalars = st.sampled_from([types.ScalarType(each) for each in types.Scalar])
+value_types: SearchStrategy[types.ValueType] = st.one_of(
     scalars,
     scalars,
-    st.sampled_from([each for each in Scalar if each is not Scalar.BLOB]).map(ListType),
-    enum_values.map(enum_of),
-    st.integers(1, 2_000).map(VectorType),
+    st.sampled_from([each for each in types.Scalar if each is not types.Scalar.BLOB]).map(
+        types.ListType
+    ),
+    enum_values.map(types.enum_of),
+    st.integers(1, 2_000).map(types.VectorType),
 )
 gaps = st.sampled_from(
     [" ", "\n", "\t", "\r\n", "  \n ", " // note { } \n", "/* a * b */", "/**/", " /* \n */ "]
@@ -69,7 +52,7 @@ class Declared:
     """A property as a declaration writes it, and what the constraints have to know about it."""
 
     name: str
-    type: ValueType
+    type: types.ValueType
     nullable: bool
     pieces: tuple[str, ...]
     default: object = None
@@ -131,7 +114,7 @@ def _interface_pieces(interface: DeclaredInterface) -> list[str]:
 def _interfaces(draw: DrawFn, name: str, names: list[str]) -> DeclaredInterface:
     count = draw(st.integers(0, 3))
     properties: list[Declared] = [draw(_properties(each)) for each in names[:count]]
-    keyable = [each for each in properties if is_single(each.type) and not each.nullable]
+    keyable = [each for each in properties if types.is_single(each.type) and not each.nullable]
     keyed = draw(st.booleans())
     if keyable and keyed:
         at = properties.index(keyable[0])
@@ -180,7 +163,7 @@ def _edges(draw: DrawFn, name: str, nodes: list[str], names: list[str]) -> list[
     own = [draw(_properties(each)) for each in names[: draw(st.integers(0, 2))]]
     constraints: list[str] = []
     if draw(st.booleans()):
-        solid = [each.name for each in own if is_single(each.type) and not each.nullable]
+        solid = [each.name for each in own if types.is_single(each.type) and not each.nullable]
         constraints += _call("key", ["src", "dst", *solid])
     if draw(st.booleans()):
         constraints += _call(draw(st.sampled_from(["unique", "index"])), ["dst", "src"])
@@ -195,7 +178,7 @@ def _properties(draw: DrawFn, name: str) -> Declared:
     nullable = draw(st.booleans())
     pieces = [name, ":", str(kind), *(["?"] if nullable else [])]
     default = None
-    if not isinstance(kind, ListType | VectorType) and draw(st.booleans()):
+    if not isinstance(kind, types.ListType | types.VectorType) and draw(st.booleans()):
         default, written = draw(_defaults(kind))
         pieces += ["@", "default", "(", written, ")"]
     pieces += draw(_flags(kind))
@@ -208,10 +191,10 @@ def _properties(draw: DrawFn, name: str) -> Declared:
 
 @st.composite
 def _embeds(draw: DrawFn, name: str, properties: list[Declared]) -> list[Declared]:
-    sources = [each for each in properties if each.type == STRING]
+    sources = [each for each in properties if each.type == types.STRING]
     if not sources or not draw(st.booleans()):
         return []
-    source, kind = draw(st.sampled_from(sources)), VectorType(draw(st.integers(1, 9)))
+    source, kind = draw(st.sampled_from(sources)), types.VectorType(draw(st.integers(1, 9)))
     model = [",", "model", "=", '"m\\u0020"'] if draw(st.booleans()) else []
     written = draw(st.sampled_from([source.name, quote(source.name)]))
     pieces = (name, ":", str(kind), "?", "@", "embed", "(", written, *model, ")")
@@ -219,12 +202,12 @@ def _embeds(draw: DrawFn, name: str, properties: list[Declared]) -> list[Declare
 
 
 @st.composite
-def _flags(draw: DrawFn, kind: ValueType) -> list[str]:
+def _flags(draw: DrawFn, kind: types.ValueType) -> list[str]:
     """Give `@unique` and `@index` where the type allows them."""
     pieces: list[str] = []
-    if is_single(kind) and draw(st.booleans()):
+    if types.is_single(kind) and draw(st.booleans()):
         pieces += ["@", "unique"]
-    if kind != BLOB and not isinstance(kind, ListType) and draw(st.booleans()):
+    if kind != types.BLOB and not isinstance(kind, types.ListType) and draw(st.booleans()):
         pieces += ["@", "index"]
     return pieces
 
@@ -232,16 +215,16 @@ def _flags(draw: DrawFn, kind: ValueType) -> list[str]:
 @st.composite
 def _constraints(draw: DrawFn, properties: list[Declared], *, keyed: bool) -> list[str]:
     pieces: list[str] = []
-    solid = [each.name for each in properties if is_single(each.type) and not each.nullable]
+    solid = [each.name for each in properties if types.is_single(each.type) and not each.nullable]
     if solid and not keyed and draw(st.booleans()):
         pieces += _call("key", draw(st.lists(st.sampled_from(solid), unique=True, min_size=1)))
-    single = [each.name for each in properties if is_single(each.type)]
+    single = [each.name for each in properties if types.is_single(each.type)]
     if len(single) > 1 and draw(st.booleans()):
         pieces += _call(draw(st.sampled_from(["unique", "index"])), single)
     for each in properties:
-        if each.type in NUMBERS and draw(st.booleans()):
+        if each.type in types.NUMBERS and draw(st.booleans()):
             pieces += draw(_ranges(each))
-        if each.type == STRING and each.default is None and draw(st.booleans()):
+        if each.type == types.STRING and each.default is None and draw(st.booleans()):
             pieces += _call("check", [each.name, quote(draw(st.sampled_from(PATTERNS)))])
     return pieces
 
@@ -258,30 +241,30 @@ def _ranges(draw: DrawFn, item: Declared) -> list[str]:
 
 
 @st.composite
-def _defaults(draw: DrawFn, kind: ValueType) -> tuple[object, str]:
+def _defaults(draw: DrawFn, kind: types.ValueType) -> tuple[object, str]:
     """Give a default and how it is written."""
-    if kind in NUMBERS:
+    if kind in types.NUMBERS:
         number = draw(_numbers(kind))
         return number, literal_text(number)
-    if isinstance(kind, EnumType):
+    if isinstance(kind, types.EnumType):
         return "enum", quote(draw(st.sampled_from(kind.values)))
-    if kind == BOOL:
+    if kind == types.BOOL:
         return "bool", draw(st.sampled_from(["true", "false"]))
-    if kind == DATE:
+    if kind == types.DATE:
         return "date", quote(draw(st.dates()).isoformat())
-    if kind == DATETIME:
+    if kind == types.DATETIME:
         return "datetime", quote(datetime_text(draw(st.datetimes())))
-    if kind == BLOB:
+    if kind == types.BLOB:
         return "blob", draw(st.sampled_from(['"base64:AAAA"', '"s3://b/k"']))
     return "text", quote(draw(texts))
 
 
-def _numbers(kind: ValueType) -> SearchStrategy[int | float]:
-    if kind in FLOATS:
-        width: Allowed[32, 64] = 32 if kind == F32 else 64
+def _numbers(kind: types.ValueType) -> SearchStrategy[int | float]:
+    if kind in types.FLOATS:
+        width: Allowed[32, 64] = 32 if kind == types.F32 else 64
         return st.floats(allow_nan=False, allow_infinity=False, width=width)
-    assert isinstance(kind, ScalarType)
-    return st.integers(*INTEGER_BOUNDS[kind])
+    assert isinstance(kind, types.ScalarType)
+    return st.integers(*types.INTEGER_BOUNDS[kind])
 
 
 @st.composite
@@ -309,7 +292,7 @@ def _kept(draw: DrawFn) -> list[str]:
 
 
 def _literals() -> SearchStrategy[str]:
-    numbers = st.one_of(_numbers(I64), st.floats(allow_nan=False, allow_infinity=False))
+    numbers = st.one_of(_numbers(types.I64), st.floats(allow_nan=False, allow_infinity=False))
     return st.one_of(numbers, st.booleans(), texts).map(literal_text)
 
 

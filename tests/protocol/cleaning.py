@@ -17,26 +17,18 @@ from tests.protocol.model import (
     CLEANED,
     GRACE,
     MARK,
-    NO_REPLY,
     REVOKED,
-    Actor,
-    Flow,
     Grave,
     Intent,
     Manifest,
     Map,
-    NoReply,
-    Refused,
-    Rejected,
     Retired,
-    Step,
     Version,
     World,
-    append,
     intent,
-    observe,
-    set_keys,
 )
+from tests.protocol.outcomes import NoReply, Refused, Rejected
+from tests.protocol.steps import NO_REPLY, Actor, Flow, Step, append, observe, set_keys
 
 ATTEMPTS = 2
 

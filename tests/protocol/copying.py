@@ -3,7 +3,9 @@
 from functools import partial
 
 from tests.protocol.facts import buried, is_published
-from tests.protocol.model import Actor, Flow, Refused, Step, Version, World, observe
+from tests.protocol.model import Version, World
+from tests.protocol.outcomes import Refused
+from tests.protocol.steps import Actor, Flow, Step, observe
 
 ATTEMPTS = 2
 

@@ -7,19 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from tests.protocol.invariants import violation
-from tests.protocol.model import (
-    NO_REPLY,
-    NOT_FLUSHED,
-    Actor,
-    Flow,
-    Flying,
-    Refused,
-    Step,
-    Unknown,
-    World,
-)
+from tests.protocol.model import Flying, World
+from tests.protocol.outcomes import Refused, Unknown
 from tests.protocol.programs import ACTS, Promise, start
 from tests.protocol.rules import Rules
+from tests.protocol.steps import NO_REPLY, NOT_FLUSHED, Actor, Flow, Step
 
 Program: TypeAlias = tuple[str, ...]
 

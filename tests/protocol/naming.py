@@ -9,24 +9,15 @@ from tests.protocol.model import (
     CLEANED,
     MAIN,
     TAG,
-    Actor,
-    Effect,
-    Flow,
     Intent,
     Manifest,
     Map,
-    NoReply,
-    Refused,
-    Rejected,
     Retired,
-    Unknown,
     World,
-    append,
     intent,
-    observe,
-    set_keys,
-    settle,
 )
+from tests.protocol.outcomes import NoReply, Refused, Rejected, Unknown
+from tests.protocol.steps import Actor, Effect, Flow, append, observe, set_keys, settle
 
 ATTEMPTS = 3
 

@@ -13,18 +13,15 @@ from tests.protocol.model import (
     PRUNE_AGE,
     RUN,
     TAG,
-    Actor,
     Commit,
-    Flow,
     Grave,
     Manifest,
     Map,
-    Refused,
     Retired,
-    Step,
     World,
-    observe,
 )
+from tests.protocol.outcomes import Refused
+from tests.protocol.steps import Actor, Flow, Step, observe
 
 NOW = 100
 Promise: TypeAlias = tuple[str, ...]

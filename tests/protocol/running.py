@@ -1,22 +1,9 @@
 """Running: runs of the model: begun on a hidden branch, then published or aborted."""
 
-from tests.protocol.model import (
-    MAIN,
-    RUN,
-    Actor,
-    Commit,
-    Effect,
-    Flow,
-    Manifest,
-    NoReply,
-    Refused,
-    Unknown,
-    World,
-    create_object,
-    delete_object,
-    observe,
-)
+from tests.protocol.model import MAIN, RUN, Commit, Manifest, World
 from tests.protocol.naming import create, delete, resolve
+from tests.protocol.outcomes import NoReply, Refused, Unknown
+from tests.protocol.steps import Actor, Effect, Flow, create_object, delete_object, observe
 from tests.protocol.writing import merge
 
 PUBLISHED, ABORTED = "published", "aborted"

@@ -21,29 +21,9 @@ from omnigraph.storage.objects import Objects, Stored
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Head, Manifest
 from omnigraph.versioning.writes import Overwrite
-from tests.maintenance.tidying import (
-    before_flip,
-    cleaned,
-    days_later,
-    die,
-    grown,
-    readable,
-)
-from tests.protocol.replaying import do_at
-from tests.sample import PERSON, SCHEMA, ages, people, write
-
-EVE = '{"type": "Person", "data": {"slug": "eve", "name": "Eve"}}'
-WIDER = SCHEMA.replace("age: I32? @index", "age: I32? @index  city: String?")
-
-
-def _sound(graph: Graph, *branches: str) -> None:
-    """Every row of some branches can be read by another process, also after a cleanup."""
-    again = open_graph(graph.uri, durable=False)
-    for _ in range(2):
-        for branch in branches:
-            assert len(ages(again, branch)) == again.snapshot(branch).state(PERSON).row_count
-        assert again.fsck().findings == ()
-        cleaned(again, keep=1)
+from tests.maintenance.interrupting import before_flip, die, do_at
+from tests.maintenance.tidying import EVE, WIDER, cleaned, days_later, grown, readable, sound
+from tests.sample import PERSON, ages, people, write
 
 
 def test_look_at_mark__a_branch_made_after_the_plan_keeps_its_commit(
@@ -55,7 +35,7 @@ def test_look_at_mark__a_branch_made_after_the_plan_keeps_its_commit(
     cleaned(graph, keep=1)
 
     assert len(ages(graph, "late")) == 3
-    _sound(graph, "main", "late")
+    sound(graph, "main", "late")
 
 
 def test_follow_parents__a_commit_that_a_new_branch_left_keeps_its_grace_period(
@@ -73,7 +53,7 @@ def test_follow_parents__a_commit_that_a_new_branch_left_keeps_its_grace_period(
 
     assert readable(graph, commits[2])
     assert not readable(graph, commits[1])
-    _sound(graph, "main", "late")
+    sound(graph, "main", "late")
 
 
 def test_follow_files__a_revert_keeps_the_files_of_the_commit_it_goes_back_to(
@@ -86,7 +66,7 @@ def test_follow_files__a_revert_keeps_the_files_of_the_commit_it_goes_back_to(
     cleaned(graph, keep=1)
 
     assert set(ages(graph)) == {"main0"}
-    _sound(graph, "main")
+    sound(graph, "main")
 
 
 def test_follow_retired__a_commit_whose_branch_came_and_went_keeps_its_grace_period(
@@ -103,6 +83,9 @@ def test_follow_retired__a_commit_whose_branch_came_and_went_keeps_its_grace_per
     graph.cleanup(keep=1, confirm=True)
 
     assert [readable(graph, each) for each in commits] == [False, False, True, False, False, True]
+    days_later(graph, 12)
+    graph.cleanup(keep=1, confirm=True)
+    assert [readable(graph, each) for each in commits] == [False] * 5 + [True]
     assert graph.fsck().findings == ()
 
 
@@ -117,7 +100,7 @@ def test_ask_base__an_ingest_whose_base_is_cleaned_up_is_refused(
         graph.ingest(EVE, branch="late", base=commits[2].id)
 
     assert graph.branches() == ["main"]
-    _sound(graph, "main")
+    sound(graph, "main")
 
 
 @pytest.mark.parametrize("make", [Graph.create_branch, Graph.create_tag])
@@ -135,7 +118,7 @@ def test_guard_new_names__no_name_is_left_at_a_commit_that_is_cleaned_up(
         make(graph, "late", commits[2].id)
 
     assert (graph.branches(), graph.tags()) == (["main"], {})
-    _sound(graph, "main")
+    sound(graph, "main")
 
 
 def test_revoke_untouched__a_cleanup_that_removed_something_stays_told(
@@ -154,7 +137,7 @@ def test_revoke_untouched__a_cleanup_that_removed_something_stays_told(
 
     assert not any(readable(graph, each) for each in commits[:5])
     graph.delete_branch("late")
-    _sound(graph, "main")
+    sound(graph, "main")
 
 
 def test_keep_schemas__a_schema_that_is_applied_after_the_listing_stays(
@@ -176,7 +159,7 @@ def test_keep_schemas__a_schema_that_is_applied_after_the_listing_stays(
     monkeypatch.setattr(Objects, "listing", listed)
     graph.cleanup(keep=10, confirm=True)
 
-    _sound(graph, "main")
+    sound(graph, "main")
     assert Path(graph.uri, layout.schema_path(rival.snapshot().commit.schema)).exists()
 
 

@@ -28,15 +28,11 @@ from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.freshness import Moment
 from omnigraph.versioning.manifest import Manifest
 from omnigraph.versioning.writes import Append
-from tests.maintenance.tidying import (
-    before_flip,
-    grown,
-    readable,
-)
+from tests.maintenance.interrupting import before_flip, do_at
+from tests.maintenance.tidying import grown, readable
 from tests.policy.world import READ, made
 from tests.promises.faults import Faults, flip, once
 from tests.protocol import test_replays
-from tests.protocol.replaying import do_at
 from tests.protocol.rules import SWITCHES
 from tests.sample import PERSON, ages, new_graph, people, write
 from tests.standin import Bucket

@@ -11,28 +11,17 @@ from tests.protocol.model import (
     CLEANED,
     LOCK,
     MAIN,
-    Actor,
     Commit,
-    Effect,
-    Flow,
     Intent,
     Manifest,
-    Moved,
-    NoReply,
     Operation,
-    Refused,
-    Rejected,
-    Unknown,
     Version,
     World,
-    append,
     intent,
-    observe,
-    set_keys,
-    settle,
-    write_files,
 )
 from tests.protocol.naming import ATTEMPTS, create, delete, resolve
+from tests.protocol.outcomes import Moved, NoReply, Refused, Rejected, Unknown
+from tests.protocol.steps import Actor, Effect, Flow, append, observe, set_keys, settle, write_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

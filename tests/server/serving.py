@@ -92,6 +92,22 @@ class Served:
 
 
 @contextmanager
+def started(settings: Settings) -> Iterator[Server]:
+    """Run a server on a thread until the block ends."""
+    server = Server(app_of(settings), settings)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            thread.join(0.01)
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive(), "the server did not stop"
+
+
+@contextmanager
 def serving(
     folder: Path, limits: Limits = QUICK, *, with_tokens: bool = True, policy: str | None = POLICY
 ) -> Iterator[Served]:
@@ -111,15 +127,8 @@ def serving(
         limits=limits,
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)} if with_tokens else {},
     )
-    server = Server(app_of(settings), settings)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
-    thread.start()
-    try:
-        while not server.started and thread.is_alive():
-            thread.join(0.01)
-        with httpx.Client(base_url=f"http://{server.address}", timeout=30) as client:
-            yield Served(server, server.address, client)
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        assert not thread.is_alive(), "the server did not stop"
+    with (
+        started(settings) as server,
+        httpx.Client(base_url=f"http://{server.address}", timeout=30) as client,
+    ):
+        yield Served(server, server.address, client)

@@ -17,7 +17,7 @@ from omnigraph.errors import (
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.names import SCHEMA_LOCK, TAG
 from omnigraph.versioning.writes import Upsert
-from tests.maintenance.tidying import before_flip
+from tests.maintenance.interrupting import before_flip
 from tests.sample import PERSON, ages, new_graph, people, write
 
 

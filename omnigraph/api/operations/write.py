@@ -1,17 +1,18 @@
 """Write: operations that change rows: mutations, loads and ingests."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Operation, Shape, named_or_main, post
+from omnigraph.api.operation import Endpoint, Operation, Shape, named_or_main, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
 
+_Done = TypeVar("_Done", Ingested, Loaded)
 ModeName = Literal["append", "merge", "overwrite"]
 # Rows to load: JSON lines in a request, and whatever `Graph.load` takes at hand.
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ class IngestedShape(Shape, frozen=True, kw_only=True):
     loaded: LoadedShape
 
 
+def _post_rows(path: str, name: str, answer: type[Shape], body: str) -> Endpoint:
+    """Return an endpoint that takes rows, also as JSON lines."""
+    errors = (404, 409, 502)
+    return post(path, name, Action.CHANGE, answer, body, takes_lines=True, errors=errors)
+
+
 class Mutate(Operation[Receipt], frozen=True, kw_only=True):
     """Run a mutation as one commit of a branch; with `expect` only when it stands there."""
 
@@ -103,64 +110,45 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
         return {**answer, "affected_nodes": None, "affected_edges": None, "commits": {}}
 
 
-class Ingest(Operation[Ingested], frozen=True, kw_only=True):
-    """Load rows into a branch, which is made with them when it is not there."""
-
-    endpoint = post(
-        "/ingest",
-        "ingest",
-        Action.CHANGE,
-        IngestedShape,
-        "IngestBody",
-        takes_lines=True,
-        errors=(404, 409, 502),
-    )
-    result_type = Ingested
+class RowsOperation(Operation[_Done], Generic[_Done], frozen=True, kw_only=True):
+    """An operation that loads rows into a branch."""
 
     branch: str | None = None
+
+    @property
+    def changed_branch(self) -> str | None:
+        return named_or_main(self.branch)
+
+    def answer(self, result: _Done, backend: Backend) -> dict[str, Json]:
+        return result.to_answer(backend.uri)
+
+
+class Ingest(RowsOperation[Ingested], frozen=True, kw_only=True):
+    """Load rows into a branch, which is made with them when it is not there."""
+
+    endpoint = _post_rows("/ingest", "ingest", IngestedShape, "IngestBody")
+    result_type = Ingested
+
     base: str | None = field(name="from", default=None)
     mode: ModeName = "merge"
     message: str | None = None
     dry_run: bool = False
     data: RowInput
 
-    @property
-    def changed_branch(self) -> str | None:
-        return named_or_main(self.branch)
-
-    def answer(self, result: Ingested, backend: Backend) -> dict[str, Json]:
-        return result.to_answer(backend.uri)
-
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
         return {**answer, "commits": {}, "loaded": {**answer["loaded"], "commits": {}}}
 
 
-class Load(Operation[Loaded], frozen=True, kw_only=True):
+class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
     """Load rows into a branch that is there."""
 
-    endpoint = post(
-        "/load",
-        "load",
-        Action.CHANGE,
-        LoadedShape,
-        "LoadBody",
-        takes_lines=True,
-        errors=(404, 409, 502),
-    )
+    endpoint = _post_rows("/load", "load", LoadedShape, "LoadBody")
     result_type = Loaded
 
-    branch: str | None = None
     mode: ModeName = "append"
     message: str | None = None
     dry_run: bool = False
     data: RowInput
-
-    @property
-    def changed_branch(self) -> str | None:
-        return named_or_main(self.branch)
-
-    def answer(self, result: Loaded, backend: Backend) -> dict[str, Json]:
-        return result.to_answer(backend.uri)
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
         return {**answer, "commits": {}}
