@@ -190,14 +190,14 @@ class ResultStream:
         return self._result(self.batches)
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows in batches so small that each is encoded in some milliseconds."""
+        """Yield the rows in batches so small that each is encoded in a few milliseconds."""
         for batch in self.batches:
             step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * len(batch) // max(batch.nbytes, 1)))
             for at in range(0, len(batch), step):
                 yield batch.slice(at, step)
 
     def to_json(self) -> Iterator[bytes]:
-        """Give the rows as the members of a JSON list, a piece at a time."""
+        """Yield the rows as the members of a JSON list, a piece at a time."""
         is_first = True
         for piece in self.pieces():
             text = msgspec.json.encode(self._result([piece]).to_json())[1:-1]
