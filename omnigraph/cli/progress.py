@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress() -> Iterator["Progress"]:
-    """Give progress that a person at a terminal sees."""
+    """Return progress that a person at a terminal sees."""
     if not sys.stderr.isatty():
         yield NO_PROGRESS
         return

@@ -2,9 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,8 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.html import html_table
-from omnigraph.schema.values import JS_SAFE_INTEGER
-from omnigraph.syntax.literal import datetime_text
+from omnigraph.schema.values import JS_SAFE_INTEGER, to_json_value
 
 if TYPE_CHECKING:
     import networkx
@@ -252,24 +250,7 @@ def _to_text(value: object) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def to_json_value(value: object) -> Json:
-    """Return a value as JSON that every client reads exactly."""
-    match value:
-        case bool() | None | str():
-            return value
-        case int():
-            return value if abs(value) <= JS_SAFE_INTEGER else str(value)
-        case float():
-            return value if value - value == 0 else None
-        case datetime():
-            return datetime_text(value)
-        case date():
-            return value.isoformat()
-        case bytes():
-            return value.decode()
-        case Mapping():
-            return {str(name): to_json_value(each) for name, each in value.items()}
-        case Sequence():
-            return [to_json_value(each) for each in value]
-        case _:
-            raise TypeError(f"expected a value of a result, found {type(value).__name__}")
+def table_of(stream: bytes) -> pa.Table:
+    """Return the rows of an Arrow IPC stream."""
+    with pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()

@@ -9,7 +9,7 @@ from omnigraph.evolve.lens import lens
 from omnigraph.evolve.migrate import migrated
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.codec import encode_catalog
-from omnigraph.schema.combine import combined
+from omnigraph.schema.combine import combine_schemas
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.printer import print_schema
 from omnigraph.schema.steps import AddConstraint
@@ -66,7 +66,7 @@ def _common(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Catalog:
         return ours.catalog
     if ours.commit.schema == base.commit.schema:
         return theirs.catalog
-    return combined(base.catalog, ours.catalog, theirs.catalog)
+    return combine_schemas(base.catalog, ours.catalog, theirs.catalog)
 
 
 def _digest(repository: Repository, catalog: Catalog, ours: Snapshot, theirs: Snapshot) -> str:

@@ -8,23 +8,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import drop_incomparable, unify_zeros
-from omnigraph.data.values.rules import Breach, check_patterns, check_ranges, shorten
+from omnigraph.data.values.rules import Breach, check_patterns, check_ranges
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
-from omnigraph.schema.catalog import Check, EdgeType, NodeType, Range, StoredType, field_name
-from omnigraph.schema.steps import Constraint, Indexed, Unique
+from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Range, StoredType, field_name
+from omnigraph.schema.steps import AnyConstraint, IndexConstraint, UniqueConstraint
+from omnigraph.syntax.problems import shorten
 
 _ORDINAL = "ordinal"
 
 
-def broken_rules(rows: Lens, constraint: Constraint) -> Iterator[Violation]:
+def broken_rules(rows: Lens, constraint: AnyConstraint) -> Iterator[Violation]:
     """Give the rows that break a rule; an index is none."""
     match constraint:
-        case Unique(properties=names):
+        case UniqueConstraint(properties=names):
             return _repeated(rows, names)
-        case Range() | Check():
+        case Range() | PatternCheck():
             return _unfit(rows, constraint)
-        case Indexed():
+        case IndexConstraint():
             return iter(())
 
 
@@ -39,13 +40,13 @@ def without_edges(rows: Lens, edge: EdgeType) -> Iterator[Violation]:
             yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
 
-def _unfit(rows: Lens, rule: Range | Check) -> Iterator[Violation]:
+def _unfit(rows: Lens, rule: Range | PatternCheck) -> Iterator[Violation]:
     stored = rows.stored
     assert isinstance(stored, NodeType)
     alone = replace(
         stored,
         ranges=(rule,) if isinstance(rule, Range) else (),
-        checks=(rule,) if isinstance(rule, Check) else (),
+        checks=(rule,) if isinstance(rule, PatternCheck) else (),
     )
     for batch in rows.batches([rule.property]):
         found: list[Breach] = [*check_ranges(alone, batch), *check_patterns(alone, batch)]

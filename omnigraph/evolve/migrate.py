@@ -23,21 +23,21 @@ from omnigraph.evolve.tables import evolved, is_touched
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import in_stored_order, plan_schema_migration
+from omnigraph.schema.migration import keep_stored_order, plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
     AddType,
-    Indexed,
+    IndexConstraint,
+    MigrationStep,
     RenameProperty,
     RenameType,
-    Step,
     UnsupportedChange,
 )
 from omnigraph.schema.types import VectorType
 from omnigraph.span import Source
 from omnigraph.versioning.commit import CommitKind, TableState
-from omnigraph.versioning.names import MAIN, normalized
+from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
@@ -98,7 +98,7 @@ def migrated(
 
 
 def _digest(source: Source, branch: str) -> str:
-    return sha256(repr(("schema", normalized(branch), source.text)).encode()).hexdigest()
+    return sha256(repr(("schema", normalize_name(branch), source.text)).encode()).hexdigest()
 
 
 def _refuse(plan: SchemaPlan) -> None:
@@ -119,10 +119,10 @@ class _Migration:
     def catalog(self) -> Catalog:
         """The schema that is wanted; what the snapshot has of it keeps its identity and place."""
         accepted = self.snapshot.catalog
-        return in_stored_order(accepted, compile_schema(self.source, accepted=accepted))
+        return keep_stored_order(accepted, compile_schema(self.source, accepted=accepted))
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[MigrationStep, ...]:
         return plan_schema_migration(self.snapshot.catalog, self.catalog).steps
 
     def plan(self, branch: str) -> SchemaPlan:
@@ -180,7 +180,7 @@ class _Migration:
             if isinstance(step, AddType) and self._count_sources(step):
                 yield self.catalog.edges[step.name]
 
-    def _planned(self, step: Step) -> PlannedStep:
+    def _planned(self, step: MigrationStep) -> PlannedStep:
         match step:
             case AddProperty():
                 is_filled = not step.property_type.endswith("?")
@@ -200,7 +200,7 @@ class _Migration:
     def _is_seen(self, step: AddConstraint) -> bool:
         """Tell whether rows are read; an index of vectors is left to optimize."""
         stored, rule = self.catalog.stored(step.type_name), step.constraint
-        if stored is None or not isinstance(rule, Indexed):
+        if stored is None or not isinstance(rule, IndexConstraint):
             return True
         return not all(isinstance(stored.column(name), VectorType) for name in rule.properties)
 
@@ -228,7 +228,7 @@ class _Migration:
         return frozenset(found) & frozenset(self.snapshot.commit.tables)
 
 
-def _message(steps: tuple[Step, ...]) -> str:
+def _message(steps: tuple[MigrationStep, ...]) -> str:
     """Give the message of a commit that has none of its own."""
     first = "; ".join(str(step) for step in steps[:3]) or "update the text of the schema"
     return first if len(steps) <= 3 else f"{first}; and {len(steps) - 3} more"

@@ -1,11 +1,23 @@
 """Plan: what a schema would change on a branch, for people and for programs."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from omnigraph.errors import InputError, Json, Violation
-from omnigraph.schema.steps import AddConstraint, Indexed, Step, UnsupportedChange, step_json
-from omnigraph.versioning.commit import Commit
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.steps import (
+    AddConstraint,
+    IndexConstraint,
+    MigrationStep,
+    UnsupportedChange,
+    step_json,
+)
+from omnigraph.span import Source
+from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +27,7 @@ class PlannedStep:
     A breaking step may stop queries or loads that worked before.
     """
 
-    step: Step
+    step: MigrationStep
     rows_written: int = 0
     rows_checked: int = 0
     breaking: bool = False
@@ -81,6 +93,28 @@ class SchemaPlan:
             "schema_source": self.schema_source,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], accepted: Catalog, source: Source) -> Self:
+        """Return the plan that `to_json` wrote for a schema; `accepted` is the one that it met."""
+        desired = compile_schema(source, accepted=accepted)
+        steps = plan_schema_migration(accepted, desired).steps
+        return cls(
+            branch=document["branch"],
+            head=document["head"],
+            schema_source=document["schema_source"],
+            steps=tuple(
+                PlannedStep(
+                    step=step,
+                    rows_written=each["rows_written"],
+                    rows_checked=each["rows_checked"],
+                    breaking=each["breaking"],
+                )
+                for step, each in zip(steps, document["steps"], strict=True)
+            ),
+            violations=tuple(Violation.from_json(each) for each in document["violations"]),
+            violation_count=document["violation_count"],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
@@ -133,11 +167,21 @@ class SchemaApplied:
             "steps": [each.to_json() for each in self.plan.steps],
         }
 
+    def to_answer(self) -> dict[str, Json]:
+        """Return the JSON from which `from_json` reads the result back."""
+        return with_commits({**self.to_json(), "plan": self.plan.to_json()}, self.commit)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], accepted: Catalog, source: Source) -> Self:
+        """Return the result that `to_answer` wrote; `accepted` is the schema before."""
+        plan = SchemaPlan.from_json(document["plan"], accepted, source)
+        return cls(plan=plan, commit=commit_if_named(document))
+
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def is_index(step: Step) -> bool:
+def is_index(step: MigrationStep) -> bool:
     """Tell whether a step makes rows easier to find, and asks nothing of them."""
-    return isinstance(step, AddConstraint) and isinstance(step.constraint, Indexed)
+    return isinstance(step, AddConstraint) and isinstance(step.constraint, IndexConstraint)

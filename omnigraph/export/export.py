@@ -13,7 +13,7 @@ from omnigraph.export.lines import render_lines
 from omnigraph.export.shards import ExportFormat, Shard, WriteShard
 from omnigraph.export.sorting import sort_by_id
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -23,10 +23,9 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import chosen, nearest_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.load import Target
-from omnigraph.write.load.options import chosen
 
 _ROWS_PER_FILE = 500_000
 
@@ -45,7 +44,7 @@ class Selection:
         """
         nodes: list[StoredType] = [catalog.nodes[name] for name in sorted(catalog.nodes)]
         every = [*nodes, *(catalog.edges[name] for name in sorted(catalog.edges))]
-        wanted = {known_type(name, catalog).name for name in self.types}
+        wanted = {find_type(name, catalog).name for name in self.types}
         wanted |= {_find_table(key, every).name for key in self.tables}
         return [each for each in every if each.name in wanted] if wanted else every
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from omnigraph.data.values.rules import shorten
-from omnigraph.errors import HeadMovedError, InputError, Json
+from omnigraph.errors import HeadMovedError
+from omnigraph.maintain.reports import Cleaned, CleanedTable
 from omnigraph.merge.runs import expire_runs, outdated
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Rejected
@@ -20,90 +20,12 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.retention import History, Retention, retained
+from omnigraph.versioning.retention import History, Retention, in_microseconds, retained
 
 # Lance tells rivals by what it finds in the ledger, so this much of it always stays.
 LEDGER_AGE = freshness.LEDGER_AGE
-# No write and no read may take longer than this.
-GRACE = timedelta(hours=24)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d+)([smhdw])")
 # Vectors that were paid for, by the digest of what they were made of.
 _ENTRY = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedTable:
-    """What a cleanup removes of one table, or of another part of the graph."""
-
-    table_key: str
-    bytes_removed: int = 0
-    old_versions_removed: int = 0
-    files_removed: int = 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "bytes_removed": self.bytes_removed,
-            "old_versions_removed": self.old_versions_removed,
-            "files_removed": self.files_removed,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """What a cleanup removed; without `confirmed`, what it would remove.
-
-    `others` are files beside the tables, by their folder; the ledger is among them.
-    """
-
-    confirmed: bool
-    commits_kept: int
-    commits_cleaned: int
-    tables: tuple[CleanedTable, ...]
-    others: tuple[CleanedTable, ...]
-
-    @property
-    def bytes_removed(self) -> int:
-        return sum(each.bytes_removed for each in (*self.tables, *self.others))
-
-    @property
-    def old_versions_removed(self) -> int:
-        return sum(each.old_versions_removed for each in self.tables)
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "confirmed": self.confirmed,
-            "commits_kept": self.commits_kept,
-            "commits_cleaned": self.commits_cleaned,
-            "tables": [each.to_json() for each in self.tables],
-            "others": [each.to_json() for each in self.others],
-        }
-
-
-def duration(given: timedelta | str) -> timedelta:
-    """Give a length of time that is written as `90s`, `15m`, `12h`, `7d` or `2w`."""
-    if isinstance(given, timedelta):
-        return given
-    found = _DURATION.fullmatch(given.strip())
-    if found is None:
-        raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-    except (OverflowError, ValueError) as failed:
-        longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shorten(given)}' is too long a time", hint=longest) from failed
-
-
-def retention(
-    keep: int | None, older_than: timedelta | str | None, grace: timedelta | str
-) -> Retention:
-    """Give what is kept, in the terms of the ledger."""
-    age = None if older_than is None else _microseconds(older_than)
-    return Retention(keep, age, _microseconds(grace))
 
 
 def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleaned:
@@ -117,7 +39,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
     repository.check_writable()
     if rule.older_than is not None:
         expire_runs(repository, repository.clock.time() - rule.age)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
@@ -127,7 +49,7 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         if claimed:
             with _begun():
                 return _removed(repository, plan, rule)
-    seconds = repository.limits.patience
+    seconds = repository.patience.seconds
     raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 
@@ -381,7 +303,7 @@ def _others(
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
             case layout.OPERATIONS:
-                is_needed = each.modified >= now - _microseconds(layout.OPERATIONS_AGE)
+                is_needed = each.modified >= now - in_microseconds(layout.OPERATIONS_AGE)
             case layout.EMBEDDINGS:
                 is_old = rule.older_than is not None and each.modified < now - rule.age
                 is_needed = not (is_old and _ENTRY.fullmatch(name))
@@ -400,10 +322,3 @@ def _old_runs(
         return set()
     files = [each.path for each in listing if each.path.startswith(f"{layout.RUNS}/")]
     return outdated(repository, files, now - rule.age)
-
-
-def _microseconds(given: timedelta | str) -> int:
-    length = duration(given)
-    if length < timedelta(0):
-        raise InputError("a length of time cannot be negative")
-    return length // timedelta(microseconds=1)

@@ -1,9 +1,8 @@
 """Coverage: which rows of a graph are in the indexes that its schema asks for, and why not all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from omnigraph.errors import Json
+from omnigraph.maintain.reports import Coverage
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage import indexes
 from omnigraph.storage.indexes import IndexKind, IndexSpec, indexes_of, vector_indexes_of
@@ -13,35 +12,6 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _WORDS = {IndexKind.BTREE: "btree", IndexKind.TEXT: "text", IndexKind.VECTOR: "vector"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """One index: how many rows of its table are in it, how many are not, and the reason.
-
-    `recall` is measured for vectors only, and only when that was asked for: the part of the
-    nearest rows that the index finds.
-    """
-
-    table_key: str
-    column: str
-    kind: str
-    indexed: int
-    pending: int
-    reason: str | None
-    recall: float | None = None
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        found: dict[str, Json] = {
-            "table_key": self.table_key,
-            "column": self.column,
-            "kind": self.kind,
-            "rows_indexed": self.indexed,
-            "rows_pending": self.pending,
-            "reason": self.reason,
-        }
-        return found if self.recall is None else {**found, "recall": round(self.recall, 4)}
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:

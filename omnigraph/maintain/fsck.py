@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
-from omnigraph.merge.runs import PREFIX, RunStatus
+from omnigraph.maintain.reports import Checkup
+from omnigraph.merge.run_record import RunStatus
+from omnigraph.merge.runs import PREFIX
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import decode_catalog
@@ -21,8 +23,9 @@ from omnigraph.storage.reading import batches_where
 from omnigraph.storage.store import Store
 from omnigraph.storage.sweep import attached
 from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.audit import Audit, Damage, Finding, audit
+from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.format import check_format
 from omnigraph.versioning.manifest import BRANCH_KEY, Manifest
 from omnigraph.versioning.names import MAIN
@@ -37,33 +40,6 @@ _SIZE = {
     PartKind.DELETIONS: Damage.DELETIONS_MISSING,
     PartKind.INDEX: Damage.INDEX_SIZE,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkup:
-    """What was looked at, and the damage that was found."""
-
-    rows: int
-    commits: int
-    versions: int
-    files: int
-    findings: tuple[Finding, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        return not self.findings
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "sound": self.is_sound,
-            "ledger_rows": self.rows,
-            "commits": self.commits,
-            "table_versions": self.versions,
-            "files": self.files,
-            "findings": [each.to_json() for each in self.findings],
-        }
 
 
 def fsck(store: Store) -> Checkup:

@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from omnigraph.errors import InputError, Json
-from omnigraph.maintain.coverage import Coverage, table_coverage
+from omnigraph.errors import InputError
+from omnigraph.maintain.coverage import table_coverage
+from omnigraph.maintain.reports import Optimized, OptimizedTable
 from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
@@ -31,13 +32,13 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import Made, WriteSet
-from omnigraph.write.load.options import chosen
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
@@ -66,52 +67,6 @@ class OptimizeOptions:
     concurrency: int
     actor: str | None
     progress: Progress
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizedTable:
-    """What was done to one table; not committed when nothing was due, or when others won.
-
-    `yielded` is true for the latter: writers changed the table again and again.
-    """
-
-    table_key: str
-    fragments_removed: int
-    fragments_added: int
-    committed: bool
-    yielded: bool
-    indexes: tuple[Coverage, ...]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "fragments_removed": self.fragments_removed,
-            "fragments_added": self.fragments_added,
-            "committed": self.committed,
-            "yielded": self.yielded,
-            "indexes": [each.to_json() for each in self.indexes],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimized:
-    """What an optimize did; without a commit nothing was due."""
-
-    branch: str
-    engine: str
-    tables: tuple[OptimizedTable, ...]
-    commit: Commit | None
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "branch": self.branch,
-            "engine": self.engine,
-            "commit": None if self.commit is None else self.commit.id,
-            "tables": [each.to_json() for each in self.tables],
-        }
 
 
 def optimize_options(how: OptimizeHow) -> OptimizeOptions:

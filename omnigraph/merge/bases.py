@@ -1,11 +1,10 @@
 """Bases: where the sides of a merge crossed before, all their common ancestors have to agree.
 
-A value that one side set back after the sides had merged each other looks untouched from one
-ancestor and changed from another. What a merge would do to a row is done only when it is the same
-from all of them; else it is a conflict.
+What a merge would do to a row is done when it is the same from all of them, or when the bases merge
+without doubt and the row merges from what they merge to; else it is a conflict.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,7 +12,9 @@ import pyarrow as pa
 
 from omnigraph.data.values.equality import equal_rows, equal_values
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Side, conflict_of
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.threeway import conflict_of
+from omnigraph.merge.virtual_base import VirtualBase, is_same
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.write.draft import Change
@@ -37,16 +38,27 @@ class Agreement:
     stored: StoredType
     ours: Table
     resolutions: Resolutions
+    base: VirtualBase | None = None
     conflicts: list[Conflict] = field(default_factory=list)
+    merged: set[str] = field(default_factory=set)
     differs: bool = False
 
-    def of(self, changes: Sequence[Change | None]) -> Change:
-        """Give the change that all bases lead to; where they differ, what was chosen."""
+    def of(self, changes: Sequence[Change | None], disputed: Set[str]) -> Change:
+        """Return the change that all bases lead to; where they differ, what was chosen.
+
+        `disputed` are the rows that are a conflict from one of them.
+        """
         fates = [_fates(change) for change in changes]
-        every = dict.fromkeys(row_id for each in fates for row_id in each)
-        agreed: dict[str, _Fate] = {}
-        for row_id in every:
-            mine = [each.get(row_id) for each in fates]
+        every = {row_id: [each.get(row_id) for each in fates] for each in fates for row_id in each}
+        agreed: dict[str, _Fate] = {
+            row_id: mine[0]
+            for row_id, mine in every.items()
+            if row_id not in disputed and all(_same(mine[0], other) for other in mine[1:])
+        }
+        doubted = (every.keys() | disputed) - agreed.keys()
+        agreed |= self._merge(doubted)
+        for row_id in sorted(doubted - self.merged):
+            mine = every.get(row_id, [None])
             same = all(_same(mine[0], other) for other in mine[1:])
             agreed[row_id] = mine[0] if same else self._settled(row_id, mine)
         rows = [fate for fate in agreed.values() if isinstance(fate, pa.Table)]
@@ -54,6 +66,18 @@ class Agreement:
         schema = next(change.rows.schema for change in changes if change is not None)
         joined = pa.concat_tables([schema.empty_table(), *rows])
         return Change(self.stored, joined, pa.array(gone, pa.utf8()))
+
+    def _merge(self, doubted: Set[str]) -> dict[str, _Fate]:
+        """Return what happens to the rows that merge from the merged bases."""
+        if self.base is None or not doubted:
+            return {}
+        self.differs = True
+        found: dict[str, _Fate] = {}
+        for row_id, (ours, row) in self.base.merge(doubted).items():
+            self.merged.add(row_id)
+            if not is_same(ours, row):
+                found[row_id] = _Gone() if row is None else row
+        return found
 
     def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
         """Give what was chosen for a row on which the bases do not agree, or note a conflict."""

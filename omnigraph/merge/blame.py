@@ -5,36 +5,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.data.result import to_json_value
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.equality import equal_values
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.errors import Json, RowNotFoundError, TableNotFoundError
+from omnigraph.errors import RowNotFoundError, TableNotFoundError
 from omnigraph.evolve.lens import lens
+from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Blamed:
-    """A property, its value, and the commit that set it."""
-
-    property: str
-    value: object
-    commit: Commit
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "property": self.property,
-            "value": to_json_value(self.value),
-            "commit": self.commit.id,
-            "actor_id": self.commit.actor,
-            "created_at": self.commit.created_at,
-            "message": self.commit.message,
-        }
 
 
 def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: str) -> list[Blamed]:

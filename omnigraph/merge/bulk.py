@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.merge.diff import Op, TableDiff, matched
+from omnigraph.merge.conflict import Side
+from omnigraph.merge.diff import TableDiff, matched
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
-from omnigraph.merge.threeway import Side, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
@@ -24,10 +26,11 @@ from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, e
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.draft import Change
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load import keys
-from omnigraph.write.load.options import BulkHow, chosen
+from omnigraph.write.load.options import BulkHow
 from omnigraph.write.validate import broken_rows, compared_columns
 
 # More than this is not merged in memory at once: the changed rows of one type, on both sides.
@@ -156,17 +159,20 @@ class _Bucket:
     bases: tuple[Place, ...]
     ours: Place
     theirs: Place
+    root: Place | None
     terms: Terms
 
     @staticmethod
     def of(contest: Contest, terms: Terms) -> "_Bucket":
         bases = tuple(place_of(each) for each in contest.bases)
         sides = place_of(contest.ours), place_of(contest.theirs)
-        return _Bucket(contest.stored, bases, *sides, terms)
+        root = None if contest.root is None else place_of(contest.root)
+        return _Bucket(contest.stored, bases, *sides, root, terms)
 
     def merged(self, parcels: Sequence[Parcel]) -> Merged:
         bases = tuple(each.open() for each in self.bases)
-        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open())
+        root = None if self.root is None else self.root.open()
+        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open(), root)
         parted = [
             Parted(
                 self._diff(base, contest.ours, _sent(parcels, number, Side.OURS)),

@@ -1,9 +1,8 @@
 """Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -12,8 +11,8 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.equality import Mask, equal_rows, equal_values
-from omnigraph.errors import Json
 from omnigraph.evolve.lens import HeldLens, Lens, lens
+from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.delta import Addresses, delta_between
 from omnigraph.storage.table import Table
@@ -22,21 +21,6 @@ from omnigraph.versioning.snapshot import Snapshot
 _ROWS_AT_A_TIME = 8_192
 # As few differing rows are read whole at once, instead of their ids first.
 _ROWS_HELD = 2_048
-
-
-class Op(StrEnum):
-    """What happened to a row."""
-
-    INSERT = "insert"
-    UPDATE = "update"
-    DELETE = "delete"
-
-
-def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
-    """Give how many rows of each type came, went and changed in the stable machine form."""
-    return {
-        name: {str(op): count for op, count in counts.items()} for name, counts in stats.items()
-    }
 
 
 @dataclass(frozen=True)

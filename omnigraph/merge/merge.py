@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.data.result import to_json_value
 from omnigraph.errors import (
     Code,
     InputError,
-    Json,
     MergeConflictsError,
     Violation,
 )
 from omnigraph.evolve.align import Sides, aligned
-from omnigraph.merge.diff import Op, diff, stats_json
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.diff import diff
+from omnigraph.merge.outcome import Merge, Outcome
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
@@ -54,14 +54,6 @@ class Bulk(Protocol):
 
     def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
         """Write what `merged` gave; rows that were settled since are as `change` has them."""
-
-
-class Outcome(StrEnum):
-    """What a merge came to."""
-
-    ALREADY_UP_TO_DATE = "already_up_to_date"
-    FAST_FORWARD = "fast_forward"
-    MERGED = "merged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,60 +95,6 @@ class MergeHow:
             request=sha256(asked.encode()).hexdigest() if is_named else None,
             check=self.check,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Merge:
-    """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
-
-    source: str
-    target: str
-    outcome: Outcome
-    base: Commit
-    ours: Commit
-    theirs: Commit
-    stats: Mapping[str, Mapping[Op, int]]
-    conflicts: tuple[Conflict, ...] = ()
-    commit: Commit | None = None
-
-    def __repr__(self) -> str:
-        commit = None if self.commit is None else self.commit.id
-        sides = f"{self.source!r} into {self.target!r}"
-        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
-
-    def conflicts_json(self) -> list[dict[str, Json]]:
-        """Give the conflicts as JSON, each with who is on its sides."""
-        return [self._conflict(each) for each in self.conflicts]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the merge in the stable machine form."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "outcome": str(self.outcome),
-            "actor_id": None if self.commit is None else self.commit.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "base_commit": self.base.id,
-            "stats": stats_json(self.stats),
-            "merge_conflicts": list(self.conflicts_json()),
-        }
-
-    def _conflict(self, conflict: Conflict) -> dict[str, Json]:
-        return {
-            "kind": str(conflict.kind),
-            "table_key": conflict.table_key,
-            "type_name": conflict.type,
-            "row_id": conflict.row_id,
-            "property": conflict.property,
-            "message": conflict.message,
-            "base": to_json_value(conflict.base),
-            "ours": to_json_value(conflict.ours),
-            "theirs": to_json_value(conflict.theirs),
-            "ours_commit": self.ours.id,
-            "ours_actor": self.ours.actor,
-            "theirs_commit": self.theirs.id,
-            "theirs_actor": self.theirs.actor,
-        }
 
 
 def merge(
@@ -245,9 +183,21 @@ def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: Merg
     sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
     planned = _Planned(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _Planned(aligned(repository, sides))
+        planned = _Planned(aligned(repository, sides), _root(repository, sides))
         planned.plan(how)
     return planned
+
+
+def _root(repository: Repository, sides: Sides) -> Snapshot | None:
+    """Return where two bases parted, if that is one place and all have one schema."""
+    if len(sides.bases) != 2:
+        return None
+    one, other = (each.commit.id for each in sides.bases)
+    found = history.merge_bases(repository, one, other)
+    schemas = {each.commit.schema for each in (*sides.bases, sides.ours, sides.theirs)}
+    if len(found) != 1 or schemas != {found[0].schema}:
+        return None
+    return repository.pinned(found[0])
 
 
 @dataclass(slots=True)
@@ -255,6 +205,7 @@ class _Planned:
     """A merge that was thought through: what changes for us, and what clashes."""
 
     sides: Sides
+    root: Snapshot | None = None
     changes: dict[str, Change] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
@@ -308,7 +259,12 @@ class _Planned:
             if all(key in each.commit.tables for each in snapshots):
                 *bases, ours, theirs = (each.table(key) for each in snapshots)
                 if any(base.key != theirs.key for base in bases):
-                    yield Contest(stored, tuple(bases), ours, theirs)
+                    yield Contest(stored, tuple(bases), ours, theirs, self._root_table(key))
+
+    def _root_table(self, key: str) -> Table | None:
+        if self.root is None or key not in self.root.commit.tables:
+            return None
+        return self.root.table(key)
 
     def _merged(self, contest: Contest, how: MergeHow) -> Merged:
         if how.bulk is not None and how.bulk.takes(contest):

@@ -8,8 +8,11 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
 from omnigraph.merge.bases import Agreement, told_once
-from omnigraph.merge.diff import Op, TableDiff, diff_of
-from omnigraph.merge.threeway import Conflict, Side3, Terms, Threeway
+from omnigraph.merge.conflict import Conflict
+from omnigraph.merge.diff import TableDiff, diff_of
+from omnigraph.merge.row_change import Op
+from omnigraph.merge.threeway import Side3, Terms, Threeway
+from omnigraph.merge.virtual_base import VirtualBase
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table
@@ -18,12 +21,16 @@ from omnigraph.write.draft import Change
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One type that is merged: its table at every base, on our side and on theirs."""
+    """One type that is merged: its table at every base, on our side and on theirs.
+
+    `root` is the table where two bases parted, if there is one such place.
+    """
 
     stored: StoredType
     bases: tuple[Table, ...]
     ours: Table
     theirs: Table
+    root: Table | None = None
 
     def parted(self) -> list["Parted"]:
         """Give what both sides did since each base; of ours only the ids may be needed."""
@@ -65,12 +72,24 @@ def merged_rows(contest: Contest, parted: Sequence[Parted], terms: Terms) -> Mer
     if not others:
         return first
     every = [first, *others]
-    agreement = Agreement(contest.stored, contest.ours, terms.resolutions)
-    change = agreement.of([each.change for each in every])
     conflicts = [conflict for each in every for conflict in each.conflicts]
+    disputed = {each.row_id for each in conflicts if each.row_id is not None}
+    agreement = Agreement(
+        contest.stored, contest.ours, terms.resolutions, _virtual_base(contest, terms)
+    )
+    change = agreement.of([each.change for each in every], disputed)
+    left = [each for each in conflicts if each.row_id not in agreement.merged]
     adopts = not agreement.differs and all(each.adopts for each in every)
-    told = told_once([*conflicts, *agreement.conflicts])
+    told = told_once([*left, *agreement.conflicts])
     return Merged(change, first.counts, adopts, tuple(told))
+
+
+def _virtual_base(contest: Contest, terms: Terms) -> VirtualBase | None:
+    """Return how the bases merge; a strict merge lets no row pass that both sides changed."""
+    if terms.strict or contest.root is None or len(contest.bases) != 2:
+        return None
+    one, other = contest.bases
+    return VirtualBase(contest.stored, contest.root, (one, other), contest.ours, contest.theirs)
 
 
 def _merged(contest: Contest, parted: Parted, terms: Terms) -> Merged:

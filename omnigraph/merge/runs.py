@@ -4,21 +4,20 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     HeadMovedError,
     InputError,
-    Json,
     OmniGraphError,
     OutcomeUnknownError,
     RunNotFoundError,
     StorageError,
 )
 from omnigraph.merge.merge import MergeHow, merge
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
@@ -27,7 +26,7 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
@@ -45,37 +44,6 @@ _LONGEST_ENDING = 3_600_000_000
 _END_AGAIN = "end it in the same way again to complete it"
 
 
-class RunStatus(StrEnum):
-    """How far a run came."""
-
-    RUNNING = "running"
-    PUBLISHED = "published"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
-
-    run_id: str
-    target_branch: str
-    run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
-    operation_hash: str | None
-    actor_id: str | None
-    status: RunStatus
-    published_snapshot_id: str | None
-    created_at: int
-    updated_at: int
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the record in the stable machine form."""
-        found: dict[str, Json] = asdict(self)
-        return {**found, "status": str(self.status)}
-
-
 def begin_run(
     repository: Repository,
     target: str,
@@ -88,11 +56,11 @@ def begin_run(
     check_operation_hash(operation_hash)
     check_notes(actor=actor)
     clean_up(repository)
-    branch = normalized(target)
+    branch = normalize_name(target)
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
@@ -284,7 +252,7 @@ def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
     return [
         each
         for each in found
-        if each.status is RunStatus.RUNNING and each.target_branch == normalized(branch)
+        if each.status is RunStatus.RUNNING and each.target_branch == normalize_name(branch)
     ]
 
 
@@ -431,7 +399,7 @@ def _record(repository: Repository, path: str) -> RunRecord | None:
         return None
     try:
         found = json.loads(data)
-        return RunRecord(**{**found, "status": RunStatus(found["status"])})
+        return RunRecord.from_json(found)
     except (ValueError, TypeError, KeyError) as failed:
         hint = "fsck tells whether more is damaged"
         raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

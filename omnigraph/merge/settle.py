@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Code, Violation
+from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.rowmerge import in_order, without
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change

@@ -1,8 +1,7 @@
 """Threeway: the rows of one type that both sides of a merge changed become one, or a conflict."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
@@ -10,106 +9,12 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import with_timestamps
 from omnigraph.data.values.equality import Mask, equal_values
-from omnigraph.errors import InputError
 from omnigraph.merge.changes import shown_columns
-from omnigraph.merge.diff import Op, TableDiff
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.diff import TableDiff
+from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType, field_name
-from omnigraph.syntax.problems import nearest_name
 from omnigraph.write.draft import Change
-
-
-class Side(StrEnum):
-    """Whose version of something is taken."""
-
-    OURS = "ours"
-    THEIRS = "theirs"
-
-
-class ConflictKind(StrEnum):
-    """Why two sides cannot become one."""
-
-    DIVERGENT_INSERT = "DivergentInsert"
-    DIVERGENT_UPDATE = "DivergentUpdate"
-    DELETE_VS_UPDATE = "DeleteVsUpdate"
-    ORPHAN_EDGE = "OrphanEdge"
-    UNIQUE = "UniqueViolation"
-    CARDINALITY = "CardinalityViolation"
-    VALUE = "ValueConstraintViolation"
-
-
-# What stands in a conflict as a preview writes it, and the choice that is added to it.
-CHOICE_KEYS = frozenset(
-    (
-        *("kind", "table_key", "type_name", "row_id", "property", "message"),
-        *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
-        "take",
-    )
-)
-_BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """One row that two sides changed in ways that exclude each other.
-
-    The values are those of the row, or of the one property that is named; None where there is none.
-    """
-
-    kind: ConflictKind
-    type: str
-    table_key: str
-    row_id: str | None
-    message: str
-    property: str | None = None
-    base: object = None
-    ours: object = None
-    theirs: object = None
-
-
-def _check_keys(choice: Mapping[str, object]) -> None:
-    """Raise InputError when a choice has a key that no conflict has: it may be a slip of `take`."""
-    unknown = sorted(set(choice) - CHOICE_KEYS)
-    if unknown:
-        name = f"{unknown[0][:57]}…" if len(unknown[0]) > 60 else unknown[0]
-        near = nearest_name(name, sorted(CHOICE_KEYS))
-        hint = None if near is None else f"did you mean '{near}'?"
-        raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)
-
-
-@dataclass(frozen=True, slots=True)
-class Resolutions:
-    """Whose version is taken where both sides changed a row: of all, a type, a row, a property."""
-
-    default: Side | None = None
-    types: Mapping[str, Side] = field(default_factory=dict)
-    rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
-    properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
-
-    @staticmethod
-    def chosen(
-        choices: Iterable[Mapping[str, object]], default: Side | None = None
-    ) -> "Resolutions":
-        """Give what conflicts say that have `take` set, in the form that a preview writes."""
-        rows: dict[tuple[str, str], Side] = {}
-        properties: dict[tuple[str, str, str], Side] = {}
-        for choice in choices:
-            _check_keys(choice)
-            if choice.get("take") is None:
-                continue
-            side = Side(str(choice["take"]))
-            key = str(choice["type_name"]), str(choice["row_id"])
-            name = choice.get("property")
-            if name is None or choice.get("kind") not in _BY_PROPERTY:
-                rows[key] = side
-            else:
-                properties[*key, str(name)] = side
-        return Resolutions(default, {}, rows, properties)
-
-    def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
-        """Give the side that was chosen for a row or one of its properties, if any was."""
-        found = None if name is None else self.properties.get((type_name, row_id, name))
-        found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
-        return found or self.default
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
-from omnigraph.schema.catalog import StoredType, known_type
+from omnigraph.schema.catalog import StoredType, find_type
 from omnigraph.schema.types import BLOB
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.snapshot import Snapshot
@@ -76,7 +76,7 @@ class Blob:
 
 def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
     """Return a Blob property of one node or edge, or None when it is null."""
-    stored = known_type(type_name, snapshot.catalog)
+    stored = find_type(type_name, snapshot.catalog)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
     found = look_up_rows(snapshot.table(stored.identity), "id", ids, [name])[name]

@@ -8,7 +8,7 @@ from threading import Event
 
 import numpy as np
 
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
@@ -73,7 +73,7 @@ class Execution:
         model = None if item.embed is None else item.embed.model
         assert isinstance(item.type, VectorType)
         embedder = embedder_for(model, self.environment)
-        vector: np.ndarray = embedder.embed([query], item.type.dimension, Task.QUERY)[0]
+        vector: np.ndarray = embedder.embed([query], item.type.dimension, EmbeddingTask.QUERY)[0]
         return vector
 
     def check_cancelled(self) -> None:

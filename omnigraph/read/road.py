@@ -18,7 +18,7 @@ from omnigraph.query.plan import (
     Optional,
     Rank,
     ReadPlan,
-    flat,
+    flatten,
 )
 from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import EdgeType, StoredType
@@ -100,12 +100,12 @@ def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[
     """Return for each type the columns that a plan reads of single rows."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     types: dict[str, tuple[str, ...]] = {}
-    for operator in flat(plan.operators):
+    for operator in flatten(plan.operators):
         for name, kinds, columns in _bindings(operator):
             types[name] = kinds
             for kind in kinds:
                 found[kind] |= dict.fromkeys(columns)
-    for operator in flat(plan.operators):
+    for operator in flatten(plan.operators):
         for ref in _own_properties(operator):
             for kind in types.get(ref.variable or "", ()):
                 found[kind][ref.property] = None
@@ -119,7 +119,7 @@ def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[
 def count_rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
     """Return how many rows the tables hold that a plan goes through."""
     names: set[str] = set()
-    for operator in flat(plan.operators):
+    for operator in flatten(plan.operators):
         names |= {kind for _, kinds, _ in _bindings(operator) for kind in kinds}
         if isinstance(operator, Expand):
             names |= {step.edge for step in operator.steps}

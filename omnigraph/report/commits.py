@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from omnigraph.data.values.rules import shorten
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Commit
 
 _ROW, _LANE, _LEFT = 30, 18, 14

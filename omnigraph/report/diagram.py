@@ -7,8 +7,8 @@ from html import escape
 from itertools import groupby
 from operator import attrgetter
 
-from omnigraph.data.values.rules import shorten
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.syntax.problems import shorten
 
 _MOST_PROPERTIES = 7
 _LONGEST_LINE = 28

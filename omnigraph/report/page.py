@@ -8,11 +8,10 @@ from typing import Protocol
 
 from omnigraph.data.result import Result
 from omnigraph.html import html_table
-from omnigraph.merge.changes import Change
-from omnigraph.merge.diff import Op
+from omnigraph.merge.row_change import Change, Op
 from omnigraph.report.commits import draw_commits
 from omnigraph.report.diagram import draw_schema
-from omnigraph.schema.steps import Step
+from omnigraph.schema.steps import MigrationStep
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -60,7 +59,7 @@ class ShownChanges(Protocol):
     """Changes of rows and of the schema, local or sent by a server."""
 
     @property
-    def schema_steps(self) -> Sequence[Step]: ...
+    def schema_steps(self) -> Sequence[MigrationStep]: ...
     @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]: ...
     def __iter__(self) -> Iterator[Change]: ...

@@ -32,7 +32,7 @@ from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import EnumType, ListType, Scalar, ScalarType, ValueType, VectorType
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +125,7 @@ class OmniGraphSource(DataSource):
         for name in names:
             if name not in known:
                 near = nearest_name(name, known)
-                hint = f"did you mean '{near}'?" if near else f"the columns are {listed(known)}"
+                hint = f"did you mean '{near}'?" if near else f"the columns are {list_names(known)}"
                 raise InputError(f"{self._pin().stored.name} has no column '{name}'", hint=hint)
             if names.count(name) > 1:
                 raise InputError(f"the column '{name}' is listed twice")
@@ -199,7 +199,7 @@ def _check_options(options: Mapping[str, str]) -> Mapping[str, str]:
     for name in options:
         if name not in _OPTIONS and not name.startswith(_STORE_OPTIONS):
             near = nearest_name(name, _OPTIONS)
-            hint = f"did you mean '{near}'?" if near else f"the options are {listed(_OPTIONS)}"
+            hint = f"did you mean '{near}'?" if near else f"the options are {list_names(_OPTIONS)}"
             raise InputError(f"unknown option '{name}'", hint=hint)
     for name, meaning in (("path", "the URI of the graph"), ("type", "a node or edge type")):
         if not options.get(name):
@@ -216,11 +216,11 @@ def _check_options(options: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _pin_type(options: Mapping[str, str]) -> _PinnedType:
-    from omnigraph.schema.catalog import known_type
+    from omnigraph.schema.catalog import find_type
     from omnigraph.storage.staging import shares
 
     snapshot = _pin_snapshot(options)
-    stored = known_type(options["type"], snapshot.catalog)
+    stored = find_type(options["type"], snapshot.catalog)
     table = snapshot.table(stored.identity)
     return _PinnedType(stored, tuple(shares(table, _ROWS_PER_PARTITION)))
 

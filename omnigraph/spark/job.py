@@ -36,7 +36,7 @@ def watched(
     progress: Progress,
     deadline: Deadline | None = None,
 ) -> list["Row"]:
-    """Give the rows of a small frame that `made` makes; what interrupts the wait cancels the job.
+    """Return the rows of a small frame that `made` makes; an interrupt cancels the job.
 
     Raises CancelledError or BudgetError when the deadline is over before the job has ended.
     """
@@ -65,7 +65,7 @@ class Tag:
     name: str = field(default_factory=lambda: f"omnigraph-{uuid4().hex}")
 
     def over(self, work: Callable[[], Found], is_over: Callable[[], bool]) -> Found:
-        """Give what some work gives, whose jobs have the tag; a Ctrl-C is felt at once.
+        """Return what `work` returns, whose jobs have the tag; a Ctrl-C is felt at once.
 
         When it is felt, or when `is_over` says so, the jobs are cancelled, again and again until
         the work has ended: the next one, or even the first, may begin later.
@@ -122,7 +122,7 @@ class Tag:
 
 
 def failed_job(failed: Exception) -> SparkError:
-    """Give an error of ours that says in one line why a job failed."""
+    """Return an error of ours that says in one line why a job failed."""
     from pyspark.errors import PySparkException
 
     if isinstance(failed, PySparkException):
@@ -188,7 +188,7 @@ def _poll(context: "SparkContext", tag: str, progress: Progress, ended: threadin
 
 
 def _reason(failed: Exception) -> str:
-    """Give what a failed job says last: of a Python traceback, the error itself."""
+    """Return what a failed job says last: of a Python traceback, the error itself."""
     lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
     told = [line for line in lines if ": " in line and not line.startswith(_NOISE)]
     return f"the job failed: {(told or lines or [type(failed).__name__])[-1]}"

@@ -20,6 +20,7 @@ branches     heads that are made, moved and removed by one flip each
 tags         names for commits; each is a branch of the system's own that never moves
 schema_lock  one change of a graph's schema at a time, told by a branch of the system's own
 retention    which commits keep their tables when a graph is cleaned up
+damage       what can be wrong with a graph, by kinds whose names are stable
 audit        what is wrong with the rows of a ledger and with the heads that it holds
 notes        what may stand beside a change: who made it, why, and the id of its operation
 """

@@ -9,20 +9,20 @@ _FIRST_PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Patience:
     """How many seconds a writer retries after lost races, and waits for its turn."""
 
-    patience: float = 60.0
+    seconds: float = 60.0
     turn: float = 0.5
 
 
-def attempts(patience: float) -> Iterator[int]:
+def attempts(seconds: float) -> Iterator[int]:
     """Return the number of each attempt, from 0, until so many seconds have passed.
 
     Between attempts there is a random pause. It shrinks with every lost race, so that whoever
     waits longest comes first; one of the rivals always wins, so shorter pauses cannot block all.
     """
-    until, number = time.monotonic() + patience, 0
+    until, number = time.monotonic() + seconds, 0
     while True:
         yield number
         number += 1

@@ -16,7 +16,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head, Manifest
-from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
@@ -40,12 +40,12 @@ def create_system_branch(repository: Repository, name: str, source: str = MAIN) 
     """Make one of the system's own branches, hidden from listings."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    return _create(repository, normalized(name), source)
+    return _create(repository, normalize_name(name), source)
 
 
 def delete_branch(repository: Repository, name: str) -> None:
     """Remove a branch; its commits can still be read by their ids."""
-    given = normalized(name)
+    given = normalize_name(name)
     _refuse_fixed(given, "deleted")
     _delete(repository, given)
 
@@ -59,7 +59,7 @@ def delete_system_branch(repository: Repository, name: str, commit_id: str | Non
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
     """Give a branch another name; it stays where it stands."""
-    given, wanted = normalized(name), new_branch_name(new_name)
+    given, wanted = normalize_name(name), new_branch_name(new_name)
     _refuse_fixed(given, "renamed")
 
     def updates(ledger: Table) -> Mapping[str, Head | None]:
@@ -152,7 +152,7 @@ def _flip(
     """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         try:
             ledger = manifest.newest()
             wanted = updates(ledger)
@@ -162,7 +162,7 @@ def _flip(
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted
-    seconds = repository.limits.patience
+    seconds = repository.patience.seconds
     raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, Self
 
 from omnigraph.errors import Json
 from omnigraph.html import html_facts
@@ -87,7 +88,7 @@ class Commit:
         return self.parents[1] if len(self.parents) > 1 else None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the commit in the stable machine form."""
+        """Return the commit as JSON."""
         return {
             "graph_commit_id": self.id,
             "manifest_branch": self.branch,
@@ -100,3 +101,53 @@ class Commit:
             "message": self.message,
             "operation_id": self.operation_id,
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the commit that `to_json` wrote; its schema and its tables are not known."""
+        parents = (document["parent_commit_id"], document["merged_parent_commit_id"])
+        return cls(
+            id=document["graph_commit_id"],
+            parents=tuple(each for each in parents if each is not None),
+            branch=document["manifest_branch"],
+            version=document["manifest_version"],
+            kind=CommitKind(document["kind"]),
+            created_at=document["created_at"],
+            operation_id=document["operation_id"],
+            schema="",
+            tables={},
+            actor=document["actor_id"],
+            message=document["message"],
+        )
+
+
+def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[str, Json]:
+    """Return a document that also holds the commits that it names, by their ids."""
+    named: dict[str, Json] = {each.id: each.to_json() for each in commits if each is not None}
+    return {**document, "commits": named}
+
+
+def commit_named(document: Mapping[str, Any], field: str) -> Commit:
+    """Return the commit that a field of such a document names.
+
+    Of one that the reader of the document may not see, the id alone is known, or not even that.
+    """
+    found = document["commits"].get(document[field])
+    if found is None:
+        return Commit(
+            id=document[field] or "",
+            parents=(),
+            branch="",
+            version=0,
+            kind=CommitKind.WRITE,
+            created_at=0,
+            operation_id="",
+            schema="",
+            tables={},
+        )
+    return Commit.from_json(found)
+
+
+def commit_if_named(document: Mapping[str, Any], field: str = "commit") -> Commit | None:
+    """Return the commit that a field of such a document names; None when it is null."""
+    return None if document[field] is None else commit_named(document, field)

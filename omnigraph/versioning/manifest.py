@@ -26,7 +26,7 @@ from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.freshness import LEDGER_AGE, Freshness
-from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalized
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
@@ -110,7 +110,7 @@ class Manifest:
 
     def head(self, branch: str, at: Table) -> Head:
         """Give the head of one branch."""
-        name = normalized(branch)
+        name = normalize_name(branch)
         found = self.twin(name, at)
         if found is not None and found.name == name:
             return found

@@ -18,7 +18,7 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
@@ -31,16 +31,16 @@ def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
     read. A head that moved without touching them is simply tried again on top.
     """
     repository.check_writable()
-    if normalized(branch).startswith(TAG):
+    if normalize_name(branch).startswith(TAG):
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
-    attempt = _Attempt(repository, normalized(branch), staged, operation)
-    for _ in attempts(repository.limits.patience):
+    attempt = _Attempt(repository, normalize_name(branch), staged, operation)
+    for _ in attempts(repository.patience.seconds):
         commit = attempt.run()
         if commit is not None:
             return commit
     raise HeadMovedError(
-        f"'{branch}' kept moving; gave up after {repository.limits.patience:g} s",
+        f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
     )
 

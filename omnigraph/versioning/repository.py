@@ -29,11 +29,11 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.aftermath import aftermath
-from omnigraph.versioning.attempts import Limits
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
 from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_ledger
-from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
 
@@ -51,7 +51,7 @@ class Repository:
     manifest: Manifest
     clock: Clock
     read_only: bool
-    limits: Limits = field(default_factory=Limits)
+    patience: Patience = field(default_factory=Patience)
     # Called with the snapshots before and after a commit, to extend what is derived from tables.
     extend: Callable[[Snapshot, Snapshot], None] | None = field(default=None, repr=False)
     _catalogs: dict[str, Catalog] = field(default_factory=dict, repr=False)
@@ -72,7 +72,7 @@ class Repository:
 
     def head_name(self, target: str, ledger: Table) -> str:
         """Give the name of the head that is meant: that of a branch, or else of a tag."""
-        name = normalized(target)
+        name = normalize_name(target)
         is_tag = self.manifest.twin(name, ledger) is None
         if is_tag and self.manifest.twin(TAG + name, ledger) is not None:
             return TAG + name

@@ -1,11 +1,20 @@
 """Retention: which commits keep their tables when a graph is cleaned up."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
 
 from omnigraph.errors import InputError
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import TAG
+
+# No write and no read may take longer than this.
+GRACE = timedelta(hours=24)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d+)([smhdw])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +109,38 @@ def _tips(history: History, kept: Iterable[str]) -> list[str]:
     """Give the heads, and the kept commits from which no kept commit descends."""
     parents = {parent for each in kept for parent in history.commits[each].parents}
     return sorted({*history.heads.values(), *(each for each in kept if each not in parents)})
+
+
+def duration(given: timedelta | str) -> timedelta:
+    """Return a length of time that is written as `90s`, `15m`, `12h`, `7d` or `2w`."""
+    if isinstance(given, timedelta):
+        return given
+    found = _DURATION.fullmatch(given.strip())
+    if found is None:
+        raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
+    try:
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    except (OverflowError, ValueError) as failed:
+        longest = f"the longest is {timedelta.max.days}d"
+        raise InputError(f"'{shorten(given)}' is too long a time", hint=longest) from failed
+
+
+def retention(
+    keep: int | None, older_than: timedelta | str | None, grace: timedelta | str
+) -> Retention:
+    """Return what is kept, in microseconds; raise InputError when nothing says what stays."""
+    age = None if older_than is None else in_microseconds(older_than)
+    return Retention(keep, age, in_microseconds(grace))
+
+
+def in_microseconds(given: timedelta | str) -> int:
+    """Return a length of time in microseconds."""
+    length = duration(given)
+    if length < timedelta(0):
+        raise InputError("a length of time cannot be negative")
+    return length // timedelta(microseconds=1)
+
+
+def age_text(given: timedelta | str) -> str:
+    """Return a length of time as text, in whole seconds and never shorter."""
+    return f"{ceil(duration(given).total_seconds())}s"

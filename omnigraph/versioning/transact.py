@@ -12,7 +12,7 @@ from omnigraph.errors import (
 )
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
@@ -75,16 +75,16 @@ def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
     `plan` raises passes through, and then nothing is visible.
     """
     repository.check_writable()
-    limits = repository.limits
-    for _ in attempts(limits.patience):
-        with turn(repository.store, intent.branch, limits.turn):
+    patience = repository.patience
+    for _ in attempts(patience.seconds):
+        with turn(repository.store, intent.branch, patience.turn):
             try:
                 return _attempt(repository, intent, plan)
             except (ExpectedVersionMismatchError, HeadMovedError) as lost:
                 if intent.expect is not None:
                     raise _not_as_expected(repository, intent, lost) from lost
     raise HeadMovedError(
-        f"'{intent.branch}' kept moving; gave up after {limits.patience:g} s",
+        f"'{intent.branch}' kept moving; gave up after {patience.seconds:g} s",
         hint="repeat the change",
     )
 
@@ -144,4 +144,4 @@ def _not_as_expected(repository: Repository, intent: Intent, lost: BaseException
     current = repository.snapshot(intent.branch).commit.id
     if intent.expect is None or current == intent.expect:
         return lost
-    return head_moved(normalized(intent.branch), intent.expect, current)
+    return head_moved(normalize_name(intent.branch), intent.expect, current)

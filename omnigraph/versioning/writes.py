@@ -9,7 +9,7 @@ import pyarrow as pa
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, TableState
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -103,7 +103,7 @@ class Staged:
 
 def stage(write_set: WriteSet, branch: str) -> Staged:
     """Write every table of a write set on top of its pinned version."""
-    branch = normalized(branch)
+    branch = normalize_name(branch)
     states: dict[str, TableState] = {}
     files: set[str] = set()
     for key, writes in write_set.writes.items():

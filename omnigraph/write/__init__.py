@@ -1,5 +1,6 @@
 """Write: mutations and loads become proposals for one commit.
 
+receipt   what a change was meant to do, and what it did
 mutation  a mutation becomes one commit, or nothing
 mutate    runs the statements of a mutation, each on what the earlier ones left
 draft     what was changed so far, on top of a snapshot that does not change

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.values.rules import has_text
-from omnigraph.embedding import Task, cached, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for, with_cache
 from omnigraph.schema.catalog import Embed, Property, StoredType
 from omnigraph.schema.types import VectorType
 from omnigraph.storage import layout
@@ -65,13 +65,15 @@ class Vectors:
         """Put vectors into the rows that are due, a bounded number of them at a time."""
         if self.blank:
             return
-        embedder = cached(embedder_for(embed.model, dict(self.environment)), Entries(self.store))
+        embedder = with_cache(
+            embedder_for(embed.model, dict(self.environment)), Entries(self.store)
+        )
         dimension = numbers.shape[1]
         size = max(1, MOST_NUMBERS // dimension)
         for start in range(0, len(due), size):
             rows = due[start : start + size]
             wanted = texts.take(pa.array(rows)).to_pylist()
-            numbers[rows] = embedder.embed(wanted, dimension, Task.DOCUMENT)
+            numbers[rows] = embedder.embed(wanted, dimension, EmbeddingTask.DOCUMENT)
 
 
 @dataclass(frozen=True, slots=True)

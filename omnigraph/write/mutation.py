@@ -1,14 +1,13 @@
 """Mutation: a mutation becomes one commit, or nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
-    Json,
     Violation,
     ViolationsError,
 )
@@ -26,38 +25,10 @@ from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 from omnigraph.write.filling import Vectors
 from omnigraph.write.mutate import mutated
+from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a change did; without a commit there was nothing to change."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    commit: Commit | None = field(repr=False)
-    actor: str | None = None
-
-    @property
-    def operation_id(self) -> str | None:
-        """The id by which the same change is known when it is sent again."""
-        return None if self.commit is None else self.commit.operation_id
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the receipt in the stable machine form."""
-        return {
-            "branch": self.branch,
-            "query_name": self.query_name,
-            "affected_nodes": self.affected_nodes,
-            "affected_edges": self.affected_edges,
-            "actor_id": self.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "operation_id": self.operation_id,
-        }
 
 
 def change(

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import drop_incomparable, to_comparable
 from omnigraph.data.values.lookup import look_up_rows
-from omnigraph.data.values.rules import find_breaches, shorten
+from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change, same
 

@@ -10,7 +10,7 @@ from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
 from omnigraph.data.values.columns import to_timestamps
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 
 SCHEMA = """
 node Person {
@@ -44,7 +44,7 @@ def town(folder: Path) -> Graph:
 def do(graph: Graph | Branch, *statements: str, **params: object) -> Receipt:
     """Run statements as one mutation; the parameters are declared by what they hold."""
     declared = ", ".join(f"${name}: {_kind(value)}" for name, value in params.items())
-    return graph.change(f"query it({declared}) {{ {' '.join(statements)} }}", **params)
+    return graph.mutate(f"query it({declared}) {{ {' '.join(statements)} }}", **params)
 
 
 def refused(graph: Graph | Branch, *statements: str, **params: object) -> list[str]:
@@ -93,7 +93,7 @@ def commits(graph: Graph) -> int:
     return graph.snapshot().version
 
 
-def counts(receipt: Receipt) -> tuple[int, int]:
+def counts(receipt: Receipt) -> tuple[int | None, int | None]:
     """Give how many nodes and edges a change affected."""
     return receipt.affected_nodes, receipt.affected_edges
 

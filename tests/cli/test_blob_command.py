@@ -24,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
     graph.create_branch("empty")
     for slug, content in (("full", CONTENT), ("empty", b""), ("null", None), ("far", "s3://b/k")):
-        graph.change(PUT, slug=slug, content=content)
+        graph.mutate(PUT, slug=slug, content=content)
 
     def invoke(slug: str, *more: str) -> Result:
         given = ["blob", "Photo", slug, "content", "g.omni", *more]

@@ -13,8 +13,8 @@ from omnigraph.errors import CommitCleanedError, GraphExistsError, GraphNotFound
 from omnigraph.maintain.fsck import fsck
 from omnigraph.storage import layout
 from omnigraph.storage.store import store_at
-from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.format import stamp_of
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY
 from tests.crashes.model import FIRST, NOTHING, Content, Kind, Model, Operation, agrees, applied

@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph.api.access import Access
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Tables
@@ -104,7 +105,11 @@ def make_first_format(root: str) -> None:
     assert tables.create_exclusively(layout.MANIFEST, rows.cast(schema))
     repository = Repository(store_at(root), tables, Manifest(tables), Clock(), read_only=False)
     for number in (1, 2):
-        perform(root, Graph(Access.to(repository, keeps=True)), Operation(Kind.WRITE, number))
+        perform(
+            root,
+            Graph(LocalBackend(Access.to(repository, keeps=True))),
+            Operation(Kind.WRITE, number),
+        )
 
 
 def _writes(operation: Operation) -> dict[str, tuple[TableWrite, ...]]:

@@ -2,8 +2,9 @@
 
 import json
 import re
-import time
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -13,9 +14,11 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.explain import explain_json, explain_text
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read import answer, road
+from omnigraph.read.execution import Budget, PlanRequest
 from omnigraph.read.road import Road, RoadChoice
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node
+from tests.sample import access_of
 
 SCHEMA = """
 node Person { slug: String @key  age: I32? }
@@ -176,8 +179,15 @@ def test_a_profile_is_json_too(graph: Graph) -> None:
 
 
 def test_a_query_that_is_not_profiled_is_not_measured(graph: Graph) -> None:
-    view = graph.at()
-    plan = compile_query(FRIENDS, view.catalog)
+    snapshot = graph.snapshot()
+    plan = compile_query(FRIENDS, snapshot.catalog)
     assert isinstance(plan, ReadPlan)
+    terms = PlanRequest(
+        params={"least": 1},
+        now=datetime.now(UTC),
+        budget=Budget(),
+        environment={},
+        cancelled=Event(),
+    )
 
-    assert view._answer(plan, view.snapshot, {"least": 1}, time.monotonic()).measurements == ()
+    assert answer.answer(plan, snapshot, access_of(graph).topology, terms).measurements == ()

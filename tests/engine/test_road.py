@@ -14,7 +14,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Overwrite
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node, text
-from tests.sample import write
+from tests.sample import access_of, write
 
 SCHEMA = """
 node Person { slug: String @key  name: String  age: I32? @index  bio: String? @index }
@@ -60,7 +60,7 @@ def table(graph: Graph, key: str) -> Table:
 
 def numbered(graph: Graph, key: str = "node:Person") -> bool:
     """Tell whether the rows of a type were numbered."""
-    return graph._access.topology.has_numbering(table(graph, key))
+    return access_of(graph).topology.has_numbering(table(graph, key))
 
 
 def unexpected(*_: object, **__: object) -> None:

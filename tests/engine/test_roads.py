@@ -11,6 +11,7 @@ from lance.dataset import Index
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.view import View
 from omnigraph.data.derived import topology
 from omnigraph.data.derived.topology import Topology
@@ -23,7 +24,7 @@ from omnigraph.versioning.writes import Delete, Made, TableWrite
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text
-from tests.sample import write
+from tests.sample import access_of, write
 
 SEEDS = range(1_000, 1_003)
 QUERIES = 40
@@ -95,7 +96,7 @@ def test_what_was_derived_is_extended_by_small_commits_and_not_made_anew(
     for name in (*world.catalog.nodes, *world.catalog.edges):
         stored = world.catalog.stored(name)
         assert stored is not None
-        graph._access.topology.numbering(graph.snapshot().table(stored.identity))
+        access_of(graph).topology.numbering(graph.snapshot().table(stored.identity))
     monkeypatch.setattr(topology, "_sort_rows", unexpected)
 
     for round_ in range(3):
@@ -235,8 +236,8 @@ def check(world: World, view: View, seed: int) -> None:
 
 def cold(graph: Graph) -> View:
     """Give the graph with a cache that has room for one thing."""
-    access = replace(graph._access, topology=Topology(0))
-    return View(access, graph.snapshot(), Budget())
+    access = replace(access_of(graph), topology=Topology(0))
+    return Graph(LocalBackend(access)).at(budget=Budget())
 
 
 def load_rest(graph: Graph, world: World, known: World) -> None:

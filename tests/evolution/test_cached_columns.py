@@ -69,7 +69,7 @@ def test_a_name_that_is_used_again_has_values_of_its_own(
     assert len(list(graph.query(OVER.format("years", 6)))) == PEOPLE - 6
     assert len(list(graph.query(OVER.format("age", 6)))) == (PEOPLE if other else 0)
 
-    graph.change('query q() { update Person set { age: 70, years: 71 } where name = "p05" }')
+    graph.mutate('query q() { update Person set { age: 70, years: 71 } where name = "p05" }')
     assert by_name(graph, "age") == {**dict.fromkeys(AGES, other), "p05": 70}
     assert by_name(graph, "years") == {**AGES, "p05": 71}
     assert (values(graph, "age", ONE), values(graph, "years", ONE)) == ([70], [71])
@@ -89,7 +89,7 @@ def test_edges_and_their_columns_are_not_mixed(graph: Graph, road: Road) -> None
     graph.apply_schema(edited((lives, "{ begun: I32?  since: I32 @default(9) }")))
     assert set(values(graph, "since", EDGES)) == {9}
     assert sorted(map(str, values(graph, "begun", EDGES))) == sorted(map(str, since))
-    graph.change('query q() { delete Lives where from = "p03" }')
+    graph.mutate('query q() { delete Lives where from = "p03" }')
     assert set(values(graph, "since", EDGES)) == {9}
     assert len(values(graph, "begun", EDGES)) == PEOPLE - 2
 
@@ -123,6 +123,6 @@ def test_a_handle_sees_the_schema_that_another_one_applied(graph: Graph, road: R
     graph.apply_schema(FILLED)
 
     assert by_name(other, "age") == dict.fromkeys(AGES, 40)
-    other.change('query q() { update Person set { age: 1 } where name = "p05" }')
+    other.mutate('query q() { update Person set { age: 1 } where name = "p05" }')
     assert by_name(graph, "age") == {**dict.fromkeys(AGES, 40), "p05": 1}
     assert by_name(other, "years") == AGES

@@ -55,7 +55,7 @@ def _evolved(graph: Graph, branch: str, model: Model, random: Random, tally: Cou
     if can_apply:
         done = graph.apply_schema(text, branch)
         assert done.plan.steps == plan.steps
-        assert graph.on(branch).schema == text
+        assert graph.branch(branch).schema == text
         assert graph.plan_schema(text, branch).steps == ()
         return wanted.accepted()
     try:

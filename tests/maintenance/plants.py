@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout
-from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.writes import Append, Delete
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
@@ -45,7 +45,7 @@ def sound_graph(root: Path) -> None:
     write(graph, {PERSON: (Append(people({"q": 7})),)}, "draft")
     write(graph, {PERSON: (Delete(pa.array(["p30", "p31"])),)})
     insert = 'query add() { insert Person { slug: "z", name: "Zoe" } }'
-    graph.branch(operation_id="once").change(insert)
+    graph.branch(operation_id="once").mutate(insert)
     graph.begin_run()
     graph.publish_run(graph.begin_run("draft").run_id)
 

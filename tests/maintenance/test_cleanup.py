@@ -18,10 +18,10 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.maintain import cleanup as cleaning
-from omnigraph.maintain.cleanup import duration
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
+from omnigraph.versioning.retention import duration
 from omnigraph.versioning.writes import Append, Delete, Upsert, WriteSet, stage
 from tests.maintenance.tidying import (
     at_step,

@@ -381,7 +381,7 @@ def test_values_that_do_not_fit_are_told_with_the_numbers_of_their_rows(
         "error[V7]: people.parquet:1: Person.spot: expected 2 numbers, got 1",
         "error[V7]: people.parquet:2: Person.name: expected String, got 2",
         "error[V7]: people.parquet:3: Person.name: expected String, got 3",
-        "error[V7]: people.parquet:3: Person.spot: a Vector holds finite numbers only",
+        "error[V7]: people.parquet:3: Person.spot: a Vector takes only finite numbers",
         "error[V6]: people.parquet:3: Person.slug: is required",
     ]
 

@@ -88,7 +88,7 @@ def _commit(
     return Commit(name, parents, tuple(sorted(tables.items())), schema, 0)
 
 
-def _writes(branch: str, key: str, **more: str) -> Act:
+def _writes(branch: str, key: str, **more: Any) -> Act:
     def act(actor: Actor) -> Flow[list[Promise]]:
         commit = yield from writing.write(actor, branch, key, **more)
         found = _on(branch, commit)
@@ -190,6 +190,7 @@ def _folds(actor: Actor) -> Flow[list[Promise]]:
 ACTS: dict[str, Act] = {
     "write t": _writes(MAIN, "t"),
     "write u": _writes(MAIN, "u"),
+    "write t patiently": _writes(MAIN, "t", patient=True),
     "write b": _writes("b", "t"),
     "write n": _writes("n", "t"),
     "write d": _writes("d", "t"),

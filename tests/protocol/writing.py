@@ -47,6 +47,7 @@ class Change:
     standing: tuple[tuple[str, str], ...] = ()
     creates: bool = False
     adopts: bool = False
+    patient: bool = False
     schema: str | None = None
     operation: str | None = None
     request: str | None = None
@@ -76,7 +77,11 @@ class Proposal(NamedTuple):
 
 
 def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[Commit]:
-    """Append the commit to the ledger and flip the branch to it."""
+    """Append the commit to the ledger and flip the branch to it.
+
+    A patient change is tried once more when a request was lost and certainly is not done.
+    """
+    may_lose = change.patient
     for _ in range(ATTEMPTS):
         look = partial(_propose, actor, branch, change, names.name())
         commit, wanted = yield from observe(look)
@@ -87,7 +92,10 @@ def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[C
         try:
             yield from append(rows, f"writes commit {commit.id}")
         except NoReply:
-            raise Refused from None
+            if not may_lose:
+                raise Refused from None
+            may_lose = False
+            continue
         try:
             yield from set_keys(actor, wanted, f"flips {branch} to {commit.id}", Effect.MADE)
         except Rejected:
@@ -95,7 +103,10 @@ def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[C
         except NoReply:
             yield from settle(actor)
             if not (yield from observe(partial(_is_there, commit))):
-                raise Refused from None
+                if not may_lose:
+                    raise Refused from None
+                may_lose = False
+                continue
         return commit
     raise Moved
 
@@ -195,6 +206,7 @@ def write(
     kind: str = "write",
     operation: str | None = None,
     request: str | None = None,
+    patient: bool = False,
 ) -> Flow[Commit | None]:
     """Add rows to a table, or, as optimize, write it anew."""
     names = Counter(actor)
@@ -215,7 +227,12 @@ def write(
         version = (name,) if kind == "optimize" else (*old, name)
         yield from write_files([version, name], f"stages {key} {name}", needs=[old])
         change = Change(
-            base=base, tables={key: version}, kind=kind, operation=operation, request=request
+            base=base,
+            tables={key: version},
+            kind=kind,
+            operation=operation,
+            request=request,
+            patient=patient,
         )
         return (yield from publish(actor, names, branch, change))
 

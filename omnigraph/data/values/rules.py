@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 from omnigraph.data.values.comparison import compare
 from omnigraph.errors import Code
 from omnigraph.query.ast import Operator
-from omnigraph.schema.catalog import Check, EdgeType, NodeType, Property, Range, StoredType
+from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Property, Range, StoredType
 from omnigraph.schema.types import EnumType
 from omnigraph.schema.values import BadValue, coerce
-
-_LONGEST_SHOWN = 60
+from omnigraph.syntax.problems import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,6 @@ RULES: tuple[_RowRule, ...] = (
 )
 
 
-def shorten(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """Return a text cut to a length that fits into a message."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
 def has_text(column: pa.Array) -> pa.Array:
     """Return for each row whether it holds a text that a vector can be made from."""
     return pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), fill_value=False)
@@ -148,5 +142,5 @@ def _enum_reason(item: Property, value: str) -> str:
     raise AssertionError(f"{value!r} is a value of {item.type}")
 
 
-def _check_reason(rule: Check, value: pa.Scalar) -> str:
+def _check_reason(rule: PatternCheck, value: pa.Scalar) -> str:
     return f"'{shorten(value.as_py())}' does not match {rule.pattern}"

@@ -12,7 +12,7 @@ from omnigraph.query.plan import (
     Operator,
     Order,
     Project,
-    flat,
+    flatten,
 )
 from omnigraph.read.operators.project import object_fields
 from omnigraph.read.road import pattern_expressions
@@ -25,7 +25,7 @@ def find_properties(
 ) -> Mapping[str, list[TypedProperty]]:
     """Return for each variable the properties that operators read; searches read their own."""
     found: defaultdict[str, dict[TypedProperty, None]] = defaultdict(dict)
-    for operator in flat(operators):
+    for operator in flatten(operators):
         for expr in _expressions(operator):
             for part in parts(expr):
                 if isinstance(part, PropertyRef) and part.variable is not None:
@@ -38,7 +38,7 @@ def find_properties(
 def find_variables(operators: Sequence[Operator]) -> set[str]:
     """Return the variables that the operators of a block name."""
     found: set[str] = set()
-    for operator in flat(operators):
+    for operator in flatten(operators):
         if isinstance(operator, Expand):
             found |= {operator.source, operator.target}
         for expr in _expressions(operator):

@@ -9,13 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
-from omnigraph.embedding import Embedder, cached, embedder_for
+from omnigraph.embedding import Embedder, embedder_for, with_cache
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
 from omnigraph.spark.choice import Engine, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.embed.parts import (
     Check,
     CheckedPart,
@@ -30,7 +31,7 @@ from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import Entries
 from omnigraph.write.load.files import File, files_at
-from omnigraph.write.load.options import SHOWN_VIOLATIONS, chosen
+from omnigraph.write.load.options import SHOWN_VIOLATIONS
 from omnigraph.write.load.splits import Format, Source, Split, splits_of
 
 Place: TypeAlias = str | os.PathLike[str]
@@ -136,7 +137,7 @@ class _Workshop:
     def thrifty(self, embedder: Embedder) -> Embedder:
         """Give an embedder that does not pay for what is kept here."""
         store = Store(str(self.root), is_local=True)
-        return cached(embedder, Entries(store, self.vectors.name))
+        return with_cache(embedder, Entries(store, self.vectors.name))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.embedding import Embedder, Task
+from omnigraph.embedding import Embedder, EmbeddingTask
 from omnigraph.errors import Code, InputError, StorageError, Violation
 from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
 from omnigraph.write.filling import MOST_NUMBERS
@@ -139,7 +139,9 @@ class Write:
         if not texts:
             return []
         assert self.embedder is not None
-        return printed(self.embedder.embed(texts, self.rewrite.spec.dimension, Task.DOCUMENT))
+        return printed(
+            self.embedder.embed(texts, self.rewrite.spec.dimension, EmbeddingTask.DOCUMENT)
+        )
 
 
 def printed(vectors: npt.NDArray[np.float32]) -> list[bytes]:

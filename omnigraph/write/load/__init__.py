@@ -1,6 +1,7 @@
 """Load: any number of rows become one commit, or nothing.
 
 options  how a load is done
+loaded   what a load or an ingest did
 load     any number of rows become one commit, or nothing
 ingest   a load into a branch that is made with it when it is not there
 request  what stands for a load in its commit, so that a repetition is told from another one

@@ -18,7 +18,7 @@ from omnigraph.storage.staging import (
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 
 _ROWS_PER_SHARE = 500_000
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from omnigraph.errors import InputError
-from omnigraph.schema.catalog import Catalog, known_type
+from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.write.load.files import files_at
 from omnigraph.write.load.splits import Format, Source, refuse_type, source_of
 from omnigraph.write.load.spool import Spool, frames_by_type, is_frame
@@ -27,7 +27,7 @@ def sources_of(data: Data, type_name: str | None, catalog: Catalog, spool: Spool
         return [
             source
             for name, frame in frames_by_type(data, type_name).items()
-            for source in spool.frame(frame, known_type(name, catalog).name)
+            for source in spool.frame(frame, find_type(name, catalog).name)
         ]
     if isinstance(data, str) and not is_uri(data):
         refuse_name(data)

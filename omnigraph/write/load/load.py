@@ -10,12 +10,10 @@ from typing import TextIO
 
 from omnigraph.errors import (
     MOST_VIOLATIONS,
-    Json,
     UnreadableError,
     Violation,
     ViolationsError,
 )
-from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
@@ -30,51 +28,13 @@ from omnigraph.write.filling import Vectors
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load.checks import Hit, hits
 from omnigraph.write.load.image import Image, image_of, rules_of, validated
+from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.locate import lines_before, violations
 from omnigraph.write.load.lookups import narrowed
-from omnigraph.write.load.options import LoadMode, LoadOptions
+from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.request import Request, content_of
 from omnigraph.write.load.splits import Source, Split, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpacked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Loaded:
-    """What a load did; without a commit it changed nothing.
-
-    `made_branch` is true when an ingest made the branch that it went to.
-    """
-
-    branch: str
-    mode: LoadMode
-    engine: str
-    nodes: dict[str, int]
-    edges: dict[str, int]
-    commit: Commit | None
-    made_branch: bool = False
-
-    def __repr__(self) -> str:
-        nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
-        commit = None if self.commit is None else self.commit.id
-        return f"Loaded({nodes} nodes, {edges} edges, branch={self.branch!r}, commit={commit!r})"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{count:,}") for name, count in {**self.nodes, **self.edges}.items()]
-        return html_facts(repr(self), (), html_table(("type", "rows"), rows))
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "branch": self.branch,
-            "mode": str(self.mode),
-            "engine": self.engine,
-            "nodes_loaded": sum(self.nodes.values()),
-            "edges_loaded": sum(self.edges.values()),
-            "node_types_loaded": len(self.nodes),
-            "edge_types_loaded": len(self.edges),
-            "commit": None if self.commit is None else self.commit.id,
-        }
 
 
 @dataclass(frozen=True, slots=True)

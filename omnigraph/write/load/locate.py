@@ -12,15 +12,15 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import to_comparable
 from omnigraph.data.values.ids import assign_ids
-from omnigraph.data.values.rules import shorten
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.catalog import field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
+from omnigraph.syntax.problems import shorten
 from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.records import Rows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit

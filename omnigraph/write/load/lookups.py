@@ -10,7 +10,7 @@ from omnigraph.storage.staging import Share, place_of
 from omnigraph.storage.table import takes_conditions
 from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 
 Shares: TypeAlias = Callable[[Reading], Sequence[Share]]
 

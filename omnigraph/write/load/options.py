@@ -7,25 +7,18 @@ from pathlib import Path
 from threading import Event
 from typing import TypedDict, TypeVar
 
-from omnigraph.errors import MOST_VIOLATIONS, InputError
+from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import listed
+from omnigraph.syntax.problems import chosen
+from omnigraph.write.load.loaded import LoadMode
 
 SHOWN_VIOLATIONS = 20
 REPORTED_VIOLATIONS = 1_000
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-
-
-class LoadMode(StrEnum):
-    """What a load does with the rows that are there already."""
-
-    APPEND = "append"
-    MERGE = "merge"
-    OVERWRITE = "overwrite"
 
 
 class LoadHow(TypedDict, total=False):
@@ -106,15 +99,3 @@ def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
 
 def _within(violations: int) -> int:
     return min(max(1, violations), MOST_VIOLATIONS)
-
-
-def chosen(kind: type[_Choice], given: str) -> _Choice:
-    """Give one of a few choices by its word; raises InputError that lists them."""
-    try:
-        return kind(given)
-    except ValueError:
-        word = kind.__name__
-        for verb in ("Load", "Export", "Embed"):
-            word = word.removeprefix(verb)
-        known = listed([each.value for each in kind])
-        raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from omnigraph.versioning.names import normalized
-from omnigraph.write.load.options import LoadMode
+from omnigraph.versioning.names import normalize_name
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.splits import Source
 
 
@@ -26,8 +26,8 @@ class Request:
     content: str
 
     def __str__(self) -> str:
-        verb = "load" if self.base is None else f"ingest from {normalized(self.base)}"
-        return f"{verb} {self.mode} {normalized(self.branch)} {self.content}"
+        verb = "load" if self.base is None else f"ingest from {normalize_name(self.base)}"
+        return f"{verb} {self.mode} {normalize_name(self.branch)} {self.content}"
 
     def noted(self, rows: Mapping[str, int], *, makes_branch: bool) -> str:
         """Return what a commit keeps: the request, and the answer for when it is repeated."""

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from omnigraph.data.values.columns import with_defaults
 from omnigraph.errors import InputError
-from omnigraph.schema.catalog import Catalog, known_type
+from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
@@ -76,7 +76,7 @@ def source_of(file: File, type_name: str | None, catalog: Catalog) -> Source:
     if type_name is None:
         hint = "give it: --type, or type= in Python"
         raise InputError(f"'{file.name}' does not say of which type its rows are", hint=hint)
-    known_type(type_name, catalog)
+    find_type(type_name, catalog)
     return Source(file, kind, type_name)
 
 
