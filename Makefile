@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 PEERS := .venv/.peers
+TOOLS := .venv-build
 
-.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
+.PHONY: help setup demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(STAMP) ## Create .venv with pinned dependencies; does nothing when current
 
@@ -27,8 +28,16 @@ $(PEERS): $(STAMP) requirements-bench.lock
 demo: $(STAMP) ## Run the main job on the bundled example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh demo.html
 
-test: $(STAMP) ## Run the tests, in two processes
-	$(BIN)/python -m pytest -n 2
+quick: $(STAMP) ## Languages, rules and one journey for each capability: under a minute
+	$(BIN)/python -m pytest -n 2 $$($(BIN)/python -c 'from tests.lanes import QUICK; print(*QUICK)')
+
+test: $(STAMP) ## What every change has to pass, in two processes
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+test-long: $(STAMP) ## The random, repeated and killed forms of the tests
+	$(BIN)/python -m pytest -n 2 -m long
+
+test-all: test test-long ## All tests
 
 check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/ruff check .
@@ -72,9 +81,14 @@ protocol: $(STAMP) ## The model of the commit protocol: all pairs of operations 
 docs: $(STAMP) ## Write the reference of the commands anew, from the commands
 	$(BIN)/python -m tests.docs.reference
 
-dist: $(STAMP) ## Build wheel and sdist into dist, the same bytes every time
+$(TOOLS)/.ready: requirements-build.lock
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	@touch $@
+
+dist: $(TOOLS)/.ready ## Build wheel and sdist into dist, the same bytes every time
 	rm -rf dist
-	$(BIN)/hatchling build -d dist
+	$(TOOLS)/bin/hatchling build -d dist
 
 release: dist ## Prove that wheel and sdist install into an empty environment and run the demo
 	@PYTHON="$(PYTHON)" scripts/release
@@ -88,6 +102,10 @@ lock: ## Pin the newest allowed versions again; needs uv
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 	uv pip compile --group bench -c requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements-bench.lock
+	uv pip compile pyproject.toml --extra aws -c requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --upgrade -o requirements-runtime.lock
+	uv pip compile --group build -c requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
 
-clean: ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html
+clean: ## Remove environments and caches
+	rm -rf .venv .venv-build .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html

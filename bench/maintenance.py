@@ -40,8 +40,8 @@ def main() -> None:
     options.add_argument("--vectors", type=int, default=VECTORS)
     options.add_argument("--runs", type=int, default=9)
     chosen = options.parse_args()
-    # As if the last commit were long past: Lance keeps an hour of the ledger, and so do we.
-    cleanup.LEDGER_AGE = timedelta(0)
+    # As if the last commit were long past: Lance keeps an hour of the manifest, and so do we.
+    cleanup.MANIFEST_AGE = timedelta(0)
     findings: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         findings |= dict(_commits(Path(folder), chosen.rows, chosen.commits, chosen.runs))

@@ -7,16 +7,20 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph.api.branch import Branch
-    from omnigraph.api.graph import Graph, connect, init, open  # noqa: A004
+    from omnigraph.api.graph import Graph, connect, init, open, restore  # noqa: A004
     from omnigraph.api.view import View
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.errors import (
+        BudgetError,
+        CancelledError,
         ConflictError,
         DeniedError,
+        HeadMovedError,
         InputError,
         MergeConflictsError,
         NotFoundError,
         OmniGraphError,
+        OutcomeUnknownError,
         ParamsError,
         QueryError,
         SchemaError,
@@ -45,6 +49,8 @@ _HOMES = {
     "Blob": "omnigraph.read.blob",
     "Branch": "omnigraph.api.branch",
     "Budget": "omnigraph.read.execution",
+    "BudgetError": "omnigraph.errors",
+    "CancelledError": "omnigraph.errors",
     "Catalog": "omnigraph.schema.catalog",
     "Change": "omnigraph.merge.row_change",
     "ChangeSet": "omnigraph.merge.change_set",
@@ -53,11 +59,13 @@ _HOMES = {
     "ConflictError": "omnigraph.errors",
     "DeniedError": "omnigraph.errors",
     "Graph": "omnigraph.api.graph",
+    "HeadMovedError": "omnigraph.errors",
     "InputError": "omnigraph.errors",
     "Merge": "omnigraph.merge.outcome",
     "MergeConflictsError": "omnigraph.errors",
     "NotFoundError": "omnigraph.errors",
     "OmniGraphError": "omnigraph.errors",
+    "OutcomeUnknownError": "omnigraph.errors",
     "ParamsError": "omnigraph.errors",
     "QueryError": "omnigraph.errors",
     "Receipt": "omnigraph.write.receipt",
@@ -79,12 +87,15 @@ _HOMES = {
     "init": "omnigraph.api.graph",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
+    "restore": "omnigraph.api.graph",
 }
 
 __all__ = [
     "Blob",
     "Branch",
     "Budget",
+    "BudgetError",
+    "CancelledError",
     "Catalog",
     "Change",
     "ChangeSet",
@@ -93,11 +104,13 @@ __all__ = [
     "ConflictError",
     "DeniedError",
     "Graph",
+    "HeadMovedError",
     "InputError",
     "Merge",
     "MergeConflictsError",
     "NotFoundError",
     "OmniGraphError",
+    "OutcomeUnknownError",
     "ParamsError",
     "QueryError",
     "Receipt",
@@ -120,6 +133,7 @@ __all__ = [
     "init",
     "lint_queries",
     "open",
+    "restore",
 ]
 
 

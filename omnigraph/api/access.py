@@ -274,11 +274,11 @@ class Access:
 
     def _tagged(self, name: str) -> str | None:
         """Return the commit of a tag, unless a branch has its name."""
-        ledger = self.repository.manifest.newest()
-        head_name = self.repository.head_name(name, ledger)
+        at = self.repository.manifest.newest()
+        head_name = self.repository.head_name(name, at)
         if not head_name.startswith(TAG):
             return None
-        head = self.repository.manifest.twin(head_name, ledger)
+        head = self.repository.manifest.twin(head_name, at)
         return head.commit if head is not None and head.name == head_name else None
 
     def _container(self, commit_id: str, action: Action) -> str | None:
@@ -287,21 +287,21 @@ class Access:
         return None if found is None else found.name
 
     def _containers(self, commit_ids: Collection[str], action: Action) -> dict[str, Head]:
-        ledger = self.repository.manifest.newest()
-        heads = chain(self._heads(action, ledger), self._run_heads(action, ledger))
-        return history.containing(self.repository, ledger, commit_ids, heads)
+        at = self.repository.manifest.newest()
+        heads = chain(self._heads(action, at), self._run_heads(action, at))
+        return history.containing(self.repository, at, commit_ids, heads)
 
-    def _heads(self, action: Action, ledger: Table) -> Iterator[Head]:
+    def _heads(self, action: Action, at: Table) -> Iterator[Head]:
         """Return where the branches stand to which the actor may do this."""
-        for head in self.repository.manifest.heads(ledger).values():
+        for head in self.repository.manifest.heads(at).values():
             if not is_system(head.name) and self.may(action, head.name):
                 yield head
 
-    def _run_heads(self, action: Action, ledger: Table) -> Iterator[Head]:
+    def _run_heads(self, action: Action, at: Table) -> Iterator[Head]:
         """Return where the branches of runs stand, if the actor may do this to their targets."""
         from omnigraph.merge import runs
 
-        for head in self.repository.manifest.heads(ledger).values():
+        for head in self.repository.manifest.heads(at).values():
             if head.name.startswith(runs.PREFIX):
                 record = runs.find_run(self.repository, head.name.removeprefix(runs.PREFIX))
                 if record is not None and self.may(action, record.target_branch):

@@ -22,7 +22,13 @@ from omnigraph.api.operations.branches import (
     RenameBranch,
 )
 from omnigraph.api.operations.commits import GetCommit
-from omnigraph.api.operations.maintenance import CheckFiles, CleanUp, GetCoverage, OptimizeBranch
+from omnigraph.api.operations.maintenance import (
+    BackUp,
+    CheckFiles,
+    CleanUp,
+    GetCoverage,
+    OptimizeBranch,
+)
 from omnigraph.api.operations.read import GetEntity, GetSnapshot
 from omnigraph.api.operations.runs import (
     AbortRun,
@@ -38,7 +44,7 @@ from omnigraph.api.view import Place, View, place_of
 from omnigraph.errors import InputError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
-from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized
+from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.conflict import Resolutions, Side
@@ -63,6 +69,7 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result
     from omnigraph.export.export import ExportHow, ExportResult
+    from omnigraph.maintain.backup import BackupHow
     from omnigraph.maintain.optimize import OptimizeHow
     from omnigraph.policy.actions import Decider
     from omnigraph.read.execution import Budget
@@ -512,6 +519,17 @@ class Graph:
         """Check everything that the graph is made of and name all damage; nothing is changed."""
         return self.backend.run(CheckFiles())
 
+    def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupHow]") -> Copied:
+        """Make a consistent copy of the graph in an empty place, or renew the one that is there.
+
+        Others may write meanwhile: the copy is the graph as it was at one moment, with all history
+        that can be read. Only what is new is copied. Until the copy is complete, the place has the
+        one before, or none. Afterwards all of it is checked as by `fsck`, unless `verify` is False.
+        `seconds` and `cancelled` end it early. A server does not do this.
+        """
+        copy = BackUp(dest=os.fspath(dest), verify=how.get("verify", True))
+        return self.backend.run(copy, CallOptions().with_how(how))
+
     def _view(self, target: Place) -> View:
         """Return what is read at a branch or commit, which is looked up when it is used."""
         return View(self.backend, place_of(target))
@@ -559,6 +577,23 @@ def open(  # noqa: A001 - read as omnigraph.open
     keeps = not read_only if keeps_topology is None else keeps_topology
     access = Access.to(repository, keeps=keeps).under(_policy(policy), actor)
     return Graph(LocalBackend(access))
+
+
+def restore(
+    source: str | os.PathLike[str],
+    dest: str | os.PathLike[str],
+    *,
+    durable: bool = True,
+    **how: "Unpack[BackupHow]",
+) -> Copied:
+    """Make a graph of a backup, or of another graph, in an empty place; see `Graph.backup`.
+
+    An existing graph is refused and not touched.
+    """
+    from omnigraph.maintain.backup import backup_options
+    from omnigraph.maintain.backup import restore as restore_graph
+
+    return restore_graph(source, dest, backup_options(how, "restore"), durable=durable)
 
 
 def connect(url: str, *, token: str | None = None, seconds: float | None = None) -> Graph:

@@ -98,5 +98,6 @@ def _named(name: str, graph: "GraphConfig") -> Address:
         return Address(graph.uri)
     if variable is not None and address.token is None:
         message = f"the variable {variable}, which holds the token of '{name}', is not set"
-        raise ConfigError(message, hint=f"set it, or {TOKEN_VARIABLE}")
+        others = "" if variable == TOKEN_VARIABLE else f", or {TOKEN_VARIABLE}"
+        raise ConfigError(message, hint=f"set it{others}")
     return address

@@ -24,7 +24,7 @@ def names_at(address: "Address") -> GraphNames:
     """Return the names of a graph.
 
     To read them from a local graph takes half a second, most of it to load Lance. So they are
-    kept in a file, together with the time of the ledger's last change, while that is the same.
+    kept in a file, together with the time of the manifest's last change, while that is the same.
     """
     if address.is_remote:
         return _read(address)
@@ -52,7 +52,7 @@ def _read(address: "Address") -> GraphNames:
 
 
 def _stamp(uri: str) -> list[int] | None:
-    """Return which ledger a graph on a local disk has, and when it last changed."""
+    """Return which manifest a graph on a local disk has, and when it last changed."""
     from omnigraph.storage import layout
 
     if "://" in uri:

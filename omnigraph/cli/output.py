@@ -14,6 +14,7 @@ from omnigraph.span import Source
 Document: TypeAlias = dict[str, Any]
 
 _LONGEST_SHOWN = 40
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def show_json(document: Json) -> None:
@@ -46,6 +47,14 @@ def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 error`, `2 errors`, `3 queries`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"
+
+
+def shown_bytes(size: int) -> str:
+    """Return a number of bytes in the unit that suits it: `12 bytes`, `3.4 MiB`."""
+    amount, unit = float(size), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.0f} {_UNITS[unit]}" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
 
 
 def cell(value: Json) -> str:

@@ -1,4 +1,4 @@
-"""Constraints: whether the rows that are there pass rules that a schema did not have before."""
+"""Constraints: checks existing rows against rules that the schema did not have before."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _ORDINAL = "ordinal"
 
 
 def broken_rules(rows: Lens, constraint: AnyConstraint) -> Iterator[Violation]:
-    """Give the rows that break a rule; an index is none."""
+    """Yield the rows that break a rule; an index is not one."""
     match constraint:
         case UniqueConstraint(properties=names):
             return _repeated(rows, names)
@@ -30,7 +30,7 @@ def broken_rules(rows: Lens, constraint: AnyConstraint) -> Iterator[Violation]:
 
 
 def without_edges(rows: Lens, edge: EdgeType) -> Iterator[Violation]:
-    """Give the nodes that were there before a type of edges of which each has to have some."""
+    """Yield the existing nodes that lack edges of a new type of which each needs some."""
     least = edge.cardinality.minimum
     if least < 1:
         return
@@ -56,7 +56,7 @@ def _unfit(rows: Lens, rule: Range | PatternCheck) -> Iterator[Violation]:
 
 
 def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
-    """Give every row whose values another row before it has; null and NaN are like no other."""
+    """Yield every row whose values an earlier row has; null and NaN equal nothing."""
     schema = pa.schema([rows.schema.field(name) for name in ("id", *names)])
     read = drop_incomparable(pa.Table.from_batches(rows.batches(names), schema=schema))
     found = pa.table([unify_zeros(column) for column in read.columns], schema=schema)

@@ -1,4 +1,4 @@
-"""Coverage: which rows of a graph are in the indexes that its schema asks for, and why not all."""
+"""Coverage: how many rows each index covers, and why not all."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _WORDS = {IndexKind.BTREE: "btree", IndexKind.TEXT: "text", IndexKind.VECTOR: "v
 
 
 def coverage(snapshot: Snapshot) -> list[Coverage]:
-    """Give the coverage of every index that the schema asks for."""
+    """Return the coverage of every index that the schema asks for."""
     return [
         each
         for key, stored in snapshot.catalog.by_identity.items()
@@ -26,7 +26,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
 def table_coverage(
     table: Table, stored: StoredType, *, measures: bool = False
 ) -> Iterator[Coverage]:
-    """Give the coverage of the indexes of one table; with `measures`, the recall as well."""
+    """Yield the coverage of the indexes of one table; with `measures`, the recall as well."""
     rows = table.count()
     for spec in (*indexes_of(stored), *vector_indexes_of(stored)):
         covered = covered_by(table, spec)
@@ -43,7 +43,7 @@ def table_coverage(
 
 
 def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
-    """Say why rows are not in an index; every search finds them all the same."""
+    """Return why an index misses rows; every search finds them all the same."""
     if rows == indexed:
         return None
     if spec.kind is IndexKind.VECTOR:
@@ -53,7 +53,7 @@ def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
             return f"fewer than {most} vectors: all are compared" if few else "not optimized yet"
         return "written since the last optimize: all of these are compared"
     if spec.kind is IndexKind.BTREE and rows - indexed < indexes.MOST_UNCOVERED_ROWS:
-        return "so few rows are read faster one by one"
+        return "scanning so few rows is faster"
     return "not optimized yet"
 
 

@@ -1,4 +1,4 @@
-"""Optimize: the tables of a branch in few large fragments, all indexed, as one physical commit."""
+"""Optimize: joins small fragments and completes the indexes of a branch, as one physical commit."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ from omnigraph.versioning.writes import Made, WriteSet
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
-# So often a table is tried again that a writer changed meanwhile; then it is left to the next time.
+# Attempts at a table that writers keep changing; then it is left to the next optimize.
 MOST_ATTEMPTS = 3
 
 
@@ -70,7 +70,7 @@ class OptimizeOptions:
 
 
 def optimize_options(how: OptimizeHow) -> OptimizeOptions:
-    """Give the options that keywords mean, and what the environment says about the rest."""
+    """Return the options that keywords mean, and the environment's settings for the rest."""
     given = how.get("concurrency")
     return OptimizeOptions(
         indexes_only=how.get("indexes_only", False),
@@ -83,14 +83,14 @@ def optimize_options(how: OptimizeHow) -> OptimizeOptions:
 
 
 def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> Optimized:
-    """Write small fragments anew as large ones and complete all indexes, as one commit.
+    """Join small fragments and complete all indexes, as one commit.
 
-    It changes no content. A table that a writer changes meanwhile is tried again a few times,
-    and then left as it is. The ledger is compacted as well.
+    It changes no content. A table that a writer changes meanwhile is retried a few times and then
+    left as it is. The manifest is compacted as well.
     """
     repository.check_writable()
     if options.concurrency < 1:
-        raise InputError("at least one table has to be worked on at a time")
+        raise InputError(f"concurrency is {options.concurrency}; expected at least 1")
     work = _Work(repository, branch, options)
     done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
@@ -102,7 +102,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
 
 @dataclass(slots=True)
 class _Work:
-    """An optimize on its way; pieces that were written are used again in the next attempt."""
+    """An optimize in progress; pieces that were written are used again in the next attempt."""
 
     repository: Repository
     branch: str
@@ -112,7 +112,7 @@ class _Work:
     lost: dict[str, int] = field(default_factory=dict)
 
     def propose(self, snapshot: Snapshot) -> Proposal[Optimized]:
-        """Do all of it once; a table that a writer keeps changing is left as it is."""
+        """Plan one attempt; a table that a writer keeps changing is left as it is."""
         self._count_lost(snapshot)
         keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
         before = {key: snapshot.table(key) for key in keys}
@@ -144,7 +144,7 @@ class _Work:
     def _compacted(
         self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner
     ) -> dict[str, Table]:
-        """Give the tables with their due groups written anew by tasks."""
+        """Return the tables with their due groups rewritten by tasks."""
         every = [(key, each) for key, found in due.items() for each in found]
         fresh = [(key, each) for key, each in every if (key, each.content) not in self.pieces]
         self.options.progress.begin("compacting", sum(each.size for _, each in fresh))
@@ -160,7 +160,7 @@ class _Work:
     def _indexed(
         self, snapshot: Snapshot, tables: Mapping[str, Table], runner: Runner
     ) -> dict[str, Table]:
-        """Give the tables with their indexes complete; the segments are built by tasks."""
+        """Return the tables with their indexes complete; tasks build the segments."""
         types = snapshot.catalog.by_identity
         plans = {
             key: whole_indexing(
@@ -206,7 +206,7 @@ class _Work:
 
 
 def _after(commit: Commit | None) -> AbstractContextManager[None]:
-    """Give what keeps a failure from denying a commit that was made, if there is one."""
+    """Return a guard under which a failure does not deny a commit that was made, if any was."""
     if commit is None:
         return nullcontext()
     done = f"the tables were optimized by commit {commit.id}, but the rest failed"
@@ -235,5 +235,5 @@ def _concurrency(environment: Mapping[str, str]) -> int:
     if not given:
         return DEFAULT_CONCURRENCY
     if not given.isdigit() or int(given) < 1:
-        raise InputError(f"{CONCURRENCY} is '{given}'", hint="give a number from 1 on")
+        raise InputError(f"{CONCURRENCY} is '{given}'", hint="set it to a number from 1 on")
     return int(given)

@@ -1,4 +1,4 @@
-"""Reports: what coverage, optimize, cleanup and fsck found or did."""
+"""Reports: what coverage, optimize, cleanup, fsck and backups found or did."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +11,9 @@ from omnigraph.versioning.damage import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """One index: how many rows of its table are in it, how many are not, and the reason.
+    """One index: how many rows of its table it covers, how many it misses, and why.
 
-    `recall` is measured for vectors only, and only when that was asked for: the part of the
-    nearest rows that the index finds.
+    `recall`, for vectors only and on request, is the share of the nearest rows that it finds.
     """
 
     table_key: str
@@ -26,7 +25,6 @@ class Coverage:
     recall: float | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
         found: dict[str, Json] = {
             "table_key": self.table_key,
             "column": self.column,
@@ -55,7 +53,7 @@ class Coverage:
 class OptimizedTable:
     """What was done to one table; not committed when nothing was due, or when others won.
 
-    `yielded` is true for the latter: writers changed the table again and again.
+    `yielded` is true for the latter: writers kept changing the table.
     """
 
     table_key: str
@@ -66,7 +64,6 @@ class OptimizedTable:
     indexes: tuple[Coverage, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
         return {
             "table_key": self.table_key,
             "fragments_removed": self.fragments_removed,
@@ -127,7 +124,6 @@ class CleanedTable:
     files_removed: int = 0
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
         return {
             "table_key": self.table_key,
             "bytes_removed": self.bytes_removed,
@@ -140,7 +136,7 @@ class CleanedTable:
 class Cleaned:
     """What a cleanup removed; without `confirmed`, what it would remove.
 
-    `others` are files beside the tables, by their folder; the ledger is among them.
+    `others` are files outside the tables, by their folder, the manifest included.
     """
 
     confirmed: bool
@@ -182,7 +178,7 @@ class Cleaned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """What was looked at, and the damage that was found."""
+    """What was checked, and the damage that was found."""
 
     rows: int
     commits: int
@@ -216,3 +212,47 @@ class Checkup:
             files=document["files"],
             findings=tuple(Finding.from_json(each) for each in document["findings"]),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What a backup or a restore copied: where the branches and tags of the copy stand.
+
+    `commit` is where `main` stands. `files_kept` were there already. Without `checkup`, nobody
+    looked whether the copy is sound.
+    """
+
+    source: str
+    dest: str
+    commit: str
+    heads: Mapping[str, str]
+    tags: Mapping[str, str]
+    commits: int
+    files_copied: int
+    bytes_copied: int
+    files_kept: int
+    files_removed: int
+    checkup: Checkup | None
+
+    @property
+    def is_sound(self) -> bool | None:
+        """Whether the check found no damage; None when there was none."""
+        return None if self.checkup is None else self.checkup.is_sound
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the result as JSON."""
+        findings = () if self.checkup is None else self.checkup.findings
+        return {
+            "source": self.source,
+            "dest": self.dest,
+            "commit": self.commit,
+            "heads": dict(self.heads),
+            "tags": dict(self.tags),
+            "commits": self.commits,
+            "files_copied": self.files_copied,
+            "bytes_copied": self.bytes_copied,
+            "files_kept": self.files_kept,
+            "files_removed": self.files_removed,
+            "sound": self.is_sound,
+            "findings": [each.to_json() for each in findings],
+        }

@@ -1,7 +1,7 @@
-"""Bases: where the sides of a merge crossed before, all their common ancestors have to agree.
+"""Bases: with several merge bases, applies what all of them agree on.
 
-What a merge would do to a row is done when it is the same from all of them, or when the bases merge
-without doubt and the row merges from what they merge to; else it is a conflict.
+A row is merged if the result is the same from all bases, or if the bases merge cleanly and the row
+merges from what they merge to; otherwise it is a conflict.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -27,13 +27,13 @@ class _Gone:
     """The row is removed."""
 
 
-# What a merge does to one of our rows; None leaves it as it is.
+# What a merge does to one of our rows; None leaves it unchanged.
 _Fate: TypeAlias = "pa.Table | _Gone | None"
 
 
 @dataclass(slots=True)
 class Agreement:
-    """What is to happen to one type, as far as the merges from all bases agree."""
+    """What happens to one type, as far as the merges from all bases agree."""
 
     stored: StoredType
     ours: Table
@@ -44,9 +44,9 @@ class Agreement:
     differs: bool = False
 
     def of(self, changes: Sequence[Change | None], disputed: Set[str]) -> Change:
-        """Return the change that all bases lead to; where they differ, what was chosen.
+        """Return the change that all bases lead to; where they differ, the chosen one.
 
-        `disputed` are the rows that are a conflict from one of them.
+        `disputed` are the rows that conflict from one of them.
         """
         fates = [_fates(change) for change in changes]
         every = {row_id: [each.get(row_id) for each in fates] for each in fates for row_id in each}
@@ -80,7 +80,7 @@ class Agreement:
         return found
 
     def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
-        """Give what was chosen for a row on which the bases do not agree, or note a conflict."""
+        """Return what was chosen for a row on which the bases disagree, or note a conflict."""
         self.differs = True
         found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
         theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
@@ -115,7 +115,7 @@ class Agreement:
 
 
 def _fates(change: Change | None) -> Mapping[str, _Fate]:
-    """Give what a change does to each row that it touches."""
+    """Return what a change does to each row that it touches."""
     if change is None:
         return {}
     found: dict[str, _Fate] = {row_id: _Gone() for row_id in change.gone.to_pylist()}
@@ -131,7 +131,7 @@ def _same(one: _Fate, other: _Fate) -> bool:
 
 
 def told_once(conflicts: Sequence[Conflict]) -> list[Conflict]:
-    """Give each conflict of a row or property once."""
+    """Return each conflict of a row or property once."""
     found: dict[object, Conflict] = {}
     for each in conflicts:
         found.setdefault((each.type, each.row_id, each.property), each)

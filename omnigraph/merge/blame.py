@@ -1,4 +1,4 @@
-"""Blame: which commit gave each property of a node or edge the value that it has."""
+"""Blame: which commit set each property of a node or edge to its value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from omnigraph.versioning.snapshot import Snapshot
 
 
 def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: str) -> list[Blamed]:
-    """Give for each property of a row the commit that it has its value from.
+    """Return, for each property of a row, the commit that set its value.
 
-    A merge is passed on to the side that the value came from.
+    A merge passes the question on to the side that the value came from.
     """
     stored = snapshot.catalog.stored(type_name)
     if stored is None:
@@ -45,7 +45,7 @@ class _Search:
     row_id: str
 
     def run(self, commit: Commit, row: pa.Table) -> Mapping[str, Commit]:
-        """Go back in history with the properties whose commit is not known."""
+        """Walk back in history with the properties whose commit is not known yet."""
         found: dict[str, Commit] = {}
         waiting = [(commit, row, set(row.column_names))]
         while waiting:
@@ -61,9 +61,9 @@ class _Search:
         return found
 
     def row(self, commit: Commit) -> pa.Table | None:
-        """Give the row as it was at a commit, if it was there, under the names of today.
+        """Return the row at a commit, if it existed, under its present property names.
 
-        A property that there was not is not in it.
+        Properties that did not exist then are missing.
         """
         seen = lens(self.repository.pinned(commit), self.stored)
         if seen.table is None:
@@ -73,7 +73,7 @@ class _Search:
         return rows.rename_columns(list(names)) if rows.num_rows else None
 
     def _before(self, commit: Commit, row: pa.Table, parent: Commit) -> pa.Table | None:
-        """Give the row at a parent; the same one when its table did not change."""
+        """Return the row at a parent, without reading when its table is the same."""
         key = self.stored.identity
         return row if parent.tables.get(key) == commit.tables[key] else self.row(parent)
 

@@ -1,4 +1,4 @@
-"""Blamed: a property, its value, and the commit that set it."""
+"""Blamed: one property, its value, and the commit that set it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ class Blamed:
     commit: Commit
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
         return {
             "property": self.property,
             "value": to_json_value(self.value),
@@ -32,7 +31,7 @@ class Blamed:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], stored: StoredType) -> Self:
-        """Return one of the members of `blame_json`; the type says of which type its value is."""
+        """Return one entry of `blame_json`; the stored type has the types of its values."""
         name = document["property"]
         value = property_from_json(document["value"], stored, name)
         return cls(name, value, commit_named(document, "commit"))
@@ -45,6 +44,6 @@ def blame_json(blamed: Sequence[Blamed]) -> dict[str, Json]:
 
 
 def blame_from_json(document: Mapping[str, Any], stored: StoredType) -> list[Blamed]:
-    """Return who set the properties of a row."""
+    """Return who set the properties of a row, as `blame_json` wrote it."""
     commits = document["commits"]
     return [Blamed.from_json({**each, "commits": commits}, stored) for each in document["blame"]]

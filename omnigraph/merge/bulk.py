@@ -1,4 +1,4 @@
-"""Bulk: the rows of one type that two sides changed, merged by tasks, a bucket of ids each."""
+"""Bulk: merges the changed rows of one type in tasks, one bucket of ids each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ from omnigraph.write.load import keys
 from omnigraph.write.load.options import BulkHow
 from omnigraph.write.validate import broken_rows, compared_columns
 
-# More than this is not merged in memory at once: the changed rows of one type, on both sides.
+# The most changed rows of one type, on both sides, that are merged in memory at once.
 _MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
 _BUCKET = Extent(rows=50_000, bytes=32 << 20)
 _IDS_AT_A_TIME = 100_000
@@ -45,7 +45,7 @@ _Rows: TypeAlias = tuple[Addresses, pa.Array]
 
 
 def bulk_of(how: BulkHow) -> "Bulk":
-    """Give who merges large changes; an engine that does not exist is refused."""
+    """Return the engine for large changes; raises for an unknown one."""
     return Bulk(
         engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
@@ -56,10 +56,10 @@ def bulk_of(how: BulkHow) -> "Bulk":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
-    """Merges large changes on Spark or in this process; a whole row is only held by its task.
+    """Merges large changes on Spark or in this process; only its task holds a whole row.
 
-    On Spark every type that is merged by row is; else those with more changes than `most_held`.
-    A task gets about a `bucket` of them.
+    On Spark every type that is merged by row goes this way; otherwise those with more changes than
+    `most_held`. A task gets about a `bucket` of them.
     """
 
     engine: Engine
@@ -70,20 +70,20 @@ class Bulk:
     deadline: Deadline = field(default_factory=Deadline)
 
     def takes(self, contest: Contest) -> bool:
-        """Tell whether a type is merged in this way."""
+        """Whether a type is merged this way."""
         if self.engine is Engine.SPARK:
             return True
         extent = _extent(contest)
         return extent.rows > self.most_held.rows or extent.bytes > self.most_held.bytes
 
     def merged(self, contest: Contest, terms: Terms) -> Merged:
-        """Merge a type, writing nothing; only what rules between rows read comes back."""
+        """Merge a type without writing; returns only what rules between rows read."""
         self.progress.begin("merging", _extent(contest).rows)
         found = self._run(contest, partial(_looked, _Bucket.of(contest, terms)))
         return _joined(contest, found)
 
     def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
-        """Write what `merged` gave; rows that were settled since are as `change` has them."""
+        """Write the result of `merged`; rows that were settled since are as `change` has them."""
         self.progress.begin("writing", _extent(contest).rows)
         found = self._run(contest, partial(_wrote, _Bucket.of(contest, terms), settled))
         pieces = [piece for each in found for piece in each]
@@ -118,7 +118,7 @@ class Bulk:
 
 
 def _extent(contest: Contest) -> Extent:
-    """Give about how much both sides changed since all bases."""
+    """Estimate how much both sides changed since all bases."""
     pairs = [(base, side) for base in contest.bases for side in (contest.ours, contest.theirs)]
     return sum((extent_between(*pair) for pair in pairs if pair[0].key != pair[1].key), Extent())
 
@@ -187,7 +187,7 @@ class _Bucket:
 
 
 def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Rows]:
-    """Give addresses and ids of the rows that a side no longer has, and of those that it got."""
+    """Return addresses and ids of the rows that a side lost, and of those it gained."""
     found = []
     for is_new in (False, True):
         tag = _tag(base, side, is_new)
@@ -198,7 +198,7 @@ def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Row
 
 
 def _looked(bucket: _Bucket, parcels: Sequence[Parcel]) -> Merged:
-    """Merge a bucket, check its rows, and keep of them what rules between rows read."""
+    """Merge a bucket, check its rows, and keep what rules between rows read."""
     merged = bucket.merged(parcels)
     violations = tuple(broken_rows(merged.change))
     rows = merged.change.rows.select(compared_columns(bucket.stored))
@@ -207,7 +207,7 @@ def _looked(bucket: _Bucket, parcels: Sequence[Parcel]) -> Merged:
 
 
 def _wrote(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> list[Piece]:
-    """Merge a bucket again, and write its rows but for those that were settled since."""
+    """Merge a bucket again, and write its rows except those that were settled since."""
     rows = without(bucket.merged(parcels).change, settled).rows
     if not rows.num_rows:
         return []

@@ -46,12 +46,12 @@ class ChangeSet(ABC):
     @property
     @abstractmethod
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
-        """How many rows of each type came, went and changed."""
+        """Rows of each type that were inserted, deleted and updated."""
 
     @property
     @abstractmethod
     def schema_steps(self) -> tuple[MigrationStep, ...]:
-        """What the newer schema has that the older one had not, as steps."""
+        """The steps that lead from the older schema to the newer one."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Change]: ...
@@ -63,11 +63,11 @@ class ChangeSet(ABC):
         return changes_html(self, self.stats)
 
     def documents(self) -> Iterator[dict[str, Json]]:
-        """Return the changes one by one, each as JSON."""
+        """Yield the changes one by one, each as JSON."""
         return (change.to_json() for change in self)
 
     def summary(self) -> dict[str, Json]:
-        """Return all but the rows as JSON: versions, counts and the steps of the schema."""
+        """Return everything but the rows as JSON: versions, counts and schema steps."""
         steps: list[Json] = [{**step_json(step), "text": str(step)} for step in self.schema_steps]
         return {
             "from_version": self.from_version,
@@ -89,7 +89,7 @@ class ChangeSet(ABC):
 
 @dataclass(frozen=True, repr=False)
 class SentChanges(ChangeSet):
-    """Net changes as a server sent them; the catalogs are asked for when values are needed."""
+    """Net changes as a server sent them; catalogs are fetched when values are needed."""
 
     document: Mapping[str, Any] = field(repr=False)
     catalogs: Callable[[], tuple[Catalog, Catalog]] = field(repr=False)
@@ -137,7 +137,7 @@ class SentChanges(ChangeSet):
 
 @dataclass(frozen=True, slots=True)
 class CommitChanges:
-    """What one commit of a branch changed; its id is the cursor to go on from."""
+    """What one commit of a branch changed; its id is the cursor to continue from."""
 
     commit: Commit
     changes: ChangeSet
@@ -147,7 +147,7 @@ class CommitChanges:
         return self.commit.id
 
     def summary(self) -> dict[str, Json]:
-        """Return the commit and all but the rows of its changes as JSON."""
+        """Return the commit and everything but the rows of its changes as JSON."""
         found = self.changes.summary()
         del found["to_version"]
         return {"commit": self.commit.to_json(), **found}

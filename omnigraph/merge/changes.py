@@ -1,4 +1,4 @@
-"""Changes: what is different between two snapshots, row by row, for people and for programs."""
+"""Changes: the net changes between two snapshots, row by row, for people and programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ def _entities(rows: RowChanges) -> Iterator[Change]:
 
 
 def shown_columns(stored: StoredType) -> list[str]:
-    """Return the columns that a change shows: no blobs and no vectors, which are only named."""
+    """Return the columns that a change shows: blobs and vectors are only named."""
     ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
     large = (
         item.name

@@ -1,4 +1,4 @@
-"""Conflict: a row that two sides changed in ways that exclude each other, and who wins."""
+"""Conflict: one row that two sides changed incompatibly, and the choices that resolve it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ class Side(StrEnum):
 
 
 class ConflictKind(StrEnum):
-    """Why two sides cannot become one."""
+    """Why two sides cannot be merged."""
 
     DIVERGENT_INSERT = "DivergentInsert"
     DIVERGENT_UPDATE = "DivergentUpdate"
@@ -35,9 +35,9 @@ _BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """One row that two sides changed in ways that exclude each other.
+    """One row that two sides changed incompatibly.
 
-    The values are those of the row, or of the one property that is named; None where there is none.
+    The values are those of the row, or of one named property; None where there is none.
     """
 
     kind: ConflictKind
@@ -76,7 +76,7 @@ class Conflict:
         )
 
 
-# What stands in a conflict as a preview writes it, and the choice that is added to it.
+# The keys of a conflict as a preview writes it, and the choice that is added to it.
 CHOICE_KEYS = frozenset(
     (
         *("kind", "table_key", "type_name", "row_id", "property", "message"),
@@ -88,7 +88,7 @@ CHOICE_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Resolutions:
-    """Whose version is taken where both sides changed a row: of all, a type, a row, a property."""
+    """Whose version is taken where both sides changed: for all, a type, a row or a property."""
 
     default: Side | None = None
     types: Mapping[str, Side] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Resolutions:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields with which a request says whose version is taken."""
+        """Return the fields of a request that say whose version is taken."""
         rows: list[dict[str, Any]] = [
             {"type_name": name, "row_id": row_id, "take": str(side)}
             for (name, row_id), side in self.rows.items()
@@ -141,7 +141,7 @@ class Resolutions:
     def from_choices(
         choices: Iterable[Mapping[str, object]], default: Side | None = None
     ) -> "Resolutions":
-        """Return what conflicts say that have `take` set, in the form that a preview writes."""
+        """Return the choices of conflicts with `take` set, in the form that a preview writes."""
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[tuple[str, str, str], Side] = {}
         for choice in choices:
@@ -158,14 +158,14 @@ class Resolutions:
         return Resolutions(default, {}, rows, properties)
 
     def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
-        """Return the side that was chosen for a row or one of its properties, if any was."""
+        """Return the side that was chosen for a row or one of its properties, if any."""
         found = None if name is None else self.properties.get((type_name, row_id, name))
         found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
         return found or self.default
 
 
 def _check_keys(choice: Mapping[str, object]) -> None:
-    """Raise InputError when a choice has a key that no conflict has: it may be a slip of `take`."""
+    """Raise InputError when a choice has an unknown key, which may be a misspelt `take`."""
     unknown = sorted(set(choice) - CHOICE_KEYS)
     if unknown:
         name = shorten(unknown[0])

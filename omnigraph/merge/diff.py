@@ -1,4 +1,4 @@
-"""Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
+"""Diff: the rows in which two snapshots differ, at a cost that grows with those rows."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,15 +19,15 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_AT_A_TIME = 8_192
-# As few differing rows are read whole at once, instead of their ids first.
+# Up to this many differing rows are read whole at once, instead of their ids first.
 _ROWS_HELD = 2_048
 
 
 @dataclass(frozen=True)
 class RowChanges:
-    """Some changes of one type: whole rows before and after, of the same ids in the same order.
+    """Some changes of one type: whole rows before and after, with the same ids in the same order.
 
-    Of inserted rows there is nothing before, and of deleted ones nothing after.
+    Inserted rows have nothing before, and deleted ones nothing after.
     """
 
     stored: StoredType
@@ -46,7 +46,7 @@ class RowChanges:
 
     @cached_property
     def changed(self) -> dict[str, Mask]:
-        """Tell for each column of updated rows which of them have another value."""
+        """Return, for each column of updated rows, a mask of the rows whose value changed."""
         return {
             name: ~equal_values(to_array(self.before[name]), to_array(self.after[name]))
             for name in self.after.column_names
@@ -57,7 +57,7 @@ class RowChanges:
 class TableDiff:
     """The rows of one type that may differ between two versions of its table, by address.
 
-    Rows that were only moved are among `kept`. `ids` are those of all these rows.
+    Rows that were only moved are in `kept`. `ids` are those of all these rows.
     """
 
     stored: StoredType
@@ -72,12 +72,12 @@ class TableDiff:
         return len(self.inserted) + len(self.deleted) + len(self.kept[0])
 
     def counts(self) -> dict[Op, int]:
-        """Give how many rows came, went and changed; only those on both sides are read."""
+        """Count the inserted, deleted and updated rows; only rows on both sides are read."""
         updates = sum(len(rows) for rows in self._updates(_ROWS_AT_A_TIME))
         return {Op.INSERT: len(self.inserted), Op.UPDATE: updates, Op.DELETE: len(self.deleted)}
 
     def changes(self, size: int = _ROWS_AT_A_TIME) -> Iterator[RowChanges]:
-        """Give all changes, a bounded number of rows at a time: deleted, updated, inserted."""
+        """Yield all changes, a bounded number of rows at a time: deleted, updated, inserted."""
         nothing = self.new.schema.empty_table()
         for (some,) in _slices([self.deleted], size):
             yield RowChanges(self.stored, Op.DELETE, self.old.rows(some), nothing)
@@ -95,10 +95,10 @@ class TableDiff:
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
-    """Give the types whose rows may differ between two snapshots, nodes first.
+    """Yield the types whose rows may differ between two snapshots, nodes first.
 
-    Where the snapshots have different schemas, rows are seen as those of the new one; types that
-    only the old one has come last.
+    If the schemas differ, rows are shown under the new one; types that only the old one has come
+    last.
     """
     lost = old.catalog.by_identity.keys() - new.catalog.by_identity.keys()
     gone = [stored for key, stored in old.catalog.by_identity.items() if key in lost]
@@ -109,16 +109,16 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
 
 
 def table_diff(old: Snapshot, new: Snapshot, stored: StoredType) -> TableDiff | None:
-    """Give the rows of a type that may differ; None when its table is the same."""
+    """Return the rows of a type that may differ; None when its table is the same."""
     return _between(lens(old, stored), lens(new, stored))
 
 
 def diff_of(
     stored: StoredType, old: Table, new: Table, *, only_ids: bool = False
 ) -> TableDiff | None:
-    """Give the rows that may differ between two versions; None when they are the same one.
+    """Return the rows that may differ between two versions; None when they are the same one.
 
-    With `only_ids` it is not expected that the rows themselves will be read.
+    With `only_ids` the rows themselves are not expected to be read.
     """
     return _between(Lens(stored, old), Lens(stored, new), 0 if only_ids else _ROWS_HELD)
 
@@ -150,7 +150,7 @@ def matched(
     gone: tuple[Addresses, pa.Array],
     come: tuple[Addresses, pa.Array],
 ) -> TableDiff:
-    """Tell rows that came or went from those that are on both sides, by their ids."""
+    """Sort rows into those that came, those that went, and those on both sides, by id."""
     return _matched(Lens(stored, old), Lens(stored, new), gone, come)
 
 

@@ -1,4 +1,4 @@
-"""Merge: what one branch did since two parted is done to the other as well, or nothing is."""
+"""Merge: three-way merge of two branches, as one commit or not at all."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -47,22 +47,22 @@ class Bulk(Protocol):
         """Until when the merge may run."""
 
     def takes(self, contest: Contest) -> bool:
-        """Tell whether a type is merged in this way."""
+        """Whether a type is merged this way."""
 
     def merged(self, contest: Contest, terms: Terms) -> Merged:
-        """Merge a type, writing nothing; only what rules between rows read comes back."""
+        """Merge a type without writing; returns only what rules between rows read."""
 
     def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
-        """Write what `merged` gave; rows that were settled since are as `change` has them."""
+        """Write the result of `merged`; rows that were settled since are as `change` has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
-    Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
-    before leads to what was done then. With `holds` the source is a branch that must still stand
-    where it was read when the merge is published.
+    Without `bulk` every table is merged in this process' memory. An `operation_id` that was used
+    before returns the result of that time. With `holds` the source is a branch that must not have
+    moved when the merge is published.
     """
 
     actor: str | None = None
@@ -74,13 +74,13 @@ class MergeHow:
     holds: bool = False
 
     def check(self) -> None:
-        """Raise when the deadline is over; never called once a merge begins to publish."""
+        """Raise when the deadline has passed; not called once a merge begins to publish."""
         if self.bulk is not None:
             self.bulk.deadline.check()
 
     @property
     def terms(self) -> Terms:
-        """On what terms rows are merged."""
+        """The terms on which rows are merged."""
         return Terms(self.resolutions, self.strict)
 
     def intent(self, target: str, verb: str, source: str) -> Intent:
@@ -107,9 +107,9 @@ def merge(
 ) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    What is merged is where the source stands, or the commit that was pinned for it. Raises
-    MergeConflictsError with every conflict that no resolution settles, and then nothing is
-    changed. When the target moves meanwhile, the merge is made again on what it moved to.
+    The head of the source is merged, or the commit that was pinned for it. Raises
+    MergeConflictsError with every conflict that no resolution settles, and then nothing is changed.
+    When the target moves meanwhile, the merge is repeated on its new head.
     """
 
     def propose(ours: Snapshot) -> Proposal[_Planned]:
@@ -135,16 +135,16 @@ def preview(
     *,
     pinned: tuple[Snapshot, Snapshot] | None = None,
 ) -> Merge:
-    """Give what a merge would do, conflicts included; nothing is written.
+    """Return what a merge would do, conflicts included; nothing is written.
 
-    What is compared is where source and target stand, or the commits that were pinned for them.
+    The heads of source and target are compared, or the commits that were pinned for them.
     """
     theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
     return _planned(repository, ours, theirs, how).result(source, target)
 
 
 def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -> Merge:
-    """Undo what a commit did by a new commit of a branch: merge what was before it, based on it."""
+    """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
     undone = repository.commit(commit_id)
     if undone.parent is None:
@@ -202,7 +202,7 @@ def _root(repository: Repository, sides: Sides) -> Snapshot | None:
 
 @dataclass(slots=True)
 class _Planned:
-    """A merge that was thought through: what changes for us, and what clashes."""
+    """A planned merge: what changes for us, and what conflicts."""
 
     sides: Sides
     root: Snapshot | None = None
@@ -216,7 +216,7 @@ class _Planned:
 
     @property
     def base(self) -> Snapshot:
-        """The first of the bases, since which what they did is counted."""
+        """The first of the bases; what they did is counted from there."""
         return self.sides.bases[0]
 
     @property
@@ -236,7 +236,7 @@ class _Planned:
         return Outcome.MERGED
 
     def plan(self, how: MergeHow) -> None:
-        """Find out what their changes mean for us."""
+        """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for contest in self._contests():
             how.check()
@@ -253,7 +253,7 @@ class _Planned:
         self._settle(how.resolutions, known)
 
     def _contests(self) -> Iterator[Contest]:
-        """Give the types whose tables are others on their side than at a base."""
+        """Yield the types whose tables on their side differ from a base."""
         snapshots = (*self.sides.bases, self.ours, self.theirs)
         for key, stored in self.theirs.catalog.by_identity.items():
             if all(key in each.commit.tables for each in snapshots):
@@ -277,8 +277,8 @@ class _Planned:
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
         writes = self._writes(how)
-        # A fast forward is checked against nothing, and another schema against all rows: they are
-        # right only where we still stand.
+        # A fast-forward is checked against nothing, and a new schema against all rows: both are
+        # valid only while our branch stands where it was read.
         is_unchecked = self.outcome is Outcome.FAST_FORWARD
         is_whole = is_unchecked or self.sides.schema is not None
         standing = self.sides.standing
@@ -296,7 +296,7 @@ class _Planned:
         )
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
-        """Give what is known of the merge."""
+        """Return the outcome of the merge, as far as it is known."""
         return Merge(
             source=source,
             target=target,
@@ -310,7 +310,7 @@ class _Planned:
         )
 
     def _settle(self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]) -> None:
-        """Check the graph that the merge would leave, and settle what a choice settles."""
+        """Check the graph that the merge would leave, and settle what a choice decides."""
         unfit = self.sides.violations
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
         verdict = settling.run()
@@ -320,7 +320,7 @@ class _Planned:
         self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
 
     def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """Give the violations, but for those that depend on what is undecided already."""
+        """Yield the violations, except those that depend on a conflict that is open already."""
         undecided = {(each.type, each.row_id, each.property) for each in self.conflicts}
         for each in violations:
             names = (None, *(each.field or "").split(","))
@@ -343,7 +343,7 @@ class _Planned:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
-        # The schema may make other tables of ours, also of those that no row changes in.
+        # The schema may rewrite our tables, also those in which no row changes.
         evolved = self.sides.tables
         writes: dict[str, tuple[TableWrite, ...]] = {
             key: (Adopt(state),) for key, state in evolved.items()
@@ -377,13 +377,13 @@ class _Planned:
 
 
 def _place(conflict: Conflict) -> tuple[str, ...]:
-    """Give what conflicts are sorted by."""
+    """Return the sort key of a conflict."""
     row = conflict.type, conflict.row_id or "", conflict.property or ""
     return (*row, conflict.kind, conflict.message)
 
 
 def _message(found: Merge, how: MergeHow, *, reverts: bool) -> str:
-    """Give the message of a commit that has none of its own; it says what was chosen."""
+    """Return the default message of a merge, which says what was chosen."""
     text = f"revert {found.source}" if reverts else f"merge '{found.source}' into '{found.target}'"
     chosen = how.resolutions
     parts = [f"all {chosen.default}"] if chosen.default is not None else []

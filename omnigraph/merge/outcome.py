@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Merge:
-    """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
+    """What a merge did or would do; `stats` counts rows by type and operation."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class Merge:
     def to_answer(self, *, shows_target: bool = True) -> dict[str, Json]:
         """Return the JSON from which `from_json` reads the merge back.
 
-        Without `shows_target` nothing says where the target stood, or which rows it had.
+        Without `shows_target` nothing reveals where the target stood, or which rows it had.
         """
         found = self.to_json()
         sides: dict[str, Json] = {"ours_commit": self.ours.id, "theirs_commit": self.theirs.id}

@@ -1,4 +1,4 @@
-"""Row change: a node or edge that came, went or changed, and which changes are of interest."""
+"""Row change: one node or edge that was inserted, deleted or updated, and filters for changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ class Op(StrEnum):
 
 
 def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
-    """Return how many rows of each type came, went and changed, as JSON."""
+    """Return the numbers of inserted, deleted and updated rows of each type as JSON."""
     return {
         name: {str(op): count for op, count in counts.items()} for name, counts in stats.items()
     }
 
 
 def stats_from_json(document: Mapping[str, Mapping[str, int]]) -> dict[str, dict[Op, int]]:
-    """Return how many rows of each type came, went and changed."""
+    """Return the numbers that `stats_json` wrote."""
     return {
         name: {Op(op): count for op, count in counts.items()} for name, counts in document.items()
     }
@@ -48,9 +48,9 @@ _SHOWN_CHANGES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One node or edge that came, went or changed: its properties before and after.
+    """One node or edge that was inserted, deleted or updated: its properties before and after.
 
-    `changed` names the properties of an updated one that have other values.
+    `changed` names the properties of an updated one whose values differ.
     """
 
     table_key: str
@@ -122,7 +122,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes are of interest; nothing given means all."""
+    """Which changes are of interest; an empty part selects all."""
 
     kinds: frozenset[EntityKind] = frozenset()
     types: frozenset[str] = frozenset()
@@ -135,7 +135,7 @@ class ChangeFilter:
         types: Iterable[str] | None,
         ops: Iterable[str] | None,
     ) -> Self:
-        """Return the filter that words name; raise InputError for a kind or operation unknown."""
+        """Return the filter that words name; raise InputError for an unknown kind or operation."""
         return cls(
             frozenset(chosen(EntityKind, each) for each in kinds or ()),
             frozenset(types or ()),
@@ -143,7 +143,7 @@ class ChangeFilter:
         )
 
     def check(self, *catalogs: Catalog) -> None:
-        """Raise TableNotFoundError when none of the catalogs has a type that is asked for."""
+        """Raise TableNotFoundError when no catalog has a requested type."""
         known = {name for each in catalogs for name in (*each.nodes, *each.edges)}
         for name in sorted(self.types - known):
             near = nearest_name(name, sorted(known))
@@ -151,12 +151,12 @@ class ChangeFilter:
             raise TableNotFoundError(f"no type '{name}'", hint=hint)
 
     def admits(self, stored: StoredType) -> bool:
-        """Return whether changes of a type are of interest."""
+        """Whether changes of a type are of interest."""
         is_kind = not self.kinds or kind_of(stored) in self.kinds
         return is_kind and (not self.types or stored.name in self.types)
 
     def admits_op(self, op: Op) -> bool:
-        """Return whether changes of this sort are of interest."""
+        """Whether changes of this operation are of interest."""
         return not self.ops or op in self.ops
 
 

@@ -1,4 +1,4 @@
-"""Run record: where a run publishes to, where it writes meanwhile, and how it ended."""
+"""Run record: one run: where it publishes to, where it writes, and how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ from omnigraph.errors import Json
 
 
 class RunStatus(StrEnum):
-    """How far a run came."""
+    """How far a run has come."""
 
     RUNNING = "running"
     PUBLISHED = "published"
@@ -19,7 +19,7 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
+    """A run: where it publishes to, where it writes, and how it ended."""
 
     run_id: str
     target_branch: str

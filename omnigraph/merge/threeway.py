@@ -1,4 +1,4 @@
-"""Threeway: the rows of one type that both sides of a merge changed become one, or a conflict."""
+"""Threeway: combines rows of one type that both sides changed, or reports a conflict."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from omnigraph.write.draft import Change
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms rows are merged; `strict` lets no row pass that both sides changed."""
+    """The terms on which rows are merged; `strict` rejects every row that both sides changed."""
 
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
@@ -51,7 +51,7 @@ class Side3:
 
     @property
     def counts(self) -> dict[Op, int]:
-        """How many rows came, changed and went."""
+        """Numbers of inserted, updated and deleted rows."""
         return {
             Op.INSERT: self.inserted.num_rows,
             Op.UPDATE: self.after.num_rows,
@@ -73,7 +73,7 @@ class Threeway:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def merged(self, ours: Side3, theirs: Side3) -> Change:
-        """Give what has to happen to our rows so that they hold what both sides did."""
+        """Return what has to happen to our rows so that they contain what both sides did."""
         parts = [
             _without(theirs.inserted, ours.inserted),
             self._both_inserted(ours.inserted, theirs.inserted),
@@ -108,7 +108,7 @@ class Threeway:
         shown: pa.Table,
         why: tuple[ConflictKind, str],
     ) -> pa.Table:
-        """Give rows of both sides as one; only those that are not as ours are already."""
+        """Combine rows of both sides; returns only those that differ from ours."""
         count = mine.num_rows
         if not count:
             return yours
@@ -139,16 +139,16 @@ class Threeway:
         return pa.Table.from_arrays(columns, schema=yours.schema)
 
     def _deleted_by_us(self, ours: Side3, theirs: Side3) -> pa.Table:
-        """Give the rows that we removed and they updated, as far as theirs are to be taken."""
+        """Return the rows that we deleted and they updated, as far as theirs are taken."""
         gone, kept = _aligned(ours.deleted, theirs.after)
         sides = self._sides(gone, (gone, None, kept), "was removed by us and updated by them")
         return kept.filter(pa.array([side is Side.THEIRS for side in sides], pa.bool_()))
 
     def _deleted_by_them(self, ours: Side3, theirs: Side3) -> pa.Array:
-        """Give the rows that they removed and we updated, but where ours is to be taken.
+        """Return the ids of rows that they deleted and we updated, except where ours is taken.
 
-        As long as nobody chose they are gone, whoever removed them: so what else is found to be
-        wrong does not depend on whose side is whose.
+        Without a choice the rows are gone, whoever deleted them, so that further findings do not
+        depend on whose side is whose.
         """
         kept, gone = _aligned(ours.after, theirs.deleted)
         sides = self._sides(gone, (gone, kept, None), "was updated by us and removed by them")
@@ -157,7 +157,7 @@ class Threeway:
     def _sides(
         self, rows: pa.Table, images: Sequence[pa.Table | None], message: str
     ) -> list[Side | None]:
-        """Give the side that was chosen for each row; a row without a choice is a conflict."""
+        """Return the side that was chosen for each row; a row without a choice is a conflict."""
         why, found = (ConflictKind.DELETE_VS_UPDATE, message), []
         for place, row_id in enumerate(rows["id"].to_pylist()):
             side = self.terms.resolutions.of(self.stored.name, row_id)
@@ -168,7 +168,7 @@ class Threeway:
         return found
 
     def _image(self, rows: pa.Table, place: int) -> Mapping[str, object]:
-        """Give a row as a diff shows it, without blobs and vectors."""
+        """Return a row as a diff shows it, without blobs and vectors."""
         row = _row(rows.select(shown_columns(self.stored)), place)
         return {field_name(self.stored, name): value for name, value in row.items()}
 
@@ -189,7 +189,7 @@ def conflict_of(
     name: str | None,
     values: Sequence[object],
 ) -> Conflict:
-    """Give the conflict of a row, or of one of its properties, with its values on all sides."""
+    """Return the conflict of a row or of one of its properties, with its values on all sides."""
     kind, message = why
     base, ours, theirs = values
     return Conflict(
@@ -206,7 +206,7 @@ def conflict_of(
 
 
 def ids_of(rows: pa.Table) -> pa.Array:
-    """Give the ids of rows."""
+    """Return the ids of rows."""
     return rows["id"].combine_chunks()
 
 
@@ -215,7 +215,7 @@ def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def _aligned(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Give the rows of two tables that have the same ids, in the same order."""
+    """Return the rows of two tables that have the same ids, in the same order."""
     places = pc.index_in(ids_of(one), value_set=ids_of(other))
     return one.filter(places.is_valid()), other.take(places.drop_null())
 
@@ -236,7 +236,7 @@ def _any(masks: Mapping[str, Mask], count: int) -> Mask:
 
 
 def _chosen(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array:
-    """Give a column with our values, and theirs where they are taken."""
+    """Return a column with our values, and theirs where they are taken."""
     both = pa.concat_arrays([mine[name].combine_chunks(), yours[name].combine_chunks()])
     places = np.arange(len(takes)) + np.where(takes, len(takes), 0)
     return both.take(pa.array(places))

@@ -1,8 +1,8 @@
-"""Virtual base: where the sides of a merge crossed before, their bases are merged first.
+"""Virtual base: merges several bases with each other first, row by row.
 
-A value that one side set back after the sides had merged each other looks untouched from one base
-and changed from another. Merging the two bases from the base of both tells which it is; only where
-that is ambiguous itself, the row stays a question for the user.
+A value that one side reset after the sides had merged each other looks untouched from one base and
+changed from another. Merging the two bases from their own base decides which it is; only where that
+is ambiguous too, the row is left to the user.
 """
 
 from collections.abc import Iterable, Mapping
@@ -69,7 +69,7 @@ def merge_row(base: Row, one: Row, other: Row) -> Row:
 
 
 def is_same(one: Row, other: Row) -> bool:
-    """Return whether two rows hold the same, or both are absent."""
+    """Whether two rows are equal, or both are absent."""
     if one is None or other is None:
         return one is other
     return bool(equal_rows(one, other).all())

@@ -61,6 +61,12 @@ DEFAULT_BIND = "127.0.0.1:8080"
     is_flag=True,
     help="Serve other machines without tokens: everybody may do everything.",
 )
+@click.option(
+    "--health",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Start nothing: wait so long for the server with these settings to answer.",
+)
 @click.version_option(__version__, "-v", "--version", message="omnigraph-server %(version)s")
 def omnigraph_server(
     uri: str | None,
@@ -71,16 +77,20 @@ def omnigraph_server(
     hosts: tuple[str, ...],
     limits: tuple[str, ...],
     is_public: bool,
+    health: float | None,
 ) -> None:
     """Serve the graph at URI over HTTP.
 
     Tokens come from OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET, …_TOKENS_FILE, …_TOKENS_JSON or
     OMNIGRAPH_SERVER_BEARER_TOKEN. Without any, only this machine is served.
     """
-    from omnigraph.server.serve import serve
-
     try:
         found = _config(config)
+        if health is not None:
+            _check_health(*_address(found, bind), health)
+            return
+        from omnigraph.server.serve import serve
+
         settings = _settings(found, uri, target, bind)
         file = Path(policy) if policy is not None else settings.policy
         serve(
@@ -116,18 +126,33 @@ def _settings(
         raise click.UsageError("URI and --target exclude each other")
     if uri is None:
         uri = _uri(config, target)
-    server = None if config is None else config.server
-    address = bind or (None if server is None else server.bind) or DEFAULT_BIND
-    host, _, port = address.rpartition(":")
-    if not host or not _is_port(port):
-        raise click.UsageError(f"--bind is an address and a port like {DEFAULT_BIND}")
+    host, port = _address(config, bind)
     return Settings(
         uri=uri,
         host=host,
-        port=int(port),
+        port=port,
         policy=None if config is None else config.policy.file,
         spark=settings_from(os.environ, default=None if config is None else config.spark),
     )
+
+
+def _address(config: "Config | None", bind: str | None) -> tuple[str, int]:
+    address = bind or (None if config is None else config.server.bind) or DEFAULT_BIND
+    host, _, port = address.rpartition(":")
+    if not host or not _is_port(port):
+        raise click.UsageError(f"--bind is an address and a port like {DEFAULT_BIND}")
+    return host, int(port)
+
+
+def _check_health(host: str, port: int, seconds: float) -> None:
+    from omnigraph.server.health import health_problem
+
+    if port == 0:
+        raise click.UsageError("a server at port 0 cannot be asked; name the port it was given")
+    problem = health_problem(host, port, seconds=seconds)
+    if problem is not None:
+        click.echo(f"no healthy server at {host}:{port}: {problem}", err=True)
+        sys.exit(1)
 
 
 def _is_port(text: str) -> bool:

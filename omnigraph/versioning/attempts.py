@@ -1,4 +1,4 @@
-"""Attempts: retry with back-off after losing a race, for a while."""
+"""Attempts: retry with back-off after losing a race, within a time limit."""
 
 import random
 import time
@@ -17,10 +17,10 @@ class Patience:
 
 
 def attempts(seconds: float) -> Iterator[int]:
-    """Return the number of each attempt, from 0, until so many seconds have passed.
+    """Yield the number of each attempt, from 0, until `seconds` have passed.
 
-    Between attempts there is a random pause. It shrinks with every lost race, so that whoever
-    waits longest comes first; one of the rivals always wins, so shorter pauses cannot block all.
+    Attempts are separated by random pauses that shrink with every lost race, so that whoever has
+    waited longest comes first. One of the rivals always wins, so shorter pauses cannot block all.
     """
     until, number = time.monotonic() + seconds, 0
     while True:

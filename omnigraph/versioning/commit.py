@@ -1,4 +1,4 @@
-"""Commit: what is recorded of each change of a graph, and the tables it leaves behind."""
+"""Commit: one commit as recorded, with the version of every table that it leaves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from omnigraph.storage import layout
 
 
 class CommitKind(StrEnum):
-    """What a commit is about; a physical one changes files and no content."""
+    """What a commit changes; a physical one changes files but no content."""
 
     INIT = "init"
     WRITE = "write"
@@ -23,7 +23,7 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """Where a table stands: its folder, its version, its rows, and the branch that wrote it."""
+    """One table at one commit: its folder, version and row count, and the branch that wrote it."""
 
     path: str
     version: int
@@ -32,17 +32,17 @@ class TableState:
 
     @property
     def manifest(self) -> str:
-        """The path of the file that tells what the version is made of."""
+        """The path of the version's Lance manifest, the file that lists what it consists of."""
         return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Commit:
-    """One point of a graph's history.
+    """One point in a graph's history.
 
-    `version` counts: it is one more than that of the newest parent, so it grows along every
-    branch. `tables` is the whole graph at this point, by table key. `affected` are the numbers of
-    nodes and of edges that a mutation changed, and `request` the digest of what was asked for.
+    `version` is one more than that of the newest parent, so it grows along every branch. `tables`
+    is the whole graph at this point, by table key. `affected` counts the nodes and edges that a
+    mutation changed, and `request` is the digest of what was asked for.
     """
 
     id: str
@@ -104,7 +104,7 @@ class Commit:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the commit that `to_json` wrote; its schema and its tables are not known."""
+        """Return the commit that `to_json` wrote; its schema and tables are unknown."""
         parents = (document["parent_commit_id"], document["merged_parent_commit_id"])
         return cls(
             id=document["graph_commit_id"],
@@ -122,7 +122,7 @@ class Commit:
 
 
 def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[str, Json]:
-    """Return a document that also holds the commits that it names, by their ids."""
+    """Return a document with all commits added that it names, by their ids."""
     named: dict[str, Json] = {each.id: each.to_json() for each in commits if each is not None}
     return {**document, "commits": named}
 
@@ -130,7 +130,7 @@ def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[
 def commit_named(document: Mapping[str, Any], field: str) -> Commit:
     """Return the commit that a field of such a document names.
 
-    Of one that the reader of the document may not see, the id alone is known, or not even that.
+    Of a commit that the reader may not see, only the id is known, or not even that.
     """
     found = document["commits"].get(document[field])
     if found is None:
@@ -149,5 +149,5 @@ def commit_named(document: Mapping[str, Any], field: str) -> Commit:
 
 
 def commit_if_named(document: Mapping[str, Any], field: str = "commit") -> Commit | None:
-    """Return the commit that a field of such a document names; None when it is null."""
+    """Return the commit that a field of such a document names; None when the field is null."""
     return None if document[field] is None else commit_named(document, field)

@@ -1,4 +1,4 @@
-"""Damage: what can be wrong with a graph, by kinds whose names are stable."""
+"""Damage: the kinds of damage that a graph can have; their names are stable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +58,6 @@ class Finding:
     message: str
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
         return {"kind": str(self.kind), "where": self.where, "message": self.message}
 
     @classmethod

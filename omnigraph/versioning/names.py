@@ -1,4 +1,4 @@
-"""Names: those that the system uses itself, and those that a user may give to a new branch."""
+"""Names: branch names: those reserved for the system, and those that a user may choose."""
 
 from omnigraph.errors import BranchNameError
 from omnigraph.syntax.names import fold, is_system, normalize_name
@@ -12,7 +12,7 @@ SCHEMA_LOCK = "__schema_apply_lock__"
 
 
 def new_branch_name(name: str) -> str:
-    """Give the form of a name that a user may give to a new branch."""
+    """Return a new branch's name in normal form; raises when a user may not choose it."""
     text = normalize_name(name)
     if is_system(text):
         raise BranchNameError(f"invalid branch name '{text}': names with __ are reserved")

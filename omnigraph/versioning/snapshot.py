@@ -1,4 +1,4 @@
-"""Snapshot: one commit with its catalog and tables; what every read and write starts from."""
+"""Snapshot: one commit with its catalog and tables, where every read and write starts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole graph at one commit. Nobody looks at the head again while it is used."""
+    """The whole graph at one commit; the head is not looked at again while it is used."""
 
     commit: Commit
     catalog: Catalog = field(repr=False)
@@ -80,7 +80,7 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, document: "Mapping[str, Any]", catalog: Catalog) -> Self:
-        """Return a snapshot whose tables are described and cannot be opened."""
+        """Return a snapshot whose tables are described but cannot be opened."""
         states = {
             each["table_key"]: TableState(
                 each["table_path"],
@@ -95,7 +95,7 @@ class Snapshot:
 
 
 class _NoTables:
-    """The tables of a graph that a server has."""
+    """The tables of a graph that is on a server."""
 
     def open(self, *_: object) -> NoReturn:
         hint = "run a query, or open the graph itself"

@@ -41,7 +41,7 @@ _ROW = "#row"
 
 
 def mutated(run: Execution, plan: MutationPlan, vectors: Vectors) -> Draft:
-    """Give what the statements of a plan change, each seeing the earlier ones."""
+    """Run the statements of a plan, each seeing the earlier ones, and return the changes."""
     mutation = _Mutation(run, Draft(run.reader.snapshot))
     for statement in plan.statements:
         run.check(0)
@@ -52,7 +52,7 @@ def mutated(run: Execution, plan: MutationPlan, vectors: Vectors) -> Draft:
 
 @dataclass(frozen=True)
 class _Held(Domain):
-    """Rows that are at hand; the code of each is its place."""
+    """Rows in memory; the code of each is its position."""
 
     rows: pa.RecordBatch | pa.Table
 
@@ -60,7 +60,7 @@ class _Held(Domain):
         return int(self.rows.num_rows)
 
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:  # noqa: ARG002
-        """Give a column of the rows."""
+        """Return a column of the rows."""
         found = self.rows[name]
         whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         return take_or_null(whole, codes)
@@ -137,7 +137,7 @@ class _Mutation:
             self.draft.remove(edge.name, lost.combine_chunks())
 
     def _ids(self, stored: StoredType, where: Predicate) -> pa.Array:
-        """Give the ids of the rows that meet a condition, as the draft leaves them."""
+        """Return the ids of the rows that meet a condition, as the draft leaves them."""
         change = self.draft.change(stored.name)
         own = change.rows.filter(self._holds(stored, change.rows, where))["id"].combine_chunks()
         found = [own]
@@ -147,14 +147,14 @@ class _Mutation:
         return pa.concat_arrays(found)
 
     def _rows(self, stored: StoredType, where: Predicate) -> pa.Table:
-        """Give the whole rows that meet a condition, as the draft leaves them."""
+        """Return the whole rows that meet a condition, as the draft leaves them."""
         ids = self._ids(stored, where)
         change = self.draft.change(stored.name)
         own = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
         return pa.concat_tables([own, self.draft.committed(stored.name, ids)])
 
     def _candidates(self, stored: StoredType, where: Predicate) -> Iterator[pa.RecordBatch]:
-        """Give the columns that a condition reads, of the rows that an index leaves over."""
+        """Yield the columns that a condition reads, of the rows that an index cannot rule out."""
         table = self.draft.table(stored)
         names = [part.property for part in parts(where) if isinstance(part, PropertyRef)]
         narrowed = None
@@ -167,7 +167,7 @@ class _Mutation:
     def _holds(
         self, stored: StoredType, rows: pa.RecordBatch | pa.Table, where: Predicate
     ) -> pa.Array:
-        """Tell which rows meet a condition."""
+        """Return a mask of the rows that meet a condition."""
         self.run.domains[_ROW] = _Held(self.run.reader, (stored.name,), rows)
         codes = np.arange(rows.num_rows)
         evaluation = Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
@@ -205,14 +205,14 @@ def _of_row(expr: Expr) -> Expr:
 
 
 def _unfit(found: Mapping[str, Conversion], count: int) -> Iterator[Breach]:
-    """Give the values that do not fit their columns, once for each of so many rows."""
+    """Yield the values that do not fit their columns, once for each of `count` rows."""
     for name, column in found.items():
         for reason in column.reasons.values():
             yield from (Breach(row, Code.VALUE_TYPE, name, reason) for row in range(count))
 
 
 def _stale(stored: StoredType, given: dict[str, Assigned]) -> list[str]:
-    """Give the vectors that a new text makes stale, if they are not given with it."""
+    """Return the vectors that a new text makes stale, unless they are set as well."""
     return [
         item.name
         for item in stored.properties.values()
@@ -226,6 +226,6 @@ def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:
-    """Give what an insert stores for a property that it does not set."""
+    """Return what an insert stores for a property that it does not set."""
     item = stored.properties.get(name)
     return pa.nulls(1, kind) if item is None else default_of(item)

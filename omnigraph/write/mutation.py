@@ -1,4 +1,4 @@
-"""Mutation: a mutation becomes one commit, or nothing."""
+"""Mutation: publishes a mutation as one commit, or changes nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -39,8 +39,8 @@ def change(
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
 
-    `compile_on` returns the mutation as the schema of a snapshot understands it. Raises
-    ViolationsError with everything that is wrong, and then nothing is visible.
+    `compile_on` returns the mutation compiled for the schema of a snapshot. Raises ViolationsError
+    with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
     if intent.operation_id is not None:
@@ -105,7 +105,7 @@ class _Mutation:
         return tuple(writes)
 
     def _cascades(self, changes: Mapping[str, Change]) -> frozenset[str]:
-        """Give the tables in which edges of removed nodes were looked for."""
+        """Return the tables in which edges of deleted nodes were sought."""
         gone = {name for name, change in changes.items() if len(change.gone)}
         edges = self.snapshot.catalog.edges.values()
         return frozenset(e.identity for e in edges if {e.source, e.target} & gone)
@@ -116,7 +116,7 @@ def _replaces(table: Table, change: Change) -> bool:
 
 
 def _told_once(violations: Iterable[Violation]) -> list[Violation]:
-    """Give the first violation of each value: one that does not fit is not missing as well."""
+    """Return the first violation of each value: one that does not fit is not missing as well."""
     found: dict[object, Violation] = {}
     for each in violations:
         is_value = each.code in (Code.VALUE_TYPE, Code.REQUIRED_VALUE) and each.id is not None
@@ -125,7 +125,7 @@ def _told_once(violations: Iterable[Violation]) -> list[Violation]:
 
 
 def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
-    """Give how many nodes and edges change."""
+    """Return how many nodes and edges change."""
     nodes = edges = 0
     for each in changes.values():
         count = each.rows.num_rows + len(each.gone)
@@ -137,7 +137,7 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
 
 
 def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
-    """Give what stands for a change: its branch, its statements and its parameters."""
+    """Return the digest of a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
 

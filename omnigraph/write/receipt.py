@@ -1,4 +1,4 @@
-"""Receipt: what a change was meant to do, and what it did."""
+"""Receipt: what a change did."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 class Receipt:
     """What a change did; without a commit there was nothing to change.
 
-    A server tells no numbers to those who may not read the branch.
+    A server hides the counts from those who may not read the branch.
     """
 
     branch: str
@@ -24,7 +24,7 @@ class Receipt:
 
     @property
     def operation_id(self) -> str | None:
-        """The id by which the same change is known when it is sent again."""
+        """The id by which a repetition of the same change is recognized."""
         return None if self.commit is None else self.commit.operation_id
 
     def to_json(self) -> dict[str, Json]:

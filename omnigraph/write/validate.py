@@ -1,4 +1,4 @@
-"""Validate: whether a graph still holds to its schema after a change, at the cost of the change."""
+"""Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +34,8 @@ def validate(
 ) -> Verdict:
     """Check the rows of a change by themselves, and the graph that they would leave.
 
-    Of the types in `known` the violations of single rows are known; their rows need no more
-    columns than those that rules between rows read.
+    For types in `known` the violations of single rows are given; their rows need only the columns
+    that rules between rows read.
     """
     check = _Check(snapshot, changes)
     found: list[Violation] = []
@@ -53,7 +53,7 @@ def validate(
 
 
 def broken_rows(change: Change) -> Iterator[Violation]:
-    """Give the rows that break a rule of their type by themselves."""
+    """Yield the rows that break a rule of their type by themselves."""
     for batch in change.rows.combine_chunks().to_batches():
         ids = batch["id"]
         for breach in find_breaches(change.stored, batch):
@@ -67,7 +67,7 @@ def broken_rows(change: Change) -> Iterator[Violation]:
 
 
 def compared_columns(stored: StoredType) -> list[str]:
-    """Give the columns that the rules between rows read."""
+    """Return the columns that the rules between rows read."""
     ends = ("src", "dst") if isinstance(stored, EdgeType) else ()
     return list(dict.fromkeys(["id", *ends, *(name for each in stored.unique for name in each)]))
 
@@ -79,7 +79,7 @@ class _Check:
     looked_at: set[str] = field(default_factory=set)
 
     def unique(self, change: Change) -> Iterator[Violation]:
-        """Check that no two rows have the same values where they must not."""
+        """Check that no two rows share values that must be unique."""
         for columns in change.stored.unique:
             yield from self._unique(change, columns)
 
@@ -109,14 +109,14 @@ class _Check:
                 )
 
     def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
-        """Give the first of the values of those rows that do not have them already."""
+        """Return the values of the first column, for rows that do not have them already."""
         rows = change.rows.select(["id", *columns])
         before = look_up_rows(self._table(change.stored), "id", change.ids, rows.column_names)
         known = same(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
     def ends(self, edge: EdgeType) -> Iterator[Violation]:
-        """Check that both ends of new edges are there, and that no edge loses one."""
+        """Check that both ends of new edges exist, and that no edge loses one."""
         for column, node in (("src", edge.source), ("dst", edge.target)):
             yield from self._new_ends(edge, column, node)
             yield from self._lost_ends(edge, column, node)
@@ -144,7 +144,7 @@ class _Check:
             yield _missing_end(edge, column, reason, (row["id"], row[column]))
 
     def cardinality(self, edge: EdgeType) -> Iterator[Violation]:
-        """Check how many edges leave each node whose edges changed, or that is new."""
+        """Check how many edges leave each node that is new or whose edges changed."""
         bounds = edge.cardinality
         if not bounds.minimum and bounds.maximum is None:
             return
@@ -173,7 +173,7 @@ class _Check:
                 yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
     def _touched_sources(self, edge: EdgeType) -> pa.Array:
-        """Give the nodes that are there after the change and may have too few or too many edges."""
+        """Return the nodes that exist after the change and may have too few or too many edges."""
         parts = [_NONE]
         change = self.changes.get(edge.name)
         if change is not None:
@@ -187,7 +187,7 @@ class _Check:
         return every.filter(pc.is_in(every, value_set=self._present(edge.source, every)))
 
     def _present(self, node: str, ids: pa.Array) -> pa.Array:
-        """Give those of some ids that are nodes after the change."""
+        """Return those of some ids that are nodes after the change."""
         stored = self.snapshot.catalog.nodes[node]
         committed = self._committed(stored, "id", ids.drop_null(), ("id",))["id"].combine_chunks()
         change = self.changes.get(node)
@@ -196,7 +196,7 @@ class _Check:
     def _committed(
         self, stored: StoredType, column: str, values: pa.Array, columns: tuple[str, ...]
     ) -> pa.Table:
-        """Give committed rows by the values of a column that stay as they are, with their ids."""
+        """Return the unchanged committed rows with certain values in a column, with their ids."""
         self.looked_at.add(stored.identity)
         names = list(dict.fromkeys(["id", *columns]))
         found = look_up_rows(self._table(stored), column, values.drop_null(), names)
@@ -213,7 +213,7 @@ _NONE = pa.array([], pa.utf8())
 
 
 def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str]) -> Violation:
-    """Give the violation of an edge one of whose ends is not there, by the ids of both."""
+    """Return the violation of an edge that lacks an end, by the ids of both."""
     return Violation(
         code=Code.MISSING_ENDPOINT,
         reason=reason,
@@ -225,6 +225,6 @@ def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str])
 
 
 def _pairs(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str]]:
-    """Give the values of each row as Python keeps them whole, and its id."""
+    """Yield the values of each row as exact Python values, and its id."""
     columns = [to_comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
     return zip(zip(*columns, strict=True), rows["id"].to_pylist(), strict=True)

@@ -101,11 +101,11 @@ def test_an_operation_id_lets_every_change_be_made_once(graph: Graph) -> None:
     assert revert.revert(loaded.commit.id) == reverted
 
     assert [each.operation_id for each in graph.log(limit=3)] == ["c", "b", "a"]
-    with pytest.raises(InputError, match="was given to"):
+    with pytest.raises(InputError, match="was used for"):
         merge.load(line)
-    with pytest.raises(InputError, match="was given to another change"):
+    with pytest.raises(InputError, match="was used for another change"):
         load.merge(draft)
-    with pytest.raises(InputError, match="was given to another change"):
+    with pytest.raises(InputError, match="was used for another change"):
         load.revert(reverted.ours.id)
 
 

@@ -76,7 +76,7 @@ def test_an_operation_id_that_was_given_to_another_change_is_refused(graph: Grap
         ("insert Note { text: $text, stars: 1.0 }", "one"),
         ("insert City { slug: $text }", "one"),
     ):
-        with pytest.raises(InputError, match="'op' was given to another change"):
+        with pytest.raises(InputError, match="'op' was used for another change"):
             do(writer, statement, text=text)
     assert do(writer, "insert  Note\n{ text: $text }", text="one") == first
     assert commits(graph) == 1

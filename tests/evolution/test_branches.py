@@ -148,9 +148,9 @@ def test_an_operation_id_is_for_one_change_alone(graph: Graph) -> None:
     graph.branch(operation_id="once").mutate('query q() { insert City { name: "jena" } }')
     graph.branch(operation_id="twice").apply_schema(NICK)
 
-    with pytest.raises(InputError, match="'once' was given to another change"):
+    with pytest.raises(InputError, match="'once' was used for another change"):
         graph.branch(operation_id="once").apply_schema(HUMANS)
-    with pytest.raises(InputError, match="'twice' was given to another change"):
+    with pytest.raises(InputError, match="'twice' was used for another change"):
         graph.branch(operation_id="twice").apply_schema(HUMANS)
 
     assert graph.schema == NICK
@@ -181,7 +181,9 @@ def test_a_schema_that_was_edited_by_hand_is_told(graph: Graph) -> None:
     path = Path(graph.uri, "_schema.pg")
     path.write_text(NICK)
 
-    with pytest.raises(SchemaEditedError, match=r"_schema\.pg is not what the graph's schema says"):
+    with pytest.raises(
+        SchemaEditedError, match=r"_schema\.pg differs from the schema of the graph"
+    ):
         open_graph(graph.uri)
 
     assert path.read_text() == NICK

@@ -172,8 +172,8 @@ def test_a_lock_that_a_crash_left_is_taken_over(
 
     assert done.applied
     assert time.monotonic() - began > 0.3
-    ledger = graph.repository.manifest.newest()
-    assert graph.repository.manifest.twin(SCHEMA_LOCK, ledger) is None
+    newest = graph.repository.manifest.newest()
+    assert graph.repository.manifest.twin(SCHEMA_LOCK, newest) is None
 
 
 def test_who_waits_for_the_lock_waits_until_it_is_given_back(

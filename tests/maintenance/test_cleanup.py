@@ -322,14 +322,14 @@ def test_nothing_is_removed_when_a_needed_version_cannot_be_read(graph: Graph) -
     assert _content(graph.uri) == before
 
 
-def test_the_history_of_the_ledger_is_bounded(
+def test_the_history_of_the_manifest_is_bounded(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(graph, 20)
     versions = Path(graph.uri, layout.MANIFEST, "_versions")
     before = len(list(versions.iterdir()))
     assert cleaned(graph, keep=1).others == ()
-    monkeypatch.setattr(cleaning, "LEDGER_AGE", timedelta(0))
+    monkeypatch.setattr(cleaning, "MANIFEST_AGE", timedelta(0))
 
     done = cleaned(graph, keep=1)
 

@@ -21,6 +21,7 @@ REFUSED: dict[str, Callable[[Graph], object]] = {
     "acting_as": lambda graph: graph.acting_as("ana"),
     "export_to": lambda graph: graph.export_to("out"),
     "export_to of a branch": lambda graph: graph.branch().export_to("out", format="parquet"),
+    "backup": lambda graph: graph.backup("there"),
     "a branch for an actor": lambda graph: graph.branch(actor="ana"),
     "a merge for an actor": lambda graph: graph.merge("x", actor="ana"),
     "a run for an actor": lambda graph: graph.begin_run(actor="ana"),

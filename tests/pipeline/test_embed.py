@@ -395,7 +395,7 @@ def test_an_input_that_is_not_one_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names 2 files"):
         embed(tmp_path / "*.jsonl", tmp_path / "out", SPEC)
     (tmp_path / "c.gz").write_bytes(gzip.compress(docs(9).encode())[:-9])
-    with pytest.raises(UnreadableError, match="not sound gzip"):
+    with pytest.raises(UnreadableError, match="not a valid gzip file"):
         embed(tmp_path / "c.gz", tmp_path / "out", SPEC)
     assert names(tmp_path) == ["a.jsonl", "b.jsonl", "c.gz"]
 

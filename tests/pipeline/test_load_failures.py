@@ -217,7 +217,7 @@ def test_a_source_that_cannot_be_read_is_told_in_our_words(
     path = tmp_path / "people.gz"
     path.write_bytes(b"no gzip")
 
-    with pytest.raises(OmniGraphError, match=r"people\.gz' is not sound gzip"):
+    with pytest.raises(OmniGraphError, match=r"people\.gz' is not a valid gzip file"):
         graph.load(path, engine=engine)
 
 

@@ -135,7 +135,7 @@ def test_a_spec_may_be_indented_by_tabs(tmp_path: Path) -> None:
 
 
 def test_a_spec_of_something_else_than_json_values_is_refused() -> None:
-    with pytest.raises(ConfigError, match="what JSON cannot"):
+    with pytest.raises(ConfigError, match="a value that JSON cannot hold"):
         spec_of({**SPEC, "model": b"mock"})
 
 

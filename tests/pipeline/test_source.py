@@ -212,7 +212,7 @@ def test_a_frame_stays_at_its_commit_while_others_write(people: Graph, read: Rea
             "InputError: 'people' is not an absolute path; Spark's processes",
         ),
         ({"path": "/nowhere"}, "GraphNotFoundError: no graph at /nowhere"),
-        ({"path": "ftp://x/y"}, "StoreError: ftp://x/y: unknown kind of store 'ftp'; give a path"),
+        ({"path": "ftp://x/y"}, "StoreError: ftp://x/y: unknown kind of store 'ftp'; use a path"),
         ({"type": "Persn"}, "InputError: no type 'Persn'; did you mean 'Person'?"),
         ({"brnch": "x"}, "InputError: unknown option 'brnch'; did you mean 'branch'?"),
         ({"branch": "x"}, "BranchNotFoundError: no branch 'x'"),

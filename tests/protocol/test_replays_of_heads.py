@@ -80,7 +80,7 @@ def _move(owner: Graph, commit: str) -> None:
 
 @contextmanager
 def _before_read(graph: Graph, moment: int, do: Callable[[], object]) -> Iterator[None]:
-    """Do something right before the given read of the ledger."""
+    """Do something right before the given read of the manifest."""
     manifest = graph.repository.manifest
     newest, reads = manifest.newest, [0]
 

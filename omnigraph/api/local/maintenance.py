@@ -5,10 +5,16 @@ from typing import TYPE_CHECKING
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions, snapshot_of
-from omnigraph.api.operations.maintenance import CheckFiles, CleanUp, GetCoverage, OptimizeBranch
+from omnigraph.api.operations.maintenance import (
+    BackUp,
+    CheckFiles,
+    CleanUp,
+    GetCoverage,
+    OptimizeBranch,
+)
 from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
 from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
-from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized
+from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.policy.actions import Action
 from omnigraph.syntax.source import make_source
 from omnigraph.versioning.notes import check_notes
@@ -88,6 +94,21 @@ def check_files(access: Access, _: CheckFiles, __: CallOptions) -> Checkup:
     return fsck(access.repository.store)
 
 
+def back_up(access: Access, operation: BackUp, options: CallOptions) -> Copied:
+    """Make or renew a consistent copy of the graph in another place."""
+    from omnigraph.maintain.backup import BackupOptions, backup
+    from omnigraph.spark.deadline import deadline_of
+    from omnigraph.spark.progress import NO_PROGRESS
+
+    access.allow(Action.ADMIN)
+    how = BackupOptions(
+        verify=operation.verify,
+        progress=options.progress or NO_PROGRESS,
+        deadline=deadline_of("backup", options.seconds, options.cancelled),
+    )
+    return backup(access.repository, operation.dest, how)
+
+
 FUNCTIONS: Functions = {
     PlanSchema: plan_schema,
     ApplySchema: apply_schema,
@@ -95,4 +116,5 @@ FUNCTIONS: Functions = {
     OptimizeBranch: optimize_branch,
     CleanUp: clean_up,
     CheckFiles: check_files,
+    BackUp: back_up,
 }

@@ -8,8 +8,8 @@ from msgspec import Meta
 from omnigraph.api.backend import Backend
 from omnigraph.api.operation import Document, Key, Operation, PlaceOperation, Shape, get, post
 from omnigraph.api.operations.commits import CommitShape
-from omnigraph.errors import Json
-from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized
+from omnigraph.errors import Json, UnavailableError
+from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
 from omnigraph.policy.actions import Action
 from omnigraph.versioning.names import MAIN
 
@@ -111,6 +111,17 @@ class CheckFiles(Operation[Checkup], frozen=True, kw_only=True):
 
     def answer(self, result: Checkup, backend: Backend) -> dict[str, Json]:
         return result.to_json(backend.uri)
+
+
+class BackUp(Operation[Copied], frozen=True, kw_only=True):
+    """Make or renew a consistent copy of the graph in another place."""
+
+    dest: str
+    verify: bool = True
+
+    def unavailable(self) -> UnavailableError:
+        message = f"a server makes no backup at '{self.dest}' or anywhere else"
+        return UnavailableError(message, hint="run it where the graph itself is")
 
 
 OPERATIONS = (GetCoverage, OptimizeBranch, CleanUp, CheckFiles)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.output import counted
+from omnigraph.cli.output import counted, shown_bytes
 from omnigraph.cli.session import Session, branch_option, graph_options, target_options
 from omnigraph.cli.spark import spark_options
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized, OptimizedTable
 
 _ENGINES = ("auto", "spark", "inline")
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 @click.command()
@@ -132,12 +131,12 @@ def _cleanup_lines(done: "Cleaned") -> list[str]:
     every = [*done.tables, *done.others]
     lines = [
         f"{each.table_key}: {counted(each.old_versions_removed, 'version')}, "
-        f"{_size(each.bytes_removed)}"
+        f"{shown_bytes(each.bytes_removed)}"
         for each in every
     ]
     versions = counted(sum(each.old_versions_removed for each in every), "version")
     verb = "removed" if done.confirmed else "would remove"
-    lines.append(f"{verb} {versions}, {_size(done.bytes_removed)}")
+    lines.append(f"{verb} {versions}, {shown_bytes(done.bytes_removed)}")
     return lines if done.confirmed else [*lines, "nothing was removed; --confirm does it"]
 
 
@@ -147,10 +146,3 @@ def _checkup_lines(found: "Checkup") -> list[str]:
     looked = f"{counted(found.commits, 'commit')}, {versions}"
     verdict = "sound" if found.is_sound else counted(len(found.findings), "finding")
     return [*lines, f"{verdict}; looked at {looked} and {counted(found.files, 'file')}"]
-
-
-def _size(size: int) -> str:
-    amount, unit = float(size), 0
-    while amount >= 1024 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1024, unit + 1
-    return f"{amount:.0f} {_UNITS[unit]}" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"

@@ -1,4 +1,4 @@
-"""Ingest: a load into a branch that is made with it when it is not there."""
+"""Ingest: a load into a branch that is created with it when it does not exist."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def ingest(
 ) -> Ingested:
     """Load into a branch; a new one appears together with the commit, or not at all.
 
-    A load of nothing makes the branch all the same, unless it is a dry run.
+    A load of nothing creates the branch all the same, unless it is a dry run.
     """
     loaded = load(repository, target, sources, runner, options)
     if target.is_new and loaded.commit is None and not options.dry_run:

@@ -11,7 +11,7 @@ from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 
 
 class LoadMode(StrEnum):
-    """What a load does with the rows that are there already."""
+    """What a load does with existing rows."""
 
     APPEND = "append"
     MERGE = "merge"
@@ -22,7 +22,7 @@ class LoadMode(StrEnum):
 class Loaded:
     """What a load did; without a commit it changed nothing.
 
-    `made_branch` is true when an ingest made the branch that it went to.
+    `made_branch` is true when an ingest created the branch.
     """
 
     branch: str
@@ -76,7 +76,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What an ingest did: the load, and whether it made its branch."""
+    """What an ingest did: the load, and whether it created its branch."""
 
     loaded: Loaded
     base_branch: str

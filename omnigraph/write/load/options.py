@@ -1,4 +1,4 @@
-"""Options: how a load is done."""
+"""Options: the options of a load."""
 
 import os
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class LoadHow(TypedDict, total=False):
 
 
 class BulkHow(TypedDict, total=False):
-    """The keywords with which a merge says who merges large changes, and until when."""
+    """The keywords of a merge for its engine and its time limit."""
 
     engine: Engine | str
     spark: SparkSettings | None
@@ -53,10 +53,10 @@ class BulkHow(TypedDict, total=False):
 class LoadOptions:
     """How a load is done.
 
-    `report` is a file that gets the first `reported` violations as lines of JSON, `shown` how many
-    an error holds. A dry run checks everything and commits nothing; it makes no vectors. An
-    `operation_id` that was given to a load before leads to the commit of then. The `deadline` ends
-    a load that has not begun to publish.
+    `report` is a file that gets the first `reported` violations as JSON lines; an error holds
+    `shown` of them. A dry run checks everything, makes no vectors and commits nothing. An
+    `operation_id` that was used for a load before returns the commit of that time. The `deadline`
+    ends a load that has not begun to publish.
     """
 
     mode: LoadMode
@@ -74,12 +74,12 @@ class LoadOptions:
 
     @property
     def most_kept(self) -> int:
-        """How many violations are kept, of those that are counted."""
+        """How many violations are kept, of all that are counted."""
         return self.shown if self.report is None else max(self.shown, self.reported)
 
 
 def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
-    """Give the options that keywords mean; a mode or engine that does not exist is refused."""
+    """Return the options that keywords mean; raises for an unknown mode or engine."""
     report = how.get("report")
     return LoadOptions(
         mode=chosen(LoadMode, how.get("mode", mode)),
