@@ -188,7 +188,7 @@ class ResultStream:
         return self._result(self.batches)
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in batches so small that each is encoded in some milliseconds."""
+        """Yield the rows in batches so small that each is encoded in a few milliseconds."""
         for batch in self.batches:
             step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * len(batch) // max(batch.nbytes, 1)))
             for at in range(0, len(batch), step):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph.data.derived.adjacency import (
     Adjacency,
     AnyAdjacency,
-    Check,
+    CheckCount,
     EdgeEntries,
     Neighbours,
     build_adjacency,
@@ -90,7 +90,7 @@ class DenseReader(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
-        check: Check | None = None,
+        check: CheckCount | None = None,
     ) -> Neighbours:
         """Return where a leg leads from some rows."""
         return self.adjacency(leg, edges=edges).follow(codes, check)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Check, Neighbours
+from omnigraph.data.derived.adjacency import CheckCount, Neighbours
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbers, rank_texts, take_or_null
 from omnigraph.query.checked import Direction, Step
@@ -199,7 +199,7 @@ class Reader(ABC):
         codes: Numbers,
         *,
         edges: Domain | None = None,
-        check: Check | None = None,
+        check: CheckCount | None = None,
     ) -> Neighbours:
         """Return where a leg leads from some rows: every pair once, or every edge of a domain.
 

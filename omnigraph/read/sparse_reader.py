@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import Check, Neighbours
+from omnigraph.data.derived.adjacency import CheckCount, Neighbours
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
     NO_ROW,
@@ -171,7 +171,7 @@ class SparseReader(Reader):
         codes: Numbers,
         *,
         edges: Domain | None = None,
-        check: Check | None = None,
+        check: CheckCount | None = None,
     ) -> Neighbours:
         """Return where a leg leads from some rows."""
         distinct, inverse = np.unique(codes, return_inverse=True)

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from omnigraph.api import view as views
 from omnigraph.api.graph import Graph
 from omnigraph.cli.main import omnigraph
 from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
+from omnigraph.read import execution
 from omnigraph.read.execution import Budget
 from omnigraph.read.spark import lowering, query
 from omnigraph.spark import choice
@@ -265,7 +265,7 @@ def test_auto_moves_to_spark_what_is_too_large_for_this_process(
         assert len(graph.at(engine="auto").query(text)) == 3600
     for limit in ({"rows": 1000}, {"bytes": 10_000}):
         with monkeypatch.context() as patch:
-            patch.setattr(views, "Budget", partial(Budget, **limit))
+            patch.setattr(execution, "Budget", partial(Budget, **limit))
             assert len(graph.at(engine="auto").query(text)) == 3600
     assert moved == ["spark"] * 3
     with pytest.raises(BudgetError):

@@ -13,8 +13,8 @@ from omnigraph.data.derived.numbering import NO_ROW, Numbers
 
 # For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
 Neighbours: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
-# Raises when so many entries are too many.
-Check: TypeAlias = Callable[[int], None]
+# Is told how many entries there will be, and raises when they are too many.
+CheckCount: TypeAlias = Callable[[int], None]
 
 # Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
@@ -57,7 +57,7 @@ class Adjacency:
         """The number of entries."""
         return len(self.targets)
 
-    def follow(self, sources: Numbers, check: Check | None = None) -> Neighbours:
+    def follow(self, sources: Numbers, check: CheckCount | None = None) -> Neighbours:
         """Return every entry of `sources`; `check` gets their number before they are made."""
         if self._single is not None and self.edges is None:
             targets = self._single[sources]
@@ -158,7 +158,7 @@ class PatchedAdjacency:
         """The number of entries; entries that were replaced count as well."""
         return self.base.size + self.rows.size
 
-    def follow(self, sources: Numbers, check: Check | None = None) -> Neighbours:
+    def follow(self, sources: Numbers, check: CheckCount | None = None) -> Neighbours:
         """Return every entry of `sources`; `check` gets their numbers before they are made."""
         places, ours = self._locate(sources)
         theirs = ~ours & (sources < len(self.base))

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Adjacency, Check
+from omnigraph.data.derived.adjacency import Adjacency, CheckCount
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
@@ -85,7 +85,7 @@ def find_targets(
 
 
 def _join_ends(
-    inverse: Numbers, starts: Numbers, ends: Numbers, count: int, check: Check
+    inverse: Numbers, starts: Numbers, ends: Numbers, count: int, check: CheckCount
 ) -> tuple[Numbers, Numbers]:
     """Return for each row the ends of its start; starts must be sorted."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
