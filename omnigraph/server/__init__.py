@@ -6,6 +6,7 @@ bodies       what requests hold, in their bodies and in their query strings
 call         one request on its way, as a handler sees it, and the answers that it can give
 config       the file `omnigraph.yaml`, read strictly into frozen values
 gate         who asks, and whether policy lets them, before anything of a body is read
+health       whether the server at an address of this machine answers
 idempotency  answers to writes that carried a key, kept beside the graph for a repeat
 incoming     what a client sends: its token, its query string, and its body, within limits
 limits       how much the server takes of a connection, a request and an actor
