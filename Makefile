@@ -5,11 +5,11 @@ STAMP := .venv/.ready
 PEERS := .venv/.peers
 TOOLS := .venv-build
 
-.PHONY: help setup demo test check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
+.PHONY: help setup demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(STAMP) ## Create .venv with pinned dependencies; does nothing when current
 
@@ -28,8 +28,16 @@ $(PEERS): $(STAMP) requirements-bench.lock
 demo: $(STAMP) ## Run the main job on the bundled example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh demo.html
 
-test: $(STAMP) ## Run the tests, in two processes
-	$(BIN)/python -m pytest -n 2
+quick: $(STAMP) ## Languages, rules and one journey for each capability: under a minute
+	$(BIN)/python -m pytest -n 2 $$($(BIN)/python -c 'from tests.lanes import QUICK; print(*QUICK)')
+
+test: $(STAMP) ## What every change has to pass, in two processes
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+test-long: $(STAMP) ## The random, repeated and killed forms of the tests
+	$(BIN)/python -m pytest -n 2 -m long
+
+test-all: test test-long ## All tests
 
 check: $(STAMP) ## Lint, format, types and layers
 	$(BIN)/ruff check .

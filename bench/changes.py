@@ -96,18 +96,18 @@ def _one_row(graph: Graph, rows: int, runs: int) -> Iterator[tuple[str, Timing]]
 
     def insert() -> None:
         new = next(fresh)
-        graph.change(INSERT, number=new, email=f"{new}@example.org")
+        graph.mutate(INSERT, number=new, email=f"{new}@example.org")
 
     yield "insert_node", measure(insert, runs=runs, warm_up=3)
     edge = measure(
-        lambda: graph.change(EDGE, **{"from": str(number()), "to": str(number())}),
+        lambda: graph.mutate(EDGE, **{"from": str(number()), "to": str(number())}),
         runs=runs,
         warm_up=3,
     )
     yield "insert_edge", edge
     balances = count(-int(graph.snapshot().version) * 1_000_000, -1)
     update = measure(
-        lambda: graph.change(UPDATE, number=number(), balance=float(next(balances))),
+        lambda: graph.mutate(UPDATE, number=number(), balance=float(next(balances))),
         runs=runs,
         warm_up=3,
     )
@@ -118,7 +118,7 @@ def _costs(root: Path, rows: int, runs: int) -> Iterator[tuple[str, object]]:
     """Give what one-row changes read, and what the validator alone takes."""
     graph = open_graph(root, durable=False)
     with metered() as meter:
-        graph.change(UPDATE, number=rows // 2, balance=-1.0)
+        graph.mutate(UPDATE, number=rows // 2, balance=-1.0)
     yield "update_node_bytes_read", meter.bytes
     draft = Draft(graph.snapshot())
     schema = draft.change("Pays").rows.schema
@@ -134,7 +134,7 @@ def _many(root: Path, rows: int) -> Iterator[tuple[str, object]]:
     balances = count(1)
     group = rows // MANY // 2
     update = measure(
-        lambda: graph.change(UPDATE_MANY, group=group, balance=float(next(balances))),
+        lambda: graph.mutate(UPDATE_MANY, group=group, balance=float(next(balances))),
         runs=5,
         warm_up=1,
     )

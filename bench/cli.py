@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bench.record import measure, measure_in_turn, over, rate, store
 from omnigraph import Result, init
-from omnigraph.cli.formats import Rows, as_csv, as_jsonl
+from omnigraph.cli.formats import ShownRows, as_csv, as_jsonl
 
 ACCOUNTS = "node Account { number: I64 @key  owner: String  balance: F64 }"
 POINT = """query point($number: I64) {
@@ -84,8 +84,8 @@ def writing(rows: int, runs: int) -> dict[str, object]:
     return found
 
 
-def _write(form: Callable[[Rows], Iterable[str]], table: pa.Table) -> None:
-    io.StringIO().writelines(form(Rows.of_result(Result("q", table), "main", None)))
+def _write(form: Callable[[ShownRows], Iterable[str]], table: pa.Table) -> None:
+    io.StringIO().writelines(form(ShownRows.of_result(Result("q", table), "main", None)))
 
 
 def main() -> None:

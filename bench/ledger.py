@@ -118,7 +118,7 @@ class Ledger:
     def changing(self) -> Works:
         """Give what writes; branches come last, because merging them brings the most rows."""
         return {
-            "insert": lambda: seconds(partial(self.graph.change, INSERT, number=self._new())),
+            "insert": lambda: seconds(partial(self.graph.mutate, INSERT, number=self._new())),
             "insert_lance": self._lance_insert,
             "create_branch": self._create_branch,
             "diff": lambda: self._branched(self._diff),
@@ -189,7 +189,7 @@ def make_ledger(root: Path, rows: int, commits: int) -> Ledger:
     dataset = lance.write_dataset(accounts, peer)
     dataset.create_scalar_index("number", "BTREE")
     for number in range(commits):
-        graph.change(UPDATE, number=number % rows, owner=f"owner {number}")
+        graph.mutate(UPDATE, number=number % rows, owner=f"owner {number}")
         dataset = lance.write_dataset(_accounts([rows + number]), dataset, mode="append")
     connection = duckdb.connect(str(root / "duckdb"))
     connection.execute("CREATE TABLE account AS FROM accounts")

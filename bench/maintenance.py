@@ -17,7 +17,7 @@ from bench.record import DATA_SEED, measure, measure_in_turn, over, seconds, sto
 from omnigraph import Graph, init
 from omnigraph import open as open_graph
 from omnigraph.maintain import cleanup
-from omnigraph.maintain.optimize import Optimized
+from omnigraph.maintain.reports import Cleaned, Optimized
 from omnigraph.storage import indexes
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.writes import Append, WriteSet, stage
@@ -40,8 +40,8 @@ def main() -> None:
     options.add_argument("--vectors", type=int, default=VECTORS)
     options.add_argument("--runs", type=int, default=9)
     chosen = options.parse_args()
-    # As if the last commit were long past: Lance keeps an hour of the ledger, and so do we.
-    cleanup.LEDGER_AGE = timedelta(0)
+    # As if the last commit were long past: Lance keeps an hour of the manifest, and so do we.
+    cleanup.MANIFEST_AGE = timedelta(0)
     findings: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         findings |= dict(_commits(Path(folder), chosen.rows, chosen.commits, chosen.runs))
@@ -62,7 +62,7 @@ def _commits(folder: Path, rows: int, commits: int, runs: int) -> Iterator[tuple
     yield from _latencies("before", fresh, worn, runs)
     yield "optimize_s", seconds(worn.optimize)
     yield from _latencies("after", fresh, worn, runs)
-    done: list[cleanup.Cleaned] = []
+    done: list[Cleaned] = []
     yield "cleanup_s", seconds(lambda: done.append(worn.cleanup(keep=1, grace="0s", confirm=True)))
     yield "cleanup_versions", done[0].old_versions_removed
     yield "cleanup_mib", done[0].bytes_removed / 2**20

@@ -12,7 +12,7 @@ from omnigraph import open as open_graph
 from omnigraph.policy.actions import Action, Request
 from omnigraph.policy.cedar import Cedar
 from omnigraph.policy.policy import Policy, parse_policy
-from omnigraph.policy.sandbox import check_apart
+from omnigraph.policy.sandbox import check_in_child
 
 SIZES = {"small": (10, 20), "large": (100, 5_000)}
 SCHEMA = "node Person { slug: String @key }"
@@ -53,7 +53,7 @@ def policy_text(rules: int, actors: int) -> str:
 
 def _loaded(text: str) -> Policy:
     """Parse a policy, with the process in which it is checked first."""
-    check_apart.cache_clear()
+    check_in_child.cache_clear()
     return parse_policy("policy.yaml", text.encode())
 
 
@@ -65,8 +65,8 @@ def _decisions(policy: Policy, rules: int, runs: int) -> dict[str, Timing]:
     assert not policy.decide(denied).allowed
 
     def asked() -> object:
-        fresh._kept.clear()
-        return fresh.permitting(last, Action.READ, "draft")
+        fresh._cached.clear()
+        return fresh.find_rule(last, Action.READ, "draft")
 
     fresh = Cedar(policy.rules)
     return {
@@ -81,10 +81,10 @@ def _in_use(folder: Path, runs: int) -> dict[str, object]:
     owner = init(folder / "graph", SCHEMA, durable=False)
     owner.create_branch("draft")
     numbers = count()
-    first = owner.on("draft").change(INSERT, slug=f"p{next(numbers)}").commit
+    first = owner.branch("draft").mutate(INSERT, slug=f"p{next(numbers)}").commit
     assert first is not None
     for _ in range(HISTORY):
-        owner.on("draft").change(INSERT, slug=f"p{next(numbers)}")
+        owner.branch("draft").mutate(INSERT, slug=f"p{next(numbers)}")
     guarded = open_graph(folder / "graph", actor="a1", policy=policy_text(*SIZES["small"]))
     free = open_graph(folder / "graph")
 

@@ -7,17 +7,20 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph.api.branch import Branch
-    from omnigraph.api.graph import Graph, init, open  # noqa: A004
-    from omnigraph.api.remote.graph import connect
+    from omnigraph.api.graph import Graph, connect, init, open, restore  # noqa: A004
     from omnigraph.api.view import View
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.errors import (
+        BudgetError,
+        CancelledError,
         ConflictError,
         DeniedError,
+        HeadMovedError,
         InputError,
         MergeConflictsError,
         NotFoundError,
         OmniGraphError,
+        OutcomeUnknownError,
         ParamsError,
         QueryError,
         SchemaError,
@@ -25,9 +28,10 @@ if TYPE_CHECKING:
         ViolationsError,
     )
     from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-    from omnigraph.merge.changes import Change, ChangeSet
-    from omnigraph.merge.merge import Merge
-    from omnigraph.merge.threeway import Conflict, Resolutions
+    from omnigraph.merge.change_set import ChangeSet
+    from omnigraph.merge.conflict import Conflict, Resolutions
+    from omnigraph.merge.outcome import Merge
+    from omnigraph.merge.row_change import Change
     from omnigraph.query.compile import compile_query
     from omnigraph.query.lint import lint_queries
     from omnigraph.read.blob import Blob
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from omnigraph.span import Source
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.commit import Commit
-    from omnigraph.write.mutation import Receipt
+    from omnigraph.write.receipt import Receipt
 
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
 # `omnigraph --help` load nothing they do not need.
@@ -45,23 +49,27 @@ _HOMES = {
     "Blob": "omnigraph.read.blob",
     "Branch": "omnigraph.api.branch",
     "Budget": "omnigraph.read.execution",
+    "BudgetError": "omnigraph.errors",
+    "CancelledError": "omnigraph.errors",
     "Catalog": "omnigraph.schema.catalog",
-    "Change": "omnigraph.merge.changes",
-    "ChangeSet": "omnigraph.merge.changes",
+    "Change": "omnigraph.merge.row_change",
+    "ChangeSet": "omnigraph.merge.change_set",
     "Commit": "omnigraph.versioning.commit",
-    "Conflict": "omnigraph.merge.threeway",
+    "Conflict": "omnigraph.merge.conflict",
     "ConflictError": "omnigraph.errors",
     "DeniedError": "omnigraph.errors",
     "Graph": "omnigraph.api.graph",
+    "HeadMovedError": "omnigraph.errors",
     "InputError": "omnigraph.errors",
-    "Merge": "omnigraph.merge.merge",
+    "Merge": "omnigraph.merge.outcome",
     "MergeConflictsError": "omnigraph.errors",
     "NotFoundError": "omnigraph.errors",
     "OmniGraphError": "omnigraph.errors",
+    "OutcomeUnknownError": "omnigraph.errors",
     "ParamsError": "omnigraph.errors",
     "QueryError": "omnigraph.errors",
-    "Receipt": "omnigraph.write.mutation",
-    "Resolutions": "omnigraph.merge.threeway",
+    "Receipt": "omnigraph.write.receipt",
+    "Resolutions": "omnigraph.merge.conflict",
     "Result": "omnigraph.data.result",
     "ResultStream": "omnigraph.data.result",
     "SavedPlan": "omnigraph.evolve.plan",
@@ -75,16 +83,19 @@ _HOMES = {
     "ViolationsError": "omnigraph.errors",
     "compile_query": "omnigraph.query.compile",
     "compile_schema": "omnigraph.schema.compile",
-    "connect": "omnigraph.api.remote.graph",
+    "connect": "omnigraph.api.graph",
     "init": "omnigraph.api.graph",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
+    "restore": "omnigraph.api.graph",
 }
 
 __all__ = [
     "Blob",
     "Branch",
     "Budget",
+    "BudgetError",
+    "CancelledError",
     "Catalog",
     "Change",
     "ChangeSet",
@@ -93,11 +104,13 @@ __all__ = [
     "ConflictError",
     "DeniedError",
     "Graph",
+    "HeadMovedError",
     "InputError",
     "Merge",
     "MergeConflictsError",
     "NotFoundError",
     "OmniGraphError",
+    "OutcomeUnknownError",
     "ParamsError",
     "QueryError",
     "Receipt",
@@ -120,6 +133,7 @@ __all__ = [
     "init",
     "lint_queries",
     "open",
+    "restore",
 ]
 
 

@@ -1,67 +1,67 @@
 """The whole error tree: every failure has a stable code, a message and a hint.
 
     OmniGraphError
-    ├── InputError                what the caller gave is wrong; nothing was done
+    ├── InputError                the caller's input is wrong; nothing was done
     │   ├── SourceError           problems in a text, each with its span
     │   │   ├── SchemaError       a `.pg` schema does not compile
     │   │   └── QueryError        a `.gq` query does not compile
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
-    │   ├── SchemaEditedError     the graph's own copy of its schema was edited by hand
-    │   ├── UnsupportedMigrationError  the schema cannot become that one
+    │   ├── SchemaEditedError     the graph's readable copy of its schema was edited by hand
+    │   ├── UnsupportedMigrationError  the graph cannot be migrated to the given schema
     │   ├── UnreadableError       a file cannot be read
-    │   ├── ConfigError           a configuration file is wrong
+    │   ├── ConfigError           a configuration file is invalid
     │   ├── ViolationsError       records break the rules of their types
-    │   ├── StoreError            the place named cannot hold a graph
-    │   ├── BranchNameError       the name cannot be that of a branch
-    │   ├── ReadOnlyError         the graph was opened for reading only
-    │   ├── GraphExistsError      there is a graph already
-    │   ├── OperationReusedError  the operation id was given to another request before
-    │   ├── BranchExistsError     there is a branch of that name, or of one too like it
-    │   └── TagExistsError        there is a tag of that name
-    ├── NotFoundError             the thing named does not exist
-    │   ├── QueryNotFoundError    no query of that name in the file
-    │   ├── GraphNotFoundError    no graph at that place
-    │   │   └── GraphReplacedError  another graph was made in the place of the one that is open
-    │   ├── BranchNotFoundError   no branch of that name
-    │   ├── CommitNotFoundError   no commit of that id or version
+    │   ├── StoreError            the location cannot hold a graph
+    │   ├── BranchNameError       the name is not a valid branch name
+    │   ├── ReadOnlyError         the graph was opened read-only
+    │   ├── GraphExistsError      a graph already exists at this location
+    │   ├── OperationReusedError  the operation id was used for another request before
+    │   ├── BranchExistsError     a branch with this name, or in other case, already exists
+    │   └── TagExistsError        a tag with this name already exists
+    ├── NotFoundError             the named thing does not exist
+    │   ├── QueryNotFoundError    the file has no query with this name
+    │   ├── GraphNotFoundError    there is no graph at this location
+    │   │   └── GraphReplacedError  the open graph was replaced by another one
+    │   ├── BranchNotFoundError   there is no branch with this name
+    │   ├── CommitNotFoundError   there is no commit with this id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
-    │   ├── TableNotFoundError    no table of that key
-    │   ├── RowNotFoundError      no node or edge of that id
-    │   ├── TagNotFoundError      no tag of that name
-    │   └── RunNotFoundError      no run of that id
-    ├── ConflictError             somebody else was faster; nothing was done
+    │   ├── TableNotFoundError    there is no table with this key
+    │   ├── RowNotFoundError      there is no node or edge with this id
+    │   ├── TagNotFoundError      there is no tag with this name
+    │   └── RunNotFoundError      there is no run with this id
+    ├── ConflictError             another writer was faster; nothing was done
     │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
-    │   ├── HeadMovedError        the branch moved, or stands not where it is expected
-    │   │   └── SchemaMovedError  the branch got another schema meanwhile
-    │   ├── SchemaConflictError   both sides of a merge changed the schema; nothing was done
-    │   └── MergeConflictsError   both sides of a merge changed the same; nothing was done
-    ├── DeniedError               the policy does not allow it; nothing was done
+    │   ├── HeadMovedError        the branch kept moving, or is not at the expected commit
+    │   │   └── SchemaMovedError  the schema of the branch changed meanwhile
+    │   ├── SchemaConflictError   both sides of a merge changed the schema differently
+    │   └── MergeConflictsError   both sides of a merge changed the same values differently
+    ├── DeniedError               the policy does not allow the action; nothing was done
     ├── StorageError              the disk or object store failed; nothing was done
-    ├── OutcomeUnknownError       the store failed so that nobody can tell whether it was done
+    ├── OutcomeUnknownError       the store failed; the write may or may not have landed
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
-    ├── EmbeddingError            no vector could be made of a text; nothing was done
-    ├── BudgetError               a query needs more time, rows or memory than it may take
-    ├── ResultOverflowError       a number of a result does not fit its type
-    ├── CancelledError            what was asked for was cancelled; nothing was done
+    ├── EmbeddingError            a text could not be embedded; nothing was done
+    ├── BudgetError               a query needs more time, rows or memory than its budget
+    ├── ResultOverflowError       a number in a result does not fit its type
+    ├── CancelledError            the operation was cancelled; nothing was done
     ├── FormatError               the graph was written by a newer release
     │   └── FormatUnreadableError  the graph does not say which format it has
-    ├── RemoteError               a server failed, or gave no answer that can be read
-    │   ├── UnreachableError      no server answers there; nothing was done
-    │   └── UnauthorizedError     the token is missing or is not known; nothing was done
-    └── UnavailableError          this release cannot do that
+    ├── RemoteError               a server failed, or its answer could not be read
+    │   ├── UnreachableError      no server answers at this address; nothing was done
+    │   └── UnauthorizedError     the token is missing or unknown; nothing was done
+    └── UnavailableError          this release does not support the operation
 
-An error that comes from a text holds all problems of that text (bounded), and
-renders each with its source line and a caret. The codes are documented in
+An error about a text has all problems of that text (up to a bound) and renders
+each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
-from omnigraph.span import Source, Span, quoted
+from omnigraph.span import Source, Span, show_span
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -148,7 +148,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, where it stands, and what to do about it."""
+    """One mistake, where it is, and what to do about it."""
 
     code: Code
     message: str
@@ -156,22 +156,29 @@ class Problem:
     hint: str | None = None
 
     def render(self, source: Source | None) -> str:
-        """Give the problem as text, with the source line and a caret when there is a span."""
+        """Return the problem as text, with the source line and a caret when there is a span."""
         lines = [f"error[{self.code}]: {self.message}"]
         if source is not None and self.span is not None:
-            lines += quoted(source, self.span)
+            lines += show_span(source, self.span)
         if self.hint is not None:
             lines.append(f"   = hint: {self.hint}")
         return "\n".join(lines)
 
     def to_json(self, source: Source | None) -> dict[str, Json]:
-        """Give the problem as a JSON object; places count from 1."""
+        """Return the problem as a JSON object; places count from 1."""
         return {
             "code": str(self.code),
             "message": self.message,
             "hint": self.hint,
             "span": None if source is None or self.span is None else _span_json(source, self.span),
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the problem that `to_json` wrote."""
+        span = document["span"]
+        where = None if span is None else Span(span["start"], span["end"])
+        return cls(Code(document["code"]), document["message"], where, document["hint"])
 
 
 class OmniGraphError(Exception):
@@ -186,20 +193,30 @@ class OmniGraphError(Exception):
         self.hint = hint
 
     def render(self) -> str:
-        """Give the error as text for a person."""
+        """Return the error as text for a person."""
         hint = "" if self.hint is None else f"\n   = hint: {self.hint}"
         return f"error[{self.code}]: {self.message}{hint}"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the error as a JSON object for a program."""
+        """Return the error as a JSON object for a program."""
         return {"error": self.message, "code": self.code, "hint": self.hint}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        """Return the error of this class that `to_json` wrote; its problems are in the source."""
+        del source
+        error = cls.__new__(cls)
+        OmniGraphError.__init__(error, document["error"], hint=document.get("hint"))
+        known = ("error", "code", "hint")
+        error.__dict__.update({name: each for name, each in document.items() if name not in known})
+        return error
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_revive, (type(self), self.args, self.__dict__))
 
 
 class InputError(OmniGraphError):
-    """What the caller gave is wrong; nothing was done."""
+    """The caller's input is wrong; nothing was done."""
 
     code = "bad_input"
 
@@ -208,6 +225,8 @@ class _ProblemsError(InputError):
     """An error made of one or more problems, the first of which gives its code."""
 
     summary: ClassVar[str]
+    # The first letters of the codes of its problems.
+    letters: ClassVar[str] = ""
 
     def __init__(
         self, problems: Sequence[Problem], *, source: Source | None = None, total: int | None = None
@@ -235,6 +254,12 @@ class _ProblemsError(InputError):
             "problem_count": self.total,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        problems = [Problem.from_json(each) for each in document["problems"]]
+        quoted_source = None if document.get("source") is None else source
+        return cls(problems, source=quoted_source, total=document["problem_count"])
+
 
 class SourceError(_ProblemsError):
     """Problems in a text, each with its span."""
@@ -246,18 +271,21 @@ class SchemaError(SourceError):
     """A `.pg` schema does not compile."""
 
     summary = "the schema does not compile"
+    letters = "S"
 
 
 class QueryError(SourceError):
     """A `.gq` query does not compile."""
 
     summary = "the query does not compile"
+    letters = "QTD"
 
 
 class ParamsError(_ProblemsError):
     """The parameters do not fit the query."""
 
     summary = "the parameters do not fit"
+    letters = "P"
 
 
 class SchemaIrError(InputError):
@@ -267,13 +295,13 @@ class SchemaIrError(InputError):
 
 
 class SchemaEditedError(InputError):
-    """The copy of its schema that a graph keeps for people was edited by hand."""
+    """The graph's readable copy of its schema was edited by hand."""
 
     code = "schema_edited"
 
 
 class UnsupportedMigrationError(InputError):
-    """The schema of a graph cannot become the one given; nothing was done."""
+    """The graph cannot be migrated to the given schema; nothing was done."""
 
     code = "unsupported_migration"
 
@@ -288,6 +316,11 @@ class UnsupportedMigrationError(InputError):
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "unsupported_changes": list(self.changes)}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["unsupported_changes"])
+
 
 class UnreadableError(InputError):
     """A file cannot be read."""
@@ -296,7 +329,7 @@ class UnreadableError(InputError):
 
 
 class ConfigError(InputError):
-    """A configuration file is wrong."""
+    """A configuration file is invalid."""
 
     code = "config_invalid"
 
@@ -307,10 +340,10 @@ MOST_VIOLATIONS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One record that breaks a rule: where it stands, which field, and why.
+    """One record that breaks a rule: its place, the field, and the reason.
 
-    `line` counts from 1; of a row that no file holds, `id` says which it is. `other` is the row
-    that has what this one must not have, or that this one lacks.
+    `line` counts from 1; a row that is in no file is named by `id`. `other` is the row that
+    this one conflicts with, or that it refers to and that does not exist.
     """
 
     code: Code
@@ -323,7 +356,7 @@ class Violation:
     other: str | None = None
 
     def render(self) -> str:
-        """Give the violation as one line of text."""
+        """Return the violation as one line of text."""
         at = "" if self.line is None else f":{self.line}"
         place = "" if self.file is None else f"{self.file}{at}: "
         what = ".".join(each for each in (self.type, self.field) if each is not None)
@@ -331,7 +364,7 @@ class Violation:
         return f"error[{self.code}]: {place}{what}{row}{': ' if what else ''}{self.reason}"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the violation as a JSON object."""
+        """Return the violation as a JSON object."""
         return {
             "code": str(self.code),
             "file": self.file,
@@ -342,6 +375,11 @@ class Violation:
             "reason": self.reason,
             "other": self.other,
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the violation that `to_json` wrote."""
+        return cls(**{**document, "code": Code(document["code"])})
 
 
 class ViolationsError(InputError):
@@ -380,9 +418,15 @@ class ViolationsError(InputError):
             "violation_count": self.total,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        violations = [Violation.from_json(each) for each in document["violations"]]
+        return cls(violations, total=document["violation_count"])
+
 
 class StoreError(InputError):
-    """The place named cannot hold a graph."""
+    """The location cannot hold a graph."""
 
     code = "store_unusable"
     # In a few words that may be logged, such as `403 AccessDenied`, when the store said why.
@@ -390,19 +434,19 @@ class StoreError(InputError):
 
 
 class BranchNameError(InputError):
-    """The name cannot be that of a branch."""
+    """The name is not a valid branch name."""
 
     code = "branch_name_invalid"
 
 
 class ReadOnlyError(InputError):
-    """The graph was opened for reading only."""
+    """The graph was opened read-only."""
 
     code = "read_only"
 
 
 class GraphExistsError(InputError):
-    """There is a graph already."""
+    """A graph already exists at this location."""
 
     code = "graph_exists"
 
@@ -414,31 +458,31 @@ class OperationReusedError(InputError):
 
 
 class BranchExistsError(InputError):
-    """There is a branch of that name, or of one too like it."""
+    """A branch with this name, or one that differs only in case, already exists."""
 
     code = "branch_exists"
 
 
 class TagExistsError(InputError):
-    """There is a tag of that name."""
+    """A tag with this name already exists."""
 
     code = "tag_exists"
 
 
 class NotFoundError(OmniGraphError):
-    """The thing named does not exist."""
+    """The named thing does not exist."""
 
     code = "not_found"
 
 
 class QueryNotFoundError(NotFoundError):
-    """No query of that name in the file."""
+    """The file has no query with this name."""
 
     code = "query_not_found"
 
 
 class GraphNotFoundError(NotFoundError):
-    """No graph at that place."""
+    """There is no graph at this location."""
 
     code = "graph_not_found"
 
@@ -450,13 +494,13 @@ class GraphReplacedError(GraphNotFoundError):
 
 
 class BranchNotFoundError(NotFoundError):
-    """No branch of that name."""
+    """There is no branch with this name."""
 
     code = "branch_not_found"
 
 
 class CommitNotFoundError(NotFoundError):
-    """No commit of that id or version."""
+    """There is no commit with this id or version."""
 
     code = "commit_not_found"
 
@@ -468,31 +512,31 @@ class CommitCleanedError(CommitNotFoundError):
 
 
 class TableNotFoundError(NotFoundError):
-    """No table of that key."""
+    """There is no table with this key."""
 
     code = "table_not_found"
 
 
 class RowNotFoundError(NotFoundError):
-    """No node or edge of that id."""
+    """There is no node or edge with this id."""
 
     code = "row_not_found"
 
 
 class TagNotFoundError(NotFoundError):
-    """No tag of that name."""
+    """There is no tag with this name."""
 
     code = "tag_not_found"
 
 
 class RunNotFoundError(NotFoundError):
-    """No run of that id."""
+    """There is no run with this id."""
 
     code = "run_not_found"
 
 
 class ConflictError(OmniGraphError):
-    """Somebody else was faster; nothing was done."""
+    """Another writer was faster; nothing was done."""
 
     code = "conflict"
 
@@ -517,21 +561,30 @@ class ExpectedVersionMismatchError(ConflictError):
         }
         return {**super().to_json(), "manifest_conflict": conflict}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        found = document["manifest_conflict"]
+        expected, actual = (
+            None if found[each] is None else int(found[each]) for each in ("expected", "actual")
+        )
+        return cls(found["table_key"], expected, actual)
+
 
 class HeadMovedError(ConflictError):
-    """The branch moved again and again, or stands not where it is expected."""
+    """The branch kept moving, or is not at the commit that the caller expects."""
 
     code = "head_moved"
 
 
 class SchemaMovedError(HeadMovedError):
-    """The branch got another schema between reading it and publishing to it."""
+    """The schema of the branch changed between reading it and publishing to it."""
 
     code = "schema_moved"
 
 
 class SchemaConflictError(ConflictError):
-    """Both sides of a merge changed the schema in ways that exclude each other."""
+    """Both sides of a merge changed the schema in ways that contradict each other."""
 
     code = "schema_conflict"
 
@@ -546,31 +599,41 @@ class SchemaConflictError(ConflictError):
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "schema_conflicts": list(self.conflicts)}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["schema_conflicts"])
+
 
 class MergeConflictsError(ConflictError):
-    """Both sides of a merge changed the same in ways that exclude each other; nothing was done."""
+    """Both sides of a merge changed the same values differently; nothing was done."""
 
     code = "merge_conflicts"
 
     def __init__(self, conflicts: Sequence[Mapping[str, Json]]) -> None:
         more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
-        hint = "look at all of them with a preview, and say whose version to take"
+        hint = "preview the merge to see all conflicts, then choose a side for each"
         super().__init__(f"{conflicts[0]['message']}{more}", hint=hint)
         self.conflicts = tuple(conflicts)
 
     def to_json(self) -> dict[str, Json]:
         return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(document["merge_conflicts"])
+
 
 class DeniedError(OmniGraphError):
-    """The policy does not allow it; nothing was done."""
+    """The policy does not allow the action; nothing was done."""
 
     code = "denied"
 
     def __init__(self, actor: str | None, action: str, branch: str | None = None) -> None:
-        who = "without an actor" if actor is None else f"to '{actor}'"
-        about = "" if branch is None else f" on '{branch}'"
-        super().__init__(f"the policy does not allow '{action}'{about} {who}")
+        about = f"'{action}'" if branch is None else f"'{action}' on '{branch}'"
+        allowed = f"{about} without an actor" if actor is None else f"'{actor}' to {about}"
+        super().__init__(f"the policy does not allow {allowed}")
         self.actor = actor
         self.action = action
         self.branch = branch
@@ -593,7 +656,7 @@ class StorageError(OmniGraphError):
 
 
 class OutcomeUnknownError(OmniGraphError):
-    """The store failed so that nobody can tell whether it was done."""
+    """The store failed during a write, which may or may not have landed."""
 
     code = "outcome_unknown"
 
@@ -605,18 +668,18 @@ class SparkError(OmniGraphError):
 
 
 class EmbeddingError(OmniGraphError):
-    """No vector could be made of a text; nothing was done."""
+    """A text could not be embedded; nothing was done."""
 
     code = "embedding_failed"
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than it may take, or a write more time."""
+    """A query needs more time, rows or memory than its budget allows, or a write more time."""
 
     code = "budget_exceeded"
 
     def __init__(self, message: str, *, limit: str) -> None:
-        super().__init__(message, hint=f"give it more {limit}, or ask for less")
+        super().__init__(message, hint=f"allow more {limit}, or ask for less")
         self.limit = limit
 
     def to_json(self) -> dict[str, Json]:
@@ -624,13 +687,13 @@ class BudgetError(OmniGraphError):
 
 
 class ResultOverflowError(OmniGraphError):
-    """A number of a result does not fit its type."""
+    """A number in a result does not fit its type."""
 
     code = "overflow"
 
 
 class CancelledError(OmniGraphError):
-    """What was asked for was cancelled; nothing was done."""
+    """The operation was cancelled; nothing was done."""
 
     code = "cancelled"
 
@@ -648,31 +711,58 @@ class FormatUnreadableError(FormatError):
 
 
 class RemoteError(OmniGraphError):
-    """A server failed, or gave no answer that can be read."""
+    """A server failed, or its answer could not be read."""
 
     code = "remote_failed"
 
 
 class UnreachableError(RemoteError):
-    """No server answers there; nothing was done."""
+    """No server answers at this address; nothing was done."""
 
     code = "unreachable"
 
 
 class UnauthorizedError(RemoteError):
-    """The token is missing or is not known; nothing was done."""
+    """The token is missing or unknown; nothing was done."""
 
     code = "unauthorized"
 
 
 class UnavailableError(OmniGraphError):
-    """This release cannot do that."""
+    """This release does not support the operation."""
 
     code = "unavailable"
 
 
+def error_from_json(
+    document: Mapping[str, Any], source: Source | None = None
+) -> OmniGraphError | None:
+    """Return the error that `to_json` wrote, of the class that it had; None for an unknown code."""
+    if document.get("violations"):
+        return ViolationsError.from_json(document)
+    code = document["code"]
+    for kind in _classes():
+        if kind.code == code and not document.get("problems"):
+            return kind.from_json(document, source)
+        if (
+            issubclass(kind, _ProblemsError)
+            and document.get("problems")
+            and code[0] in kind.letters
+        ):
+            return kind.from_json(document, source)
+    return None
+
+
+def _classes() -> Iterator[type[OmniGraphError]]:
+    """Yield every class of the tree, those above before those below."""
+    waiting: list[type[OmniGraphError]] = [OmniGraphError]
+    for kind in waiting:
+        yield kind
+        waiting.extend(kind.__subclasses__())
+
+
 def _span_json(source: Source, span: Span) -> dict[str, Json]:
-    """Give a span with both its ends as offsets and as line and column."""
+    """Return a span with both its ends as offsets and as line and column."""
     start, end = source.locate(span.start), source.locate(span.end)
     return {
         "start": span.start,

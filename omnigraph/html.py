@@ -5,7 +5,7 @@ from html import escape
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], more: str = "") -> str:
-    """Give texts as a table, with a line below it."""
+    """Return a table as HTML, with `more` as a line below it."""
     shown = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(_row(row) for row in rows)
     foot = f"<p>{escape(more)}</p>" if more else ""
@@ -13,7 +13,7 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], more: str = "
 
 
 def html_facts(title: str, facts: Iterable[tuple[str, object]], more: str = "") -> str:
-    """Give what is known about one thing, a line for each fact; one that is None is left out."""
+    """Return facts about one thing as a titled table; facts that are None are left out."""
     rows = [(name, str(value)) for name, value in facts if value is not None]
     return f"<p><b>{escape(title)}</b></p>{html_table((), rows)}{more}"
 

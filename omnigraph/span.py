@@ -1,4 +1,4 @@
-"""Where in a text: a source with a name, spans of it, and how people are shown them."""
+"""Where in a text: a named source, spans of it, and how they are shown to people."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Span:
     end: int
 
     def to(self, other: "Span") -> "Span":
-        """Give the span from the start of this one to the end of the other."""
+        """Return the span from the start of this one to the end of the other."""
         return Span(self.start, other.end)
 
 
@@ -34,19 +34,19 @@ class Source:
     text: str
 
     def locate(self, offset: int) -> Location:
-        """Give the line and column of a character offset."""
+        """Return the line and column of a character offset."""
         line = self.text.count("\n", 0, offset) + 1
         return Location(line, offset - self.text.rfind("\n", 0, offset))
 
     def line_at(self, offset: int) -> str:
-        """Give the text of the line that holds a character offset, without its line ending."""
+        """Return the line around a character offset, without its line ending."""
         start = self.text.rfind("\n", 0, offset) + 1
         end = self.text.find("\n", offset)
         return self.text[start : None if end < 0 else end].rstrip("\r")
 
 
-def quoted(source: Source, span: Span) -> list[str]:
-    """Give the line in which a span starts, with its place above it and carets below the span."""
+def show_span(source: Source, span: Span) -> list[str]:
+    """Return the line in which a span starts, its place above it and carets below the span."""
     place = source.locate(span.start)
     text = source.line_at(span.start)
     first = place.column - 1
@@ -72,7 +72,7 @@ def _window(text: str, first: int) -> tuple[str, int]:
 
 
 def _printable(text: str) -> str:
-    """Give the text with tabs as one space and control characters made visible."""
+    """Return the text with tabs as one space and control characters made visible."""
     return "".join(_visible(char) for char in text)
 
 

@@ -5,6 +5,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import lanes
 from tests.stores import bucket, lane, moto, seaweedfs, standin
 
 __all__ = ["bucket", "lane", "moto", "seaweedfs", "standin"]
@@ -43,7 +44,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files first that take long."""
+    """Mark the long forms, and put the files first that take long."""
+    for item in items:
+        if item.nodeid.startswith(lanes.LONG):
+            item.add_marker(pytest.mark.long)
     places = {prefix: place for place, prefix in enumerate(LONG)}
 
     def place(item: pytest.Item) -> int:

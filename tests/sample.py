@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.api.access import Access
 from omnigraph.api.graph import Graph, init
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.compile import compile_schema
 from omnigraph.versioning.commit import Commit
@@ -81,3 +83,9 @@ def edges(graph: Graph, target: str = "main") -> set[tuple[str, str]]:
     """Give the ends of every Knows edge at a branch or commit."""
     rows = graph.snapshot(target).table(KNOWS).scan(["src", "dst"]).to_pylist()
     return {(row["src"], row["dst"]) for row in rows}
+
+
+def access_of(graph: Graph) -> Access:
+    """Give what the handles of a graph at hand share."""
+    assert isinstance(graph.backend, LocalBackend)
+    return graph.backend.access

@@ -1,13 +1,16 @@
-"""Api: the handles that a user holds, local and over HTTP.
+"""Api: the handles that a user holds, over one backend for a graph at hand and one for a server.
 
-graph    the handle on a graph that a user holds; it only delegates
-view     a graph at one commit; it can be read, and never changes
-branch   a branch of a graph, read where it stands now; each change is one commit of it
-access   what all handles of one graph share: its repository, its topology, its policy
-given    what callers hand over, as the engine takes it: texts and files, words, filters
-profile  how a read is run, before and after it was, for people and for programs
-client   plain requests to a server, with the errors that a graph at hand would raise
-wire     results as the documents that a server sends, and the same results read from them
-refused  the error that stands behind a server's answer, of the class that it had there
-remote   the handles of a graph that a server has
+graph       the handle on a graph, at hand or behind a server, that a user holds
+view        a graph at one commit; it can be read, and never changes
+branch      a branch of a graph, read where it stands now; each change is one commit of it
+texts       queries and schemas as a caller hands them over: a Path is a file, a str the text
+operation   a request as a value: its fields, its route, and how its result travels
+operations  every request that a graph takes, as values, one module for each family
+backend     what runs operations on a graph, in this process or through a server
+local       operations run on a graph at hand, each on an `Access` that asks the policy first
+access      what all handles of one graph share: its repository, its topology, its policy
+http        runs operations through a server: each is sent as a request, its answer read back
+client      plain requests to a server, with the errors that a graph at hand would raise
+lines       whatever a user hands to a load, as JSON lines for a server
+profile     how a read is run, before and after it was, for people and for programs
 """

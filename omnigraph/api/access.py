@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from omnigraph.data.derived.disk import Shelf
+from omnigraph.data.derived.disk import DiskCache
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     BranchNotFoundError,
@@ -21,16 +21,14 @@ from omnigraph.errors import (
     SchemaConflictError,
     TagNotFoundError,
 )
-from omnigraph.merge import runs
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
-from omnigraph.read.dense import Dense
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import TAG, is_system, normalized
+from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -56,26 +54,32 @@ class Access:
 
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
-        """Give access to a repository; with `keeps`, later processes find what was derived."""
+        """Return access to a repository; with `keeps`, later processes find what was derived."""
         topology = Topology(_DERIVED_BYTES, _shelf(repository, keeps))
-        repository.extend = lambda before, after: Dense(after, topology).extend(before)
+
+        def extend(before: Snapshot, after: Snapshot) -> None:
+            from omnigraph.read.dense_reader import DenseReader
+
+            DenseReader(after, topology).extend(before)
+
+        repository.extend = extend
         return cls(repository, topology)
 
     def close(self) -> None:
-        """Let go of everything; whatever a handle of the graph is asked later raises InputError."""
+        """Close the graph; later calls on its handles raise InputError."""
         self.repository.close()
         self.topology.cache.clear()
 
     def under(self, policy: Decider | None, actor: str | None) -> Self:
-        """Give the same access for an actor who can do what a policy allows."""
+        """Return the same access for an actor who can do what a policy allows."""
         return replace(self, policy=policy, actor=actor)
 
     def acting_as(self, actor: str | None) -> Self:
-        """Give the same access for another actor."""
+        """Return the same access for another actor."""
         return replace(self, actor=actor)
 
     def author(self, given: str | None) -> str | None:
-        """Give who is noted as the author of a change; an actor acts for nobody else."""
+        """Return who is noted as the author of a change; an actor acts for nobody else."""
         if given is not None and self.actor is not None and given != self.actor:
             raise InputError(
                 f"this handle acts as '{self.actor}', not as '{given}'",
@@ -143,13 +147,13 @@ class Access:
             return self.repository.snapshot_of(place)
         if is_ulid(place):
             return self.repository.pinned(self.commit(place, action))
-        tagged = self._tagged(normalized(place))
+        tagged = self._tagged(normalize_name(place))
         if tagged is not None and self._container(tagged, action) is not None:
             return self.repository.pinned(self.commit(tagged, action))
         return self.standing(place, action)
 
     def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:
-        """Give a commit that is in a branch to which the actor may do this."""
+        """Return a commit that is in a branch to which the actor may do this."""
         if self.policy is None:
             return self.repository.commit(commit_id)
         branch = self._container(commit_id, action)
@@ -179,7 +183,7 @@ class Access:
         """Return the commit of a tag that the actor can see; None where everybody sees all."""
         if self.policy is None:
             return None
-        found = self.tags().get(normalized(name))
+        found = self.tags().get(normalize_name(name))
         if found is None:
             raise TagNotFoundError(f"no tag '{name}'")
         return found
@@ -198,7 +202,9 @@ class Access:
             return self.pin(base), True
 
     def run(self, run_id: str, action: Action = Action.READ) -> RunRecord:
-        """Give a run to whose target the actor may do this."""
+        """Return a run to whose target the actor may do this."""
+        from omnigraph.merge import runs
+
         if self.policy is None:
             return runs.get_run(self.repository, run_id)
         try:
@@ -211,7 +217,7 @@ class Access:
         return record
 
     def branches(self) -> list[str]:
-        """Give the names of the branches that the actor may read, `main` first."""
+        """Return the names of the branches that the actor may read, `main` first."""
         found = [
             each for each in branches.list_branches(self.repository) if self.may(Action.READ, each)
         ]
@@ -220,7 +226,7 @@ class Access:
         return found
 
     def tags(self) -> dict[str, str]:
-        """Give the commit of every tag that is in a branch which the actor may read."""
+        """Return the commit of every tag that is in a branch which the actor may read."""
         found = tags.list_tags(self.repository)
         if self.policy is None:
             return found
@@ -229,21 +235,23 @@ class Access:
         return {name: commit for name, commit in found.items() if commit in seen}
 
     def runs(self, after: str | None = None) -> Iterator[RunRecord]:
-        """Give the runs of the branches that the actor may read, newest first.
+        """Return the runs of the branches that the actor may read, newest first.
 
         They are read as they are used; `after` goes on behind one of them.
         """
+        from omnigraph.merge import runs
+
         if self.policy is not None:
             self.branches()
         every = runs.runs_after(self.repository, after)
         return (each for each in every if self._sees(each, Action.READ))
 
     def may(self, action: Action, branch: str) -> bool:
-        """Tell whether the actor may do this to a branch of a user."""
+        """Return whether the actor may do this to a branch of a user."""
         return self.policy is None or self.policy.decide(self._request(action, branch)).allowed
 
     def _sees(self, record: RunRecord, action: Action) -> bool:
-        """Tell whether the actor may know of a run: to read its target, or to do this to it."""
+        """Return whether the actor may know of a run: to read its target, or to do this to it."""
         return any(self.may(each, record.target_branch) for each in (Action.READ, action))
 
     def _request(self, action: Action, branch: str | None) -> Request:
@@ -252,10 +260,12 @@ class Access:
         return Request(self.actor, action, branch=branch)
 
     def _judged(self, branch: str, action: Action) -> str:
-        """Give the branch as which one is judged: that of a run as the target of the run."""
-        name = normalized(branch)
+        """Return the branch as which one is judged: that of a run as the target of the run."""
+        name = normalize_name(branch)
         if not is_system(name):
             return name
+        from omnigraph.merge import runs
+
         is_run = name.startswith(runs.PREFIX)
         record = runs.find_run(self.repository, name.removeprefix(runs.PREFIX)) if is_run else None
         if record is None or not self._sees(record, action):
@@ -263,48 +273,50 @@ class Access:
         return record.target_branch
 
     def _tagged(self, name: str) -> str | None:
-        """Give the commit of a tag, unless a branch has its name."""
-        ledger = self.repository.manifest.newest()
-        head_name = self.repository.head_name(name, ledger)
+        """Return the commit of a tag, unless a branch has its name."""
+        at = self.repository.manifest.newest()
+        head_name = self.repository.head_name(name, at)
         if not head_name.startswith(TAG):
             return None
-        head = self.repository.manifest.twin(head_name, ledger)
+        head = self.repository.manifest.twin(head_name, at)
         return head.commit if head is not None and head.name == head_name else None
 
     def _container(self, commit_id: str, action: Action) -> str | None:
-        """Give a branch that contains a commit and to which the actor may do this."""
+        """Return a branch that contains a commit and to which the actor may do this."""
         found = self._containers({commit_id}, action).get(commit_id)
         return None if found is None else found.name
 
     def _containers(self, commit_ids: Collection[str], action: Action) -> dict[str, Head]:
-        ledger = self.repository.manifest.newest()
-        heads = chain(self._heads(action, ledger), self._run_heads(action, ledger))
-        return history.containing(self.repository, ledger, commit_ids, heads)
+        at = self.repository.manifest.newest()
+        heads = chain(self._heads(action, at), self._run_heads(action, at))
+        return history.containing(self.repository, at, commit_ids, heads)
 
-    def _heads(self, action: Action, ledger: Table) -> Iterator[Head]:
-        """Give where the branches stand to which the actor may do this."""
-        for head in self.repository.manifest.heads(ledger).values():
+    def _heads(self, action: Action, at: Table) -> Iterator[Head]:
+        """Return where the branches stand to which the actor may do this."""
+        for head in self.repository.manifest.heads(at).values():
             if not is_system(head.name) and self.may(action, head.name):
                 yield head
 
-    def _run_heads(self, action: Action, ledger: Table) -> Iterator[Head]:
-        """Give where the branches of runs stand, if the actor may do this to their targets."""
-        for head in self.repository.manifest.heads(ledger).values():
+    def _run_heads(self, action: Action, at: Table) -> Iterator[Head]:
+        """Return where the branches of runs stand, if the actor may do this to their targets."""
+        from omnigraph.merge import runs
+
+        for head in self.repository.manifest.heads(at).values():
             if head.name.startswith(runs.PREFIX):
                 record = runs.find_run(self.repository, head.name.removeprefix(runs.PREFIX))
                 if record is not None and self.may(action, record.target_branch):
                     yield head
 
     def _unseen(self, missing: NotFoundError) -> DeniedError | NotFoundError:
-        """Give the error for what is not there or not to be seen; the two cannot be told apart."""
+        """Return the error for what is not there or not to be seen, which look the same."""
         known = branches.list_branches(self.repository)
         if not any(self.may(Action.READ, each) for each in known):
             return DeniedError(self.actor, Action.READ)
         return type(missing)(missing.message)
 
 
-def _shelf(repository: Repository, keeps: bool) -> Shelf | None:
-    """Give where derived state is kept for other processes: beside a graph on a local disk."""
+def _shelf(repository: Repository, keeps: bool) -> DiskCache | None:
+    """Return where derived state is kept for other processes: beside a graph on a local disk."""
     if not repository.store.is_local:
         return None
-    return Shelf(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)
+    return DiskCache(Path(repository.store.root, layout.TOPOLOGY), writable=keeps)

@@ -1,55 +1,34 @@
 """Branch: a branch of a graph, read where it stands now; each change is one commit of it."""
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.api.access import Access
-from omnigraph.api.given import (
-    change_filter,
-    query_source,
-    refuse_expect,
-    resolutions_of,
-    schema_source,
-)
-from omnigraph.api.view import Place, View, place_of
+from omnigraph.api.backend import USUAL, Backend, CallOptions
+from omnigraph.api.operations.branches import MergeBranch, RevertCommit
+from omnigraph.api.operations.changes import ListChanges
+from omnigraph.api.operations.commits import ListCommits
+from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
+from omnigraph.api.operations.write import Load, Mutate
+from omnigraph.api.texts import query_source, schema_source
+from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
-from omnigraph.evolve.migrate import apply_schema, plan_schema
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
-from omnigraph.merge.changes import ChangeFilter, ChangeSet, CommitChanges
-from omnigraph.merge.merge import Merge, MergeHow, preview
-from omnigraph.merge.merge import merge as run_merge
-from omnigraph.merge.merge import revert as run_revert
-from omnigraph.merge.threeway import Resolutions, Side
-from omnigraph.policy.actions import Action
-from omnigraph.query.compile import Schema, compiled
-from omnigraph.query.params import bind_params
-from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.execution import Budget
+from omnigraph.merge.change_set import CommitChanges
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.outcome import Merge
 from omnigraph.span import Source
-from omnigraph.versioning import history
+from omnigraph.syntax.problems import chosen
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.notes import check_notes
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transact import Intent
-from omnigraph.write.mutation import Receipt
-from omnigraph.write.mutation import change as run_change
+from omnigraph.write.load.loaded import Loaded, LoadMode
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from omnigraph.spark.runner import Runner
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.load import Loaded, Target
-    from omnigraph.write.load.options import BulkHow, LoadHow, LoadOptions
-    from omnigraph.write.load.splits import Source as SourceFile
+    from omnigraph.write.load.options import BulkHow, LoadHow
 
 
 class Branch(View):
@@ -57,23 +36,21 @@ class Branch(View):
 
     def __init__(
         self,
-        access: Access,
-        intent: Intent,
-        budget: Budget | None = None,
-        cancelled: Event | None = None,
+        backend: Backend,
+        name: str,
+        options: CallOptions = USUAL,
+        *,
+        message: str | None = None,
+        expect: str | None = None,
     ) -> None:
-        super().__init__(access, None, budget, cancelled)
-        self._intent = intent
+        super().__init__(backend, name, options)
+        self._message = message
+        self._expect = expect
 
     @property
     def name(self) -> str:
         """The name of the branch."""
-        return self._intent.branch
-
-    @property
-    def place(self) -> str:
-        """What is read: the branch, by its name."""
-        return self.name
+        return self.place
 
     def mutate(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
@@ -82,24 +59,16 @@ class Branch(View):
 
         Raises ViolationsError with everything that is wrong, and then nothing is visible.
         """
-        self._access.check(self.name, Action.CHANGE)
-        now = datetime.now(UTC)
-
-        def asked(snapshot: Snapshot) -> tuple[MutationPlan, Terms]:
-            plan = _mutation_plan(source, name, snapshot)
-            terms = Terms(
-                params=bind_params(plan, params),
-                now=now,
-                budget=self._budget,
-                environment=os.environ,
-                cancelled=self._cancelled,
-            )
-            return plan, terms
-
-        access = self._access
-        return run_change(access.repository, access.topology, asked, self._intent)
-
-    change = mutate
+        text = query_source(source)
+        change = Mutate(
+            query_source=text.text,
+            query_name=name,
+            params=params,
+            branch=self.name,
+            message=self._message,
+            expect=self._expect,
+        )
+        return self._run(change, source=text)
 
     def load(
         self,
@@ -107,21 +76,22 @@ class Branch(View):
         *,
         type: str | None = None,  # noqa: A002 - the word of the command line
         **how: "Unpack[LoadHow]",
-    ) -> "Loaded":
+    ) -> Loaded:
         """Load rows as one commit, or raise ViolationsError and change nothing.
 
         `data` is a path or several, JSON lines as text or a stream of them, a frame of one
         `type`, or frames by the names of their types. The mode is `append` (the default),
         `merge` or `overwrite`.
         """
-        from omnigraph.write.load.load import Target
-        from omnigraph.write.load.load import load as run_load
-        from omnigraph.write.load.options import LoadMode, options_of
-
-        options = options_of(self._how(how), LoadMode.APPEND)
-        target = Target(self.name, self._allowed(Action.CHANGE))
-        with job(self._access, data, type, target, options) as (sources, runner):
-            return run_load(self._access.repository, target, sources, runner, options)
+        self._refuse_expect()
+        rows = Load(
+            branch=self.name,
+            mode=chosen(LoadMode, how.get("mode", LoadMode.APPEND)).value,
+            message=how.get("message", self._message),
+            dry_run=how.get("dry_run", False),
+            data=data,
+        )
+        return self._backend.run(rows, self._working(how, type_name=type))
 
     def merge(
         self,
@@ -140,12 +110,15 @@ class Branch(View):
         `strict` any row that both sides changed differently is a conflict. Large changes are merged
         on Spark, or in this process a part at a time; `engine` and `spark` say otherwise.
         """
-        how = self._merge_how(actor, message, resolutions, strict, bulk)
-        access = self._access
-        with access.merging(self.name, Action.BRANCH_MERGE):
-            name = place_of(source)
-            pinned = access.judged(name)
-            return run_merge(access.repository, name, self.name, how, pinned=pinned)
+        self._refuse_expect()
+        merge = MergeBranch(
+            source=place_of(source),
+            target=self.name,
+            message=message or self._message,
+            strict=strict,
+            **Resolutions.parse(resolutions).to_json(),
+        )
+        return self._backend.run(merge, self._working({"actor": actor, **bulk}))
 
     def preview_merge(
         self,
@@ -155,11 +128,15 @@ class Branch(View):
         strict: bool = False,
         **bulk: "Unpack[BulkHow]",
     ) -> Merge:
-        """Give what a merge would do, conflicts included; nothing is written."""
-        how = merge_how(None, None, resolutions, strict, self._bulk(bulk))
-        access, name = self._access, place_of(source)
-        ours = access.standing(self.name, Action.READ)
-        return preview(access.repository, name, self.name, how, pinned=(access.pin(name), ours))
+        """Return what a merge would do, conflicts included; nothing is written."""
+        merge = MergeBranch(
+            source=place_of(source),
+            target=self.name,
+            strict=strict,
+            preview=True,
+            **Resolutions.parse(resolutions).to_json(),
+        )
+        return self._backend.run(merge, self._working(bulk))
 
     def revert(
         self,
@@ -170,16 +147,19 @@ class Branch(View):
         resolutions: Resolutions | Side | str | None = None,
     ) -> Merge:
         """Undo what a commit did, as a new commit."""
-        how = self._merge_how(actor, message, resolutions, strict=False, bulk={})
-        access = self._access
-        with access.merging(self.name, Action.CHANGE):
-            access.check_place(commit_id)
-            return run_revert(access.repository, commit_id, self.name, how)
+        self._refuse_expect()
+        revert = RevertCommit(
+            commit=commit_id,
+            branch=self.name,
+            message=message or self._message,
+            **Resolutions.parse(resolutions).to_json(),
+        )
+        return self._backend.run(revert, self._working({"actor": actor}))
 
     def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
-        """Give what a schema would change, and what is in its way; nothing is written."""
-        self._access.check(self.name, Action.READ)
-        return plan_schema(self._access.repository, schema_source(schema), self.name)
+        """Return what a schema would change, and what is in its way; nothing is written."""
+        source = schema_source(schema)
+        return self._run(PlanSchema(schema_source=source.text, branch=self.name), source=source)
 
     def apply_schema(self, schema: str | Path | Source | SavedPlan) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
@@ -188,19 +168,19 @@ class Branch(View):
         and then nothing is changed. A plan that was saved is applied only where the branch still
         stands as it was planned, else HeadMovedError.
         """
-        self._access.check(self.name, Action.SCHEMA_APPLY)
-        intent = self._intent
+        expect = self._expect
         if isinstance(schema, SavedPlan):
-            intent = replace(intent, expect=schema.head_for(self.name))
-            schema = schema.schema_source
-        return apply_schema(self._access.repository, schema_source(schema), intent)
+            expect, schema = schema.head_for(self.name), schema.schema_source
+        source = schema_source(schema)
+        change = ApplySchema(
+            schema_source=source.text, branch=self.name, message=self._message, expect=expect
+        )
+        return self._run(change, source=source)
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
-        """Give the commits, newest first; `after` goes on behind one of them."""
-        self._access.check(self.name, Action.READ)
-        if after is not None:
-            self._access.check_place(after)
-        return islice(history.log(self._access.repository, self.name, after=after), limit)
+        """Return the commits, newest first; `after` goes on behind one of them."""
+        found = self._run(ListCommits(branch=self.name, limit=limit, after=after))
+        return islice(found, limit)
 
     def changes(
         self,
@@ -210,101 +190,20 @@ class Branch(View):
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> Iterator[CommitChanges]:
-        """Give what each commit changed, oldest first, after the one of a cursor.
+        """Return what each commit changed, oldest first, after the one of a cursor.
 
         Going on from the cursor of the last one that was dealt with, none is missed.
         """
-        self._access.check(self.name, Action.READ)
-        wanted = change_filter(kinds, types, ops)
-        repository = self._access.repository
-        past = [] if since is None else [repository.pinned(self._access.commit(since)).catalog]
-        wanted.check(self.snapshot.catalog, *past)
-        return self._changes(since, wanted)
+        wanted = filter_fields(kinds, types, ops)
+        return self._run(ListChanges(branch=self.name, since=since, **wanted))
 
-    def _changes(self, since: str | None, wanted: ChangeFilter) -> Iterator[CommitChanges]:
-        repository = self._access.repository
-        for commit in history.since(repository, self.name, since):
-            assert commit.parent is not None
-            before = repository.pinned(repository.commit(commit.parent))
-            yield CommitChanges(commit, ChangeSet(before, repository.pinned(commit), wanted))
+    def _working(self, how: Any, **more: Any) -> CallOptions:  # noqa: ANN401
+        """Return the options of a change, with the keywords of a call."""
+        own = {"actor": how.get("actor") or self._options.actor}
+        return self._options.with_how({**how, **own, **more})
 
-    def _allowed(self, action: Action) -> Snapshot:
-        """Give the commit at which the branch stands now, if the actor may do this to it."""
-        return self._access.standing(self.name, action)
-
-    def _how(self, how: "LoadHow") -> "LoadHow":
-        """Give the keywords of a load, with who makes it and why as the branch was asked for."""
-        refuse_expect(self._intent.expect)
-        actor = self._access.author(how.get("actor") or self._intent.actor)
-        usual: LoadHow = {
-            "message": self._intent.message,
-            "operation_id": self._intent.operation_id,
-            "cancelled": self._cancelled,
-        }
-        found: LoadHow = {**usual, **how, "actor": actor}
-        check_notes(message=found.get("message"), operation=found.get("operation_id"))
-        return found
-
-    def _merge_how(
-        self,
-        actor: str | None,
-        message: str | None,
-        resolutions: Resolutions | Side | str | None,
-        strict: bool,
-        bulk: "BulkHow",
-    ) -> MergeHow:
-        refuse_expect(self._intent.expect)
-        who, why = actor or self._intent.actor, message or self._intent.message
-        how = merge_how(self._access.author(who), why, resolutions, strict, self._bulk(bulk))
-        return replace(how, operation_id=self._intent.operation_id)
-
-    def _bulk(self, bulk: "BulkHow") -> "BulkHow":
-        usual: BulkHow = {"cancelled": self._cancelled}
-        return {**usual, **bulk}
-
-
-@contextmanager
-def job(
-    access: Access, data: "Data", type_name: str | None, target: "Target", options: "LoadOptions"
-) -> "Iterator[tuple[list[SourceFile], Runner]]":
-    """Give the sources of a load and who runs it; what was laid down for it is removed."""
-    from omnigraph.spark.choice import runner_for
-    from omnigraph.write.load.inputs import sources_of
-    from omnigraph.write.load.spool import spool
-
-    access.repository.check_writable()
-    with spool(access.repository.store, options.deadline) as laid:
-        sources = sources_of(data, type_name, target.snapshot.catalog, laid)
-        size = sum(source.file.size for source in sources)
-        runner = runner_for(options.engine, options.spark, size, deadline=options.deadline)
-        yield sources, runner
-
-
-def merge_how(
-    actor: str | None,
-    message: str | None,
-    resolutions: Resolutions | Side | str | None,
-    strict: bool,
-    bulk: "BulkHow",
-) -> MergeHow:
-    """Give how a merge is done; a side or an engine that does not exist is refused."""
-    from omnigraph.merge.bulk import bulk_of
-
-    check_notes(actor=actor, message=message)
-    return MergeHow(
-        actor=actor,
-        message=message,
-        resolutions=resolutions_of(resolutions),
-        strict=strict,
-        bulk=bulk_of(bulk),
-    )
-
-
-def _mutation_plan(
-    source: str | Path | Source, name: str | None, snapshot: Snapshot
-) -> MutationPlan:
-    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
-    if not isinstance(plan, MutationPlan):
-        hint = "run it with Branch.query, or with omnigraph read"
-        raise InputError(f"'{plan.name}' is a read", hint=hint)
-    return plan
+    def _refuse_expect(self) -> None:
+        """Raise if `expect` is set; only mutations and schema changes honour it."""
+        if self._expect is not None:
+            hint = "take the branch without it for this"
+            raise InputError("'expect' is for mutations and schemas only", hint=hint)

@@ -5,30 +5,40 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
-from omnigraph.api.refused import error_in, error_of
+from omnigraph import errors
+from omnigraph.api.operation import ARROW, LINES
 from omnigraph.errors import (
     InputError,
     Json,
+    OmniGraphError,
     OutcomeUnknownError,
     RemoteError,
     UnreachableError,
+    error_from_json,
 )
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
     import httpx
 
-ARROW = "application/vnd.apache.arrow.stream"
-LINES = "application/x-ndjson"
 # A field of a query string; a list is one that is repeated, and None is left out.
 Field: TypeAlias = str | int | Sequence[str] | None
 _KEY = "idempotency-key"
 _SECONDS_TO_CONNECT = 10.0
-_MOST_AT_A_TIME = 100
+# What an answer means whose code is not known here, by its status.
+_BY_STATUS: Mapping[int, type[OmniGraphError]] = {
+    400: errors.InputError,
+    401: errors.UnauthorizedError,
+    404: errors.NotFoundError,
+    405: errors.UnavailableError,
+    409: errors.ConflictError,
+    413: errors.InputError,
+    501: errors.UnavailableError,
+}
 # The line with which a server ends an answer that it cannot complete is no longer.
 _LONGEST_LINE = 64 << 10
 
@@ -45,7 +55,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, seconds: float | None = None) -> None:
         self.url = _checked(url)
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise InputError("the token holds characters that no token has")
+            raise InputError("the token contains characters that no token has")
         self._token = token
         self._seconds = seconds
         self._connections = self._connected()
@@ -70,29 +80,15 @@ class Client:
         self._closing()
 
     def get(self, path: str, **query: Field) -> Json:
-        """Give the document at a path."""
+        """Return the document at a path."""
         return _json(self._send("GET", path, query=query))
 
-    def listed(
-        self, path: str, name: str, *, limit: int | None = None, **query: Field
-    ) -> Iterator[Any]:
-        """Give the members of a list that a server sends a page at a time, so many at most."""
-        left = limit
-        while left is None or left > 0:
-            many = None if left is None else min(left, _MOST_AT_A_TIME)
-            page = cast(dict[str, Any], self.get(path, limit=many, **query))
-            yield from page[name]
-            query["after"] = page.get("cursor")
-            if query["after"] is None:
-                return
-            left = None if left is None else left - len(page[name])
-
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
-        """Give the answer to a POST that changes nothing; errors quote the source."""
+        """Return the answer to a POST that changes nothing; errors quote the source."""
         return _json(self._send("POST", path, body=body, source=source))
 
     def ask_arrow(self, path: str, body: Json, *, source: Source | None = None) -> bytes:
-        """Give the answer to a POST that changes nothing, as an Arrow stream."""
+        """Return the answer to a POST that changes nothing, as an Arrow stream."""
         headers = {"accept": ARROW}
         answer = self._send("POST", path, body=body, headers=headers, source=source)
         if not answer.media_type.startswith(ARROW):
@@ -102,7 +98,7 @@ class Client:
     def post(
         self, path: str, body: Json, *, key: str | None = None, source: Source | None = None
     ) -> Json:
-        """Send a change; the same key again gives the first answer, and nothing is done again."""
+        """Send a change; the same key again returns the first answer, and nothing is done again."""
         return _json(
             self._send("POST", path, body=body, headers=_keyed(key), source=source, writes=True)
         )
@@ -126,7 +122,7 @@ class Client:
         )
 
     def download(self, path: str, body: Json) -> Iterator[bytes]:
-        """Give the answer to a POST that changes nothing, in pieces as they arrive.
+        """Return the answer to a POST that changes nothing, in pieces as they arrive.
 
         An answer that breaks off raises the error that the server told last, or RemoteError.
         """
@@ -179,7 +175,7 @@ class Client:
 
     @contextmanager
     def _asked(self, *, writes: bool) -> "Iterator[httpx.Client]":
-        """Give the connections, and say of what goes wrong with them what it means."""
+        """Yield the connections, and raise what it means when something goes wrong with them."""
         import httpx
 
         if not self._closing.alive:
@@ -187,7 +183,7 @@ class Client:
         try:
             yield self._connections
         except UnicodeEncodeError:
-            raise InputError("what was given holds what is no character") from None
+            raise InputError("the request contains invalid Unicode") from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
             hint = "is it running, and is the address right?"
             raise UnreachableError(
@@ -213,7 +209,7 @@ class Client:
 
 
 def segment(name: str) -> str:
-    """Give a name as one segment of a path, whatever characters it has."""
+    """Return a name as one segment of a path, whatever characters it has."""
     return quote(name, safe="")
 
 
@@ -251,7 +247,7 @@ class _Answer:
 
 
 def _whole(client: "httpx.Client", request: "httpx.Request") -> _Answer:
-    """Send a request and give all of its answer."""
+    """Send a request and return all of its answer."""
     answer = client.send(request, stream=True)
     try:
         content = b"".join(_pieces(answer))
@@ -262,7 +258,7 @@ def _whole(client: "httpx.Client", request: "httpx.Request") -> _Answer:
 
 
 def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
-    """Give an answer piece by piece; raises the error that the last line of a cut one tells of."""
+    """Yield an answer piece by piece; raises the error that the last line of a cut one tells of."""
     import httpx
 
     tail = b""
@@ -274,11 +270,11 @@ def _pieces(answer: "httpx.Response") -> Iterator[bytes]:
                 tail = tail[-_LONGEST_LINE:]
     except (httpx.RemoteProtocolError, httpx.ReadError):
         before, _, line = tail.rpartition(b'\n{"error":')
-        why = error_in(b'{"error":' + line)
-        if why is None:
+        last = b'{"error":' + line
+        if _detail(last) is None:
             raise
         yield before
-        raise why from None
+        raise error_of(500, last, None) from None
     yield tail
 
 
@@ -294,3 +290,32 @@ def _not_ours(answer: _Answer) -> RemoteError:
     hint = "is that an omnigraph-server?"
     message = f"{answer.url} answered with {answer.media_type}, which was not asked for"
     return RemoteError(message, hint=hint)
+
+
+def error_of(status: int, body: bytes, source: Source | None) -> OmniGraphError:
+    """Return the error that an answer tells of; its problems are in the source."""
+    found = _detail(body)
+    if found is None:
+        return RemoteError(f"the server answered with status {status}")
+    try:
+        known = error_from_json(found, source)
+    except (KeyError, TypeError, ValueError, IndexError):
+        known = None
+    if known is not None:
+        return known
+    error = _BY_STATUS.get(status, RemoteError).from_json(found)
+    if isinstance(found.get("code"), str):
+        error.code = found["code"]
+    return error
+
+
+def _detail(body: bytes) -> dict[str, Any] | None:
+    """Return all that an answer tells of an error; None when it is no such answer."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("error"), str):
+        return None
+    detail = found.get("detail")
+    return detail if isinstance(detail, dict) and isinstance(detail.get("error"), str) else found

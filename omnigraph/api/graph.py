@@ -1,72 +1,102 @@
-"""Graph: the handle on a graph that a user holds; it only delegates."""
+"""Graph: the handle on a graph, at hand or behind a server, that a user holds."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import pyarrow.compute as pc
-
-from omnigraph.api.access import Access
-from omnigraph.api.branch import Branch, job, merge_how
-from omnigraph.api.given import schema_source
-from omnigraph.api.profile import Explanation, Profile
-from omnigraph.api.view import Place, Reads, View, exported, place_of
-from omnigraph.data.result import Result
-from omnigraph.data.values.columns import with_moments
+from omnigraph.api.backend import Backend, CallOptions
+from omnigraph.api.branch import Branch
+from omnigraph.api.operation import place_fields
+from omnigraph.api.operations.branches import (
+    CreateBranch,
+    CreateTag,
+    DeleteBranch,
+    DeleteTag,
+    GetMergeBase,
+    ListBranches,
+    ListTags,
+    RenameBranch,
+)
+from omnigraph.api.operations.commits import GetCommit
+from omnigraph.api.operations.maintenance import (
+    BackUp,
+    CheckFiles,
+    CleanUp,
+    GetCoverage,
+    OptimizeBranch,
+)
+from omnigraph.api.operations.read import GetEntity, GetSnapshot
+from omnigraph.api.operations.runs import (
+    AbortRun,
+    BeginRun,
+    FailRun,
+    GetRun,
+    ListRuns,
+    PublishRun,
+)
+from omnigraph.api.operations.write import Ingest
+from omnigraph.api.texts import schema_source
+from omnigraph.api.view import Place, View, place_of
 from omnigraph.errors import InputError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
-from omnigraph.maintain.cleanup import GRACE, Cleaned, cleanup, retention
-from omnigraph.maintain.coverage import Coverage, coverage
-from omnigraph.maintain.fsck import Checkup, fsck
-from omnigraph.merge import runs
-from omnigraph.merge.blame import Blamed
-from omnigraph.merge.changes import ChangeSet, CommitChanges
-from omnigraph.merge.merge import Merge
-from omnigraph.merge.runs import RunRecord, RunStatus
-from omnigraph.merge.threeway import Resolutions, Side
-from omnigraph.policy.actions import Action, Decider
-from omnigraph.read.execution import Budget
+from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
-from omnigraph.schema.compile import compile_schema
 from omnigraph.span import Source
-from omnigraph.versioning import branches, history, tags
+from omnigraph.syntax.problems import chosen
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import MAIN, new_branch_name
+from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.notes import check_notes
-from omnigraph.versioning.repository import create, open_repository
+from omnigraph.versioning.retention import GRACE, retention
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transact import Intent
-from omnigraph.versioning.ulid import is_ulid
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.load.loaded import Ingested, Loaded, LoadMode
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
+    from threading import Event
     from typing import Unpack
 
-    from omnigraph.export.export import Exported, ExportHow
-    from omnigraph.maintain.optimize import Optimized, OptimizeHow
-    from omnigraph.report.page import Compared
+    from omnigraph.api.profile import Explanation, Profile
+    from omnigraph.data.result import Result
+    from omnigraph.export.export import ExportHow, ExportResult
+    from omnigraph.maintain.backup import BackupHow
+    from omnigraph.maintain.optimize import OptimizeHow
+    from omnigraph.policy.actions import Decider
+    from omnigraph.read.execution import Budget
+    from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
-    from omnigraph.write.load.ingest import Ingested
+    from omnigraph.versioning.repository import Repository
     from omnigraph.write.load.inputs import Data
-    from omnigraph.write.load.load import Loaded
     from omnigraph.write.load.options import BulkHow, LoadHow
 
 
 class Graph:
-    """A graph on a store: its branches, its history and its snapshots."""
+    """A graph: its branches, its history and its snapshots.
 
-    def __init__(self, access: Access) -> None:
-        self.repository = access.repository
-        self._access = access
+    It is at hand, on a disk or in a bucket, or a server has it; the methods are the same. What
+    only one of the two can do raises UnavailableError with the other.
+    """
+
+    # Of a graph at hand alone.
+    repository: "Repository"
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        access = getattr(backend, "access", None)
+        if access is not None:
+            self.repository = access.repository
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
@@ -87,18 +117,30 @@ class Graph:
         self.close()
 
     def close(self) -> None:
-        """Let go of the graph; whatever is asked of it or of its handles later is refused."""
-        self._access.close()
+        """Close the graph; later calls on it and on its handles raise InputError."""
+        self.backend.close()
 
     @property
     def uri(self) -> str:
-        """Where the graph lies."""
-        return self.repository.store.root
+        """Where the graph is: a folder, a bucket, or a server."""
+        return self.backend.uri
+
+    @property
+    def actor(self) -> str | None:
+        """Who acts through this handle, and is noted with what changes."""
+        return self.backend.actor
+
+    def acting_as(self, actor: str | None) -> "Graph":
+        """Return a handle on the same graph for another actor; the policy asks about that one.
+
+        Raises UnavailableError for a server's graph, where the token says who acts.
+        """
+        return Graph(self.backend.acting_as(actor))
 
     @property
     def catalog(self) -> Catalog:
         """The types of `main`."""
-        return self.snapshot().catalog
+        return self.branch().catalog
 
     @property
     def schema_hash(self) -> str:
@@ -110,15 +152,6 @@ class Graph:
         """The text of the schema of `main`."""
         return self.branch().schema
 
-    @property
-    def actor(self) -> str | None:
-        """Who acts through this handle, and is noted with what changes."""
-        return self._access.actor
-
-    def acting_as(self, actor: str | None) -> "Graph":
-        """Give a handle on the same graph for another actor; the policy asks about that one."""
-        return Graph(self._access.acting_as(actor))
-
     def branch(
         self,
         name: str = MAIN,
@@ -127,10 +160,10 @@ class Graph:
         message: str | None = None,
         expect: str | None = None,
         operation_id: str | None = None,
-        budget: Budget | None = None,
-        cancelled: Event | None = None,
+        budget: "Budget | None" = None,
+        cancelled: "Event | None" = None,
     ) -> Branch:
-        """Give a branch to read and to change; it need not be there until it is used.
+        """Return a branch to read and to change; it need not be there until it is used.
 
         Changes are noted with the actor and the message. With `expect` a mutation is only done
         when the branch stands at this commit, else it raises HeadMovedError. An `operation_id`
@@ -139,89 +172,91 @@ class Graph:
         if operation_id == "":
             raise InputError("an operation id cannot be empty", hint="leave it out, or choose one")
         check_notes(message=message, operation=operation_id)
-        intent = Intent(
-            branch=name,
-            actor=self._access.author(actor),
-            message=message,
-            expect=expect,
+        options = CallOptions(
+            actor=self.backend.author(actor),
             operation_id=operation_id,
+            budget=budget,
+            cancelled=cancelled,
         )
-        return Branch(self._access, intent, budget, cancelled)
-
-    on = branch
+        return Branch(self.backend, name, options, message=message, expect=expect)
 
     def at(
         self,
         target: Place = MAIN,
         *,
-        budget: Budget | None = None,
-        cancelled: Event | None = None,
-        engine: "Engine | str" = "inline",
+        budget: "Budget | None" = None,
+        cancelled: "Event | None" = None,
+        engine: "Engine | str | None" = None,
         spark: "SparkSettings | None" = None,
     ) -> View:
-        """Give a branch where it stands now, or a commit, to read from.
+        """Return a branch where it stands now, or a commit, to read from.
 
         Its queries stop with CancelledError soon after `cancelled` is set by another thread. They
         are answered in this process, unless the `engine` is `spark`, or it is `auto` and they are
         large. On Spark they may take any time, unless a `budget` is given.
         """
-        snapshot = self.snapshot(target)
-        return View(self._access, snapshot, budget, cancelled, Reads.by(engine, spark))
+        if engine not in (None, "inline"):
+            from omnigraph.spark.choice import Engine
+
+            engine = chosen(Engine, engine)
+        pin = self.backend.pin(place_of(target))
+        options = CallOptions(
+            pinned=pin.snapshot, budget=budget, cancelled=cancelled, engine=engine, spark=spark
+        )
+        return View(self.backend, pin.commit_id, options)
 
     def snapshot(self, target: Place = MAIN) -> Snapshot:
         """Pin a branch where it stands now, or a commit by its id."""
-        return self._access.pin(place_of(target))
+        return self.backend.run(GetSnapshot(**place_fields(place_of(target))))
 
     def snapshot_at_version(self, version: int, branch: str = MAIN) -> Snapshot:
         """Pin the commit that gave a branch a version."""
-        self._access.check(branch, Action.READ)
-        return history.snapshot_at_version(self.repository, version, branch)
+        return self.backend.run(GetSnapshot(branch=branch, version=version))
 
     def entity_at(
         self, table_key: str, entity_id: str, version: int, branch: str = MAIN
     ) -> Mapping[str, object] | None:
-        """Give one node or edge as it was at a version, or None when it was not there."""
-        table = self.snapshot_at_version(version, branch).table(table_key)
-        rows = table.scan(where=pc.field("id") == entity_id)
-        return with_moments(rows).to_pylist()[0] if rows.num_rows else None
+        """Return one node or edge as it was at a version, or None when it was not there."""
+        return self.backend.run(
+            GetEntity(table=table_key, id=entity_id, version=version, branch=branch)
+        )
 
     def branches(self) -> list[str]:
-        """Give the names of all branches, `main` first."""
-        return self._access.branches()
+        """Return the names of all branches, `main` first."""
+        return self.backend.run(ListBranches())
 
     def create_branch(self, name: str, source: Place = MAIN) -> Branch:
-        """Make a branch where another one, or a commit, stands, and give it."""
-        self._access.allow(Action.BRANCH_CREATE, name)
-        branches.create_branch(self.repository, name, self._access.readable(place_of(source)))
+        """Make a branch where another one, or a commit, stands, and return it."""
+        self.backend.run(CreateBranch(name=name, base=place_of(source)))
         return self.branch(name)
 
     def delete_branch(self, name: str) -> None:
-        """Remove a branch; one to which a run is to be published is refused."""
-        self._access.check(name, Action.BRANCH_DELETE)
-        runs.refuse_live(self.repository, name)
-        branches.delete_branch(self.repository, name)
+        """Remove a branch; raises InputError for one to which a run is to be published."""
+        self.backend.run(DeleteBranch(branch=name))
+
+    def rename_branch(self, name: str, new_name: str) -> None:
+        """Rename a branch; raises InputError for one to which a run is to be published."""
+        self.backend.run(RenameBranch(name=name, new_name=new_name))
 
     def tags(self) -> dict[str, str]:
-        """Give the commit of every tag, by name."""
-        return self._access.tags()
+        """Return the commit of every tag, by name."""
+        return self.backend.run(ListTags())
 
     def create_tag(self, name: str, target: Place = MAIN) -> str:
-        """Give a name to a commit, or to where a branch stands now; gives the commit's id."""
-        self._access.allow(Action.BRANCH_CREATE, name)
-        return tags.create_tag(self.repository, name, self._access.readable(place_of(target)))
+        """Name a commit, or where a branch stands now; returns the id of the commit."""
+        return self.backend.run(CreateTag(name=name, target=place_of(target)))
 
     def delete_tag(self, name: str) -> None:
-        """Take a name away; the commit stays."""
-        self._access.allow(Action.BRANCH_DELETE, name)
-        tags.delete_tag(self.repository, name, self._access.tag(name))
+        """Remove a tag; the commit stays."""
+        self.backend.run(DeleteTag(tag=name))
 
     def runs(self, *, limit: int | None = None, after: str | None = None) -> list[RunRecord]:
-        """Give the runs, newest first; `after` goes on behind one of them."""
-        return list(islice(self._access.runs(after), limit))
+        """Return the runs, newest first; `after` goes on behind one of them."""
+        return list(islice(self.backend.run(ListRuns(limit=limit, after=after)), limit))
 
     def run(self, run_id: str) -> RunRecord:
-        """Give a run by its id."""
-        return self._access.run(run_id)
+        """Return a run by its id."""
+        return self.backend.run(GetRun(run_id=run_id))
 
     def begin_run(
         self,
@@ -231,9 +266,8 @@ class Graph:
         actor: str | None = None,
     ) -> RunRecord:
         """Begin a run: what is written to its `run_branch` is published to the target at once."""
-        self._access.check(target, Action.CHANGE)
-        actor = self._access.author(actor)
-        return runs.begin_run(self.repository, target, operation_hash=operation_hash, actor=actor)
+        begin = BeginRun(target_branch=target, operation_hash=operation_hash)
+        return self.backend.run(begin, CallOptions(actor=actor))
 
     def publish_run(
         self,
@@ -244,56 +278,43 @@ class Graph:
         resolutions: Resolutions | Side | str | None = None,
     ) -> RunRecord:
         """Merge what a run wrote into its target; its branch is removed."""
-        record = self._access.run(run_id, Action.RUN_PUBLISH)
-        how = merge_how(self._access.author(actor), message, resolutions, strict=False, bulk={})
-        with self._access.merging(record.target_branch, Action.RUN_PUBLISH):
-            return runs.publish_run(self.repository, run_id, how)
+        choices = Resolutions.parse(resolutions).to_json()
+        publish = PublishRun(run_id=run_id, message=message, **choices)
+        return self.backend.run(publish, CallOptions(actor=actor))
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Give a run up; what it wrote is never published."""
-        self._access.run(run_id, Action.RUN_ABORT)
-        return runs.end_run(self.repository, run_id, RunStatus.ABORTED)
+        return self.backend.run(AbortRun(run_id=run_id))
 
     def fail_run(self, run_id: str) -> RunRecord:
-        """Note that a run failed; what it wrote is never published."""
-        self._access.run(run_id, Action.RUN_ABORT)
-        return runs.end_run(self.repository, run_id, RunStatus.FAILED)
-
-    def rename_branch(self, name: str, new_name: str) -> None:
-        """Give a branch another name; one to which a run is to be published is refused."""
-        self._access.check(name, Action.BRANCH_DELETE)
-        self._access.check(name, Action.READ)
-        self._access.allow(Action.BRANCH_CREATE, new_name)
-        runs.refuse_live(self.repository, name)
-        branches.rename_branch(self.repository, name, new_name)
+        """Record that a run failed; what it wrote is never published."""
+        return self.backend.run(FailRun(run_id=run_id))
 
     def commit(self, commit_id: str) -> Commit:
-        """Give a commit by its id."""
-        return self._access.commit(commit_id)
+        """Return a commit by its id."""
+        return self.backend.run(GetCommit(commit_id=commit_id))
 
     def query(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Result:
+    ) -> "Result":
         """Run a read on `main` as it stands now."""
         return self.branch().query(source, name, **params)
 
-    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
-        """Give the plan of a read on `main`, and the road it would take; nothing is run."""
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
+        """Return the plan of a read on `main`, and the road it would take; nothing is run."""
         return self.branch().explain(source, name)
 
     def profile(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Profile:
-        """Run a read on `main` and give its result with what each operator took."""
+    ) -> "Profile":
+        """Run a read on `main` and return its result with what each operator took."""
         return self.branch().profile(source, name, **params)
 
-    def change(
+    def mutate(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> Receipt:
         """Run a mutation on `main` as one commit."""
         return self.branch().mutate(source, name, **params)
-
-    mutate = change
 
     def load(
         self,
@@ -302,7 +323,7 @@ class Graph:
         branch: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
         **how: "Unpack[LoadHow]",
-    ) -> "Loaded":
+    ) -> Loaded:
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
 
@@ -314,22 +335,20 @@ class Graph:
         base: str = MAIN,
         type: str | None = None,  # noqa: A002 - the word of the command line
         **how: "Unpack[LoadHow]",
-    ) -> "Ingested":
+    ) -> Ingested:
         """Load rows into a branch, which is made from `base` by the same commit if need be.
 
         The mode is `merge` unless given otherwise.
         """
-        from omnigraph.write.load.ingest import ingest as run_ingest
-        from omnigraph.write.load.load import Target
-        from omnigraph.write.load.options import LoadMode, options_of
-
-        how = {**how, "actor": self._access.author(how.get("actor"))}
-        check_notes(message=how.get("message"), operation=how.get("operation_id"))
-        options = options_of(how, LoadMode.MERGE)
-        snapshot, is_new = self._access.ingesting(branch, base)
-        target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
-        with job(self._access, data, type, target, options) as (sources, runner):
-            return run_ingest(self.repository, target, base, sources, runner, options)
+        rows = Ingest(
+            branch=branch,
+            base=base,
+            mode=chosen(LoadMode, how.get("mode", LoadMode.MERGE)).value,
+            message=how.get("message"),
+            dry_run=how.get("dry_run", False),
+            data=data,
+        )
+        return self.backend.run(rows, CallOptions(type_name=type).with_how(how))
 
     def export(
         self,
@@ -339,26 +358,23 @@ class Graph:
         tables: Sequence[str] = (),
         progress: "Progress | None" = None,
     ) -> Iterator[bytes]:
-        """Give the rows of a branch or commit as JSON lines; see `View.export`."""
-        snapshot = self._access.pin(place_of(target), Action.EXPORT)
-        view = View(self._access, snapshot)
-        return view.export(types=types, tables=tables, progress=progress)
+        """Return the rows of a branch or commit as JSON lines; see `View.export`."""
+        return self._view(target).export(types=types, tables=tables, progress=progress)
 
     def export_to(
         self, folder: str | os.PathLike[str], target: Place = MAIN, **how: "Unpack[ExportHow]"
-    ) -> "Exported":
+    ) -> "ExportResult":
         """Write the rows of a branch or commit as files; see `View.export_to`."""
-        snapshot = self._access.pin(place_of(target), Action.EXPORT)
-        return exported(snapshot, place_of(target), folder, how)
+        return self._view(target).export_to(folder, **how)
 
     def blame(self, type_name: str, row_id: str, target: Place = MAIN) -> list[Blamed]:
-        """Give for each property of a node or edge the commit that it has its value from."""
-        return self.at(target).blame(type_name, row_id)
+        """Return for each property of a node or edge the commit that it has its value from."""
+        return self._view(target).blame(type_name, row_id)
 
     def log(
         self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
     ) -> Iterator[Commit]:
-        """Give the commits of a branch, newest first; `after` goes on behind one of them."""
+        """Return the commits of a branch, newest first; `after` goes on behind one of them."""
         return self.branch(branch).log(limit=limit, after=after)
 
     def diff(
@@ -370,8 +386,8 @@ class Graph:
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> ChangeSet:
-        """Give the net changes from one branch or commit to another, read as they are used."""
-        return self.at(old).diff(new, kinds=kinds, types=types, ops=ops)
+        """Return the net changes from one branch or commit to another, read as they are used."""
+        return self._view(old).diff(new, kinds=kinds, types=types, ops=ops)
 
     def changes(
         self,
@@ -382,7 +398,7 @@ class Graph:
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> Iterator[CommitChanges]:
-        """Give what each commit of a branch changed, oldest first; see `Branch.changes`."""
+        """Return what each commit of a branch changed, oldest first; see `Branch.changes`."""
         return self.branch(branch).changes(since=since, kinds=kinds, types=types, ops=ops)
 
     def merge(
@@ -409,7 +425,7 @@ class Graph:
         strict: bool = False,
         **bulk: "Unpack[BulkHow]",
     ) -> Merge:
-        """Give what a merge would do, conflicts included; nothing is written."""
+        """Return what a merge would do, conflicts included; nothing is written."""
         target = self.branch(place_of(into))
         return target.preview_merge(source, resolutions=resolutions, strict=strict, **bulk)
 
@@ -427,7 +443,7 @@ class Graph:
         return target.revert(commit_id, resolutions=resolutions)
 
     def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
-        """Give what a schema would change on a branch; nothing is written."""
+        """Return what a schema would change on a branch; nothing is written."""
         return self.branch(place_of(branch)).plan_schema(schema)
 
     def apply_schema(
@@ -445,47 +461,39 @@ class Graph:
         self,
         target: Place = MAIN,
         *,
-        compared: "Mapping[str, Compared] | None" = None,
-        answered: Mapping[str, Result] | None = None,
+        compared: "Mapping[str, ShownChanges] | None" = None,
+        answered: "Mapping[str, Result] | None" = None,
         commits: int = 40,
     ) -> str:
-        """Give a page of HTML about the graph, which opens without a network.
+        """Return a page of HTML about the graph, which opens without a network.
 
         It shows the schema of a branch or commit, the newest commits of all branches, and, each
         under its title, changes that were compared and results of queries.
         """
-        from omnigraph.report.page import page_of
+        from omnigraph.report.page import build_page
 
-        return page_of(self, place_of(target), commits, compared, answered).html()
+        return build_page(self, place_of(target), commits, compared, answered).to_html()
 
     def merge_base(self, one: Place, other: Place) -> Commit:
-        """Give the newest commit that two branches or commits came from."""
-        ids = [self._commit_at(place_of(each)).id for each in (one, other)]
-        return history.merge_base(self.repository, *ids)
+        """Return the newest commit that two branches or commits came from."""
+        return self.backend.run(GetMergeBase(one=place_of(one), other=place_of(other)))
 
-    def _commit_at(self, place: str) -> Commit:
-        """Give the commit that is meant; its rows may have been cleaned up."""
-        return self._access.commit(place) if is_ulid(place) else self.snapshot(place).commit
-
-    def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeHow]") -> "Optimized":
-        """Write a branch anew in few large files, all indexed; no content changes.
+    def optimize(self, branch: str = MAIN, **how: "Unpack[OptimizeHow]") -> Optimized:
+        """Rewrite a branch in few large files, all indexed; no content changes.
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
         """
-        from omnigraph.maintain.optimize import optimize, optimize_options
+        optimize = OptimizeBranch(branch=branch, indexes_only=how.get("indexes_only", False))
+        return self.backend.run(optimize, CallOptions().with_how(how))
 
-        self._access.allow(Action.ADMIN)
-        options = optimize_options({**how, "actor": self._access.author(how.get("actor"))})
-        return optimize(self.repository, branch, options)
-
-    def ensure_indices(self, branch: str = MAIN) -> "Optimized":
-        """Complete all indexes of a branch, and leave its files else as they are."""
+    def ensure_indices(self, branch: str = MAIN) -> Optimized:
+        """Complete all indexes of a branch, and leave its files as they are otherwise."""
         return self.optimize(branch, indexes_only=True)
 
     def coverage(self, target: Place = MAIN) -> list[Coverage]:
-        """Give for each index how many rows are in it, how many are not yet, and why."""
-        return coverage(self.snapshot(target))
+        """Return for each index how many rows are in it, how many are not yet, and why."""
+        return self.backend.run(GetCoverage(**place_fields(place_of(target))))
 
     def cleanup(
         self,
@@ -495,21 +503,36 @@ class Graph:
         grace: timedelta | str = GRACE,
         confirm: bool = False,
     ) -> Cleaned:
-        """Remove what only old commits need; without `confirm`, tell what that would be.
+        """Remove what only old commits need; without `confirm`, report what that would be.
 
         The newest `keep` commits of each branch stay, and those at which a branch stood within
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
         and runs stand at always stays, and so does everything of the last `grace`. Runs to which
         nobody wrote within `older_than` end as failed.
         """
-        self._access.allow(Action.ADMIN)
-        rule = retention(keep, older_than, grace)
-        return cleanup(self.repository, rule, confirm=confirm)
+        retention(keep, older_than, grace)
+        return self.backend.run(
+            CleanUp(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
+        )
 
     def fsck(self) -> Checkup:
         """Check everything that the graph is made of and name all damage; nothing is changed."""
-        self._access.allow(Action.ADMIN)
-        return fsck(self.repository.store)
+        return self.backend.run(CheckFiles())
+
+    def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupHow]") -> Copied:
+        """Make a consistent copy of the graph in an empty place, or renew the one that is there.
+
+        Others may write meanwhile: the copy is the graph as it was at one moment, with all history
+        that can be read. Only what is new is copied. Until the copy is complete, the place has the
+        one before, or none. Afterwards all of it is checked as by `fsck`, unless `verify` is False.
+        `seconds` and `cancelled` end it early. A server does not do this.
+        """
+        copy = BackUp(dest=os.fspath(dest), verify=how.get("verify", True))
+        return self.backend.run(copy, CallOptions().with_how(how))
+
+    def _view(self, target: Place) -> View:
+        """Return what is read at a branch or commit, which is looked up when it is used."""
+        return View(self.backend, place_of(target))
 
 
 def init(
@@ -519,9 +542,14 @@ def init(
 
     An existing graph is refused and not touched.
     """
+    from omnigraph.api.access import Access
+    from omnigraph.api.local.backend import LocalBackend
+    from omnigraph.schema.compile import compile_schema
+    from omnigraph.versioning.repository import create
+
     source = schema_source(schema)
     repository = create(uri, compile_schema(source), source.text, durable=durable)
-    return Graph(Access.to(repository, keeps=True))
+    return Graph(LocalBackend(Access.to(repository, keeps=True)))
 
 
 def open(  # noqa: A001 - read as omnigraph.open
@@ -531,7 +559,7 @@ def open(  # noqa: A001 - read as omnigraph.open
     durable: bool = True,
     keeps_topology: bool | None = None,
     actor: str | None = None,
-    policy: Decider | str | Path | None = None,
+    policy: "Decider | str | Path | None" = None,
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
 
@@ -541,13 +569,45 @@ def open(  # noqa: A001 - read as omnigraph.open
     The actor is noted with every change. With a policy, a `Path` to its file or its text, the
     actor can do what it allows and nothing else.
     """
+    from omnigraph.api.access import Access
+    from omnigraph.api.local.backend import LocalBackend
+    from omnigraph.versioning.repository import open_repository
+
     repository = open_repository(uri, read_only=read_only, durable=durable)
     keeps = not read_only if keeps_topology is None else keeps_topology
     access = Access.to(repository, keeps=keeps).under(_policy(policy), actor)
-    return Graph(access)
+    return Graph(LocalBackend(access))
 
 
-def _policy(given: Decider | str | Path | None) -> Decider | None:
+def restore(
+    source: str | os.PathLike[str],
+    dest: str | os.PathLike[str],
+    *,
+    durable: bool = True,
+    **how: "Unpack[BackupHow]",
+) -> Copied:
+    """Make a graph of a backup, or of another graph, in an empty place; see `Graph.backup`.
+
+    An existing graph is refused and not touched.
+    """
+    from omnigraph.maintain.backup import backup_options
+    from omnigraph.maintain.backup import restore as restore_graph
+
+    return restore_graph(source, dest, backup_options(how, "restore"), durable=durable)
+
+
+def connect(url: str, *, token: str | None = None, seconds: float | None = None) -> Graph:
+    """Return the graph of a server; nothing is sent before it is asked for something.
+
+    An answer that takes longer than so many seconds is given up; by default none is.
+    """
+    from omnigraph.api.client import Client
+    from omnigraph.api.http import HttpBackend
+
+    return Graph(HttpBackend(Client(url, token, seconds=seconds)))
+
+
+def _policy(given: "Decider | str | Path | None") -> "Decider | None":
     if not isinstance(given, str | Path):
         return given
     from omnigraph.policy.policy import load_policy, parse_policy

@@ -3,15 +3,17 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-import pyarrow as pa
-
-from omnigraph.data.result import Result
+from omnigraph.api.operation import Document
 from omnigraph.errors import Json
 from omnigraph.query.explain import explain_json, explain_text, operator_text
 from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import Answer
-from omnigraph.read.road import Choice, Road
+
+if TYPE_CHECKING:
+    from omnigraph.data.result import Result
+    from omnigraph.read.answer import PlanAnswer
+    from omnigraph.read.road import Road, RoadChoice
 
 _METADATA = b"omnigraph.api.profile"
 
@@ -21,7 +23,7 @@ class Explanation:
     """The plan of a read and the road that it would take now; printing it shows both."""
 
     plan: ReadPlan
-    choice: Choice
+    choice: "RoadChoice"
 
     def __str__(self) -> str:
         return f"{explain_text(self.plan)}  {'Road':10}  {self.choice}\n"
@@ -29,13 +31,21 @@ class Explanation:
     __repr__ = __str__
 
     def to_json(self) -> dict[str, Json]:
-        """Give the plan and the road as JSON."""
+        """Return the plan and the road as JSON."""
         road: dict[str, Json] = {
             "road": str(self.choice.road),
             "lookups": self.choice.lookups,
             "rows_to_read": self.choice.unread,
         }
         return {"plan": explain_json(self.plan), "road": road}
+
+    @classmethod
+    def from_json(cls, document: Document, plan: ReadPlan) -> Self:
+        """Return the explanation of a plan that `to_json` wrote."""
+        from omnigraph.read.road import Road, RoadChoice
+
+        road = document["road"]
+        return cls(plan, RoadChoice(Road(road["road"]), road["lookups"], road["rows_to_read"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +62,8 @@ class Cost:
 class Profile:
     """A result, the road that led to it, and what each operator took; printing shows the costs."""
 
-    result: Result
-    road: Road
+    result: "Result"
+    road: "Road"
     costs: tuple[Cost, ...]
 
     def __str__(self) -> str:
@@ -68,16 +78,48 @@ class Profile:
 
     __repr__ = __str__
 
+    @classmethod
+    def of(cls, answer: "PlanAnswer") -> Self:
+        """Return the profile of an answer."""
+        costs = tuple(
+            Cost(
+                tuple(operator_text(operator) for operator in each.operators),
+                each.rows,
+                each.seconds * 1000,
+                each.bytes,
+            )
+            for each in answer.measurements
+        )
+        return cls(answer.rows.to_result(), answer.road, costs)
+
     def to_ipc(self) -> Iterator[bytes]:
-        """Give the rows as an Arrow stream that has the road and the costs with it, in pieces."""
-        told = json.dumps({"query_name": self.result.query_name, **self.to_json()})
+        """Return the rows as an Arrow stream that has the road and the costs with it, in pieces."""
+        from omnigraph.data.result import Result
+
+        about = json.dumps({"query_name": self.result.query_name, **self.to_json()})
         table = self.result.table
-        metadata = {**(table.schema.metadata or {}), _METADATA: told.encode()}
-        told_table = table.replace_schema_metadata(metadata)
-        return Result(self.result.query_name, told_table).to_stream().to_ipc()
+        metadata = {**(table.schema.metadata or {}), _METADATA: about.encode()}
+        with_about = table.replace_schema_metadata(metadata)
+        return Result(self.result.query_name, with_about).to_stream().to_ipc()
+
+    @classmethod
+    def from_ipc(cls, stream: bytes) -> Self:
+        """Return the profile that `to_ipc` wrote."""
+        from omnigraph.data.result import Result, table_of
+        from omnigraph.read.road import Road
+
+        table = table_of(stream)
+        metadata = dict(table.schema.metadata)
+        about = json.loads(metadata.pop(_METADATA))
+        costs = tuple(
+            Cost(tuple(each["operators"]), each["rows"], each["ms"], each["bytes_read"])
+            for each in about["operators"]
+        )
+        rows = table.replace_schema_metadata(metadata or None)
+        return cls(Result(about["query_name"], rows), Road(about["road"]), costs)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the road and the costs as JSON."""
+        """Return the road and the costs as JSON."""
         costs: list[Json] = [
             {
                 "operators": list(cost.operators),
@@ -88,29 +130,3 @@ class Profile:
             for cost in self.costs
         ]
         return {"road": str(self.road), "row_count": len(self.result), "operators": costs}
-
-
-def profile_from(table: pa.Table) -> Profile:
-    """Give the profile that `Profile.to_ipc` wrote."""
-    metadata = dict(table.schema.metadata)
-    told = json.loads(metadata.pop(_METADATA))
-    costs = tuple(
-        Cost(tuple(each["operators"]), each["rows"], each["ms"], each["bytes_read"])
-        for each in told["operators"]
-    )
-    rows = table.replace_schema_metadata(metadata or None)
-    return Profile(Result(told["query_name"], rows), Road(told["road"]), costs)
-
-
-def profile_of(answer: Answer) -> Profile:
-    """Give the profile of an answer."""
-    costs = tuple(
-        Cost(
-            tuple(operator_text(operator) for operator in each.operators),
-            each.rows,
-            each.seconds * 1000,
-            each.bytes,
-        )
-        for each in answer.measured
-    )
-    return Profile(answer.rows.to_result(), answer.road, costs)

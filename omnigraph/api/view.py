@@ -1,35 +1,30 @@
 """View: a graph at one commit; it can be read, and never changes."""
 
-import math
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
-from omnigraph.api.access import Access
-from omnigraph.api.given import change_filter, query_source
-from omnigraph.api.profile import Explanation, Profile, profile_of
-from omnigraph.data.result import Result, ResultStream
-from omnigraph.errors import BudgetError, InputError
+from omnigraph.api.backend import USUAL, Backend, CallOptions
+from omnigraph.api.operation import Operation, R, place_fields
+from omnigraph.api.operations.changes import GetBlame, GetDiff
+from omnigraph.api.operations.read import (
+    ExportFiles,
+    ExportRows,
+    GetBlob,
+    GetSchema,
+    GetSnapshot,
+    ReadRecords,
+    ReadRows,
+)
+from omnigraph.api.texts import query_source
 from omnigraph.html import html_facts
-from omnigraph.merge.blame import Blamed, blame
-from omnigraph.merge.changes import ChangeSet
-from omnigraph.policy.actions import Action
-from omnigraph.query.compile import Schema, compiled
-from omnigraph.query.params import bind_params
-from omnigraph.query.plan import ReadPlan
-from omnigraph.read.answer import Answer, Terms, answer
-from omnigraph.read.blob import Blob, blob_of
-from omnigraph.read.execution import Budget
-from omnigraph.read.road import Road, choose, rows_read
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.change_set import ChangeSet
+from omnigraph.merge.row_change import ChangeFilter
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
-from omnigraph.spark.deadline import Deadline
-from omnigraph.storage.waiting import Late, within
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -38,55 +33,23 @@ if TYPE_CHECKING:
 
     import networkx
 
-    from omnigraph.export.export import Exported, ExportHow
+    from omnigraph.api.profile import Explanation, Profile
+    from omnigraph.data.result import Result, ResultStream
+    from omnigraph.export.export import ExportHow, ExportResult
+    from omnigraph.read.blob import Blob
     from omnigraph.spark.progress import Progress
-    from omnigraph.spark.session import SparkSettings
-
-# Tables of more rows than that are left to Spark, unless few rows are looked up by index. A row
-# that is read takes about 100 bytes here, so these are about 5 GiB.
-_MOST_ROWS_HERE = 50_000_000
 
 # A branch or a commit: by its name or id, or by a handle on it.
 Place: TypeAlias = Union[str, "View"]
-
-_Found = TypeVar("_Found")
-
-
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """Which engine answers queries, and where Spark runs if it is that."""
-
-    engine: str = "inline"
-    spark: "SparkSettings | None" = None
-
-    @staticmethod
-    def by(engine: str, spark: "SparkSettings | None" = None) -> "Reads":
-        """Give how queries are answered; an engine that does not exist is refused."""
-        if engine != "inline":
-            from omnigraph.spark.choice import Engine
-            from omnigraph.write.load.options import chosen
-
-            engine = chosen(Engine, engine)
-        return Reads(engine, spark)
 
 
 class View:
     """A graph at one commit; it can be read, and never changes."""
 
-    def __init__(
-        self,
-        access: Access,
-        snapshot: Snapshot | None,
-        budget: Budget | None = None,
-        cancelled: Event | None = None,
-        reads: Reads | None = None,
-    ) -> None:
-        self._access = access
-        self._pinned = snapshot
-        self._budget = budget or Budget()
-        self._is_bounded = budget is not None
-        self._cancelled = cancelled or Event()
-        self._reads = reads or Reads()
+    def __init__(self, backend: Backend, place: str, options: CallOptions = USUAL) -> None:
+        self._backend = backend
+        self._place = place
+        self._options = options
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.place!r})"
@@ -97,13 +60,12 @@ class View:
     @property
     def place(self) -> str:
         """What is read: the id of a commit, or the name of a branch."""
-        assert self._pinned is not None
-        return self._pinned.commit.id
+        return self._place
 
     @property
     def snapshot(self) -> Snapshot:
         """The commit that is read, with its catalog and tables."""
-        return self._allowed(Action.READ)
+        return self._run(GetSnapshot(**place_fields(self.place)))
 
     @property
     def commit(self) -> Commit:
@@ -113,61 +75,51 @@ class View:
     @property
     def catalog(self) -> Catalog:
         """The types of the graph."""
-        return self.snapshot.catalog
+        return self._run(GetSchema(**place_fields(self.place))).catalog
 
     @property
     def schema(self) -> str:
         """The text of the schema."""
-        return self._access.repository.schema_source(self.commit.schema)
+        return self._run(GetSchema(**place_fields(self.place))).source
 
     def query(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Result:
+    ) -> "Result":
         """Run a read; keywords are the parameters of the query.
 
         A `Path` is a file of queries and a `str` is their text; a name is needed when there are
         several.
         """
-        started = time.monotonic()
-        snapshot = self._in_time(started, lambda: self.snapshot)
-        plan = _read_plan(source, name, snapshot)
-        return self._rows(plan, snapshot, params, started).to_result()
+        return self.stream(source, name, **params).to_result()
 
     def stream(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> ResultStream:
-        """Run a read and give its rows as Arrow batches, in their order.
+    ) -> "ResultStream":
+        """Run a read and return its rows as Arrow batches, in their order.
 
-        They are made while they are read, so that a result can be larger than the memory.
+        They are made while they are read, so that a result can be larger than the memory; a
+        server sends all of them before the first can be read.
         """
-        started = time.monotonic()
-        snapshot = self._in_time(started, lambda: self.snapshot)
-        plan = _read_plan(source, name, snapshot)
-        return self._rows(plan, snapshot, params, started, streams=True)
+        return cast("ResultStream", self._read(source, name, params))
 
     def profile(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
-    ) -> Profile:
-        """Run a read and give its result with what each operator took, read and gave."""
-        started = time.monotonic()
-        snapshot = self._in_time(started, lambda: self.snapshot)
-        plan = _read_plan(source, name, snapshot)
-        return profile_of(self._answer(plan, snapshot, params, started, measures=True))
+    ) -> "Profile":
+        """Run a read and return its result with what each operator took, read and gave."""
+        return cast("Profile", self._read(source, name, params, mode="profile"))
 
-    def explain(self, source: str | Path | Source, name: str | None = None, /) -> Explanation:
-        """Give the plan of a read, and the road it would take; nothing is run."""
-        snapshot = self.snapshot
-        plan = _read_plan(source, name, snapshot)
-        return Explanation(plan, choose(plan, snapshot, self._access.topology))
+    def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
+        """Return the plan of a read, and the road it would take; nothing is run."""
+        return cast("Explanation", self._read(source, name, {}, mode="explain"))
 
-    def blob(self, type_name: str, row_id: str, name: str, /) -> Blob | None:
-        """Give a Blob property of one node or edge to read from; None when it is null."""
-        return blob_of(self.snapshot, type_name, row_id, name)
+    def blob(self, type_name: str, row_id: str, name: str, /) -> "Blob | None":
+        """Return a Blob property of one node or edge to read from; None when it is null."""
+        about = {"type": type_name, "id": row_id, "property": name}
+        return self._run(GetBlob(**about, **place_fields(self.place)))
 
     def blame(self, type_name: str, row_id: str) -> list[Blamed]:
-        """Give for each property of a node or edge the commit that it has its value from."""
-        snapshot = self._access.pin(self.place)
-        return blame(self._access.repository, snapshot, type_name, row_id)
+        """Return for each property of a node or edge the commit that it has its value from."""
+        return self._run(GetBlame(type=type_name, id=row_id, branch=self.place))
 
     def diff(
         self,
@@ -177,11 +129,9 @@ class View:
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> ChangeSet:
-        """Give the net changes from here to another branch or commit, read as they are used."""
-        wanted = change_filter(kinds, types, ops)
-        here, later = self.snapshot, self._access.pin(place_of(new))
-        wanted.check(here.catalog, later.catalog)
-        return ChangeSet(here, later, wanted)
+        """Return the net changes from here to another branch or commit, read as they are used."""
+        wanted = filter_fields(kinds, types, ops)
+        return self._run(GetDiff(old=self.place, new=place_of(new), **wanted))
 
     def export(
         self,
@@ -190,141 +140,78 @@ class View:
         tables: Sequence[str] = (),
         progress: "Progress | None" = None,
     ) -> Iterator[bytes]:
-        """Give the rows as JSON lines, many at a time.
+        """Return the rows as JSON lines, many at a time.
 
         Nodes come first, then edges, by type and by id, so equal graphs give equal bytes.
         """
-        from omnigraph.export.export import Selection, export_lines
-        from omnigraph.spark.progress import NO_PROGRESS
+        rows = ExportRows(
+            type_names=list(types), table_keys=list(tables), **place_fields(self.place)
+        )
+        return self._run(rows, progress=progress)
 
-        selection = Selection(tuple(types), tuple(tables))
-        snapshot = self._allowed(Action.EXPORT)
-        deadline = Deadline(work="export", cancelled=self._cancelled)
-        return export_lines(snapshot, selection, progress or NO_PROGRESS, deadline)
-
-    def export_to(self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]") -> "Exported":
+    def export_to(
+        self, folder: str | os.PathLike[str], **how: "Unpack[ExportHow]"
+    ) -> "ExportResult":
         """Write the rows as files of a new or empty folder.
 
-        The format is `jsonl` (the default) or `parquet`.
+        The format is `jsonl` (the default) or `parquet`. A server does not do this.
         """
-        return exported(self._allowed(Action.EXPORT), self.place, folder, how)
+        files = ExportFiles(
+            folder=os.fspath(folder),
+            format=how.get("format"),
+            types=list(how.get("types", ())),
+            tables=list(how.get("tables", ())),
+            **place_fields(self.place),
+        )
+        return cast("ExportResult", self._backend.run(files, self._options.with_how(how)))
 
     def to_networkx(
         self, *, types: Sequence[str] | None = None, edges: Sequence[str] | None = None
     ) -> "networkx.MultiDiGraph":
-        """Give the nodes of some types, or all, and the edges between them to networkx.
+        """Return the nodes of some types, or all, and the edges between them for networkx.
 
         A node is `(type, id)`, and so is the key of an edge; properties are attributes, but for
         blobs. It is held in memory as a whole.
         """
-        from omnigraph.export.network import chosen_types, network_of, records_of
+        from omnigraph.export.network import build_network
 
-        snapshot = self._allowed(Action.EXPORT)
-        chosen = chosen_types(snapshot.catalog, types, edges)
-        return network_of(records_of(snapshot, chosen))
+        nodes = None if types is None else list(types)
+        joins = None if edges is None else list(edges)
+        records = self._run(ReadRecords(types=nodes, edges=joins, **place_fields(self.place)))
+        return build_network(records)
 
-    def _allowed(self, action: Action) -> Snapshot:
-        """Give the commit that is read, if the actor may do this to it."""
-        assert self._pinned is not None
-        self._access.repository.check_open()
-        self._access.check_place(self._pinned.commit.id, action)
-        return self._pinned
+    def _run(self, operation: Operation[R], **options: Any) -> R:  # noqa: ANN401
+        """Run an operation with the options of this handle, and some more."""
+        return self._backend.run(operation, replace(self._options, **options))
 
-    def _rows(
+    def _read(
         self,
-        plan: ReadPlan,
-        snapshot: Snapshot,
-        params: Mapping[str, object],
-        started: float,
-        *,
-        streams: bool = False,
-    ) -> ResultStream:
-        """Give the rows of a plan, from Spark when they are too many for this process."""
-        engine = self._reads.engine
-        is_auto = engine == "auto"
-        if engine != "spark" and not (is_auto and self._is_large(plan, snapshot)):
-            try:
-                return self._answer(plan, snapshot, params, started, streams=streams).rows
-            except BudgetError as exceeded:
-                if not is_auto or self._is_bounded or exceeded.limit == "seconds":
-                    raise
-        from omnigraph.read.spark.query import on_spark
-
-        terms = self._terms(plan, params)
-        if not self._is_bounded:
-            terms = replace(terms, budget=replace(terms.budget, seconds=math.inf))
-        return on_spark(plan, snapshot, terms, self._reads.spark)
-
-    def _is_large(self, plan: ReadPlan, snapshot: Snapshot) -> bool:
-        """Tell whether a plan reads more rows than this process should hold."""
-        states = snapshot.commit.tables.values()
-        if sum(state.row_count for state in states) <= _MOST_ROWS_HERE:
-            return False
-        if rows_read(plan, snapshot) <= _MOST_ROWS_HERE:
-            return False
-        return choose(plan, snapshot, self._access.topology).road is Road.ADJACENCY
-
-    def _answer(
-        self,
-        plan: ReadPlan,
-        snapshot: Snapshot,
-        params: Mapping[str, object],
-        started: float,
-        *,
-        measures: bool = False,
-        streams: bool = False,
-    ) -> Answer:
-        terms = replace(self._terms(plan, params), measures=measures, streams=streams)
-        topology = self._access.topology
-        return self._in_time(started, lambda: answer(plan, snapshot, topology, terms))
-
-    def _in_time(self, started: float, work: Callable[[], _Found]) -> _Found:
-        """Return what a read returns, or raise BudgetError near the end of its time.
-
-        The engine looks at the time between its steps, and a store may not answer at all.
-        """
-        if self._access.repository.store.is_local:
-            return work()
-        seconds = self._budget.seconds
-        try:
-            return within(seconds - (time.monotonic() - started), work)
-        except Late:
-            message = f"the query ran longer than {seconds:g} s"
-            raise BudgetError(message, limit="seconds") from None
-
-    def _terms(self, plan: ReadPlan, params: Mapping[str, object]) -> Terms:
-        return Terms(
-            params=bind_params(plan, params),
-            now=datetime.now(UTC),
-            budget=self._budget,
-            environment=os.environ,
-            cancelled=self._cancelled,
+        source: str | Path | Source,
+        name: str | None,
+        params: dict[str, object],
+        **mode: Any,  # noqa: ANN401 - one of a few words
+    ) -> object:
+        text = query_source(source)
+        rows = ReadRows(
+            query_source=text.text,
+            query_name=name,
+            params=params,
+            **place_fields(self.place),
+            **mode,
         )
-
-
-def exported(
-    snapshot: Snapshot, place: str, folder: str | os.PathLike[str], how: "ExportHow"
-) -> "Exported":
-    """Write the rows of a snapshot as files of a folder; they are said to be of a place."""
-    from omnigraph.export.export import export_folder, export_options, plan_export
-    from omnigraph.spark.choice import runner_for
-    from omnigraph.write.load.load import Target
-
-    options = export_options(how)
-    pinned = Target(place, snapshot)
-    plan = plan_export(pinned, folder, options.selection, options.format)
-    runner = runner_for(options.engine, options.spark, plan.size)
-    return export_folder(plan, runner, options.progress)
+        return self._run(rows, source=text)
 
 
 def place_of(place: Place) -> str:
-    """Give the name of a branch or the id of a commit."""
+    """Return the name of a branch or the id of a commit."""
     return place if isinstance(place, str) else place.place
 
 
-def _read_plan(source: str | Path | Source, name: str | None, snapshot: Snapshot) -> ReadPlan:
-    plan = compiled(query_source(source), Schema(snapshot.commit.schema, snapshot.catalog), name)
-    if not isinstance(plan, ReadPlan):
-        hint = "run it with Branch.mutate, or with omnigraph change"
-        raise InputError(f"'{plan.name}' is a mutation", hint=hint)
-    return plan
+def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:
+    """Return which changes are of interest, as operations say it; raise InputError for others."""
+    wanted = ChangeFilter.parse(kinds, types, ops)
+    return {
+        "kinds": [str(each) for each in sorted(wanted.kinds)],
+        "types": sorted(wanted.types),
+        "ops": [str(each) for each in sorted(wanted.ops)],
+    }

@@ -4,17 +4,13 @@ address     where the graph of a command is, as its options and the configuratio
 commands    one module for each family of commands
 completing  what a shell offers for the next word of a command: names, and kinds of files
 formats     the rows of a query as text: table, kv, csv, jsonl and json
-local       answers commands with documents, about a graph that this process opens itself
 main        the `omnigraph` command, its families, and how any failure ends it
 names       the branches, tags and types of a graph for completion, kept until the graph changes
 output      how results are shown
 progress    a bar on stderr while long work runs, and nothing when stderr is no terminal
 queries     the options with which a command says what to run, on which graph, and with what
-remote      answers commands with documents, about a graph that a server has
 session     the one place that decides which graph a command works on, as whom, and how it answers
 spark       the options with which a command says where Spark runs
 statements  where a statement of the shell ends, and which words can come next in it
 terminal    reads statements from a person, with history and completion, or from a pipe
-terms       what the options of a command ask for, as values that either backend takes
-upload      local files as one stream of JSON lines for a server, and where its errors stand
 """

@@ -46,7 +46,7 @@ class Naming:
         return given_config()
 
     def find_address(self) -> Address | None:
-        """Give where the graph is, or None when none is named anywhere."""
+        """Return where the graph is, or None when none is named anywhere."""
         given = [each for each in (self.word, self.uri, self.target) if each is not None]
         if len(given) > 1:
             raise click.UsageError("the graph is named twice")
@@ -62,7 +62,7 @@ class Naming:
         return _named(name, config.graph(name))
 
     def _at(self, uri: str) -> Address:
-        """Give an address by its URI; a server that the configuration knows gets its own token."""
+        """Return an address by its URI; a server of the configuration gets its own token."""
         if not Address(uri).is_remote:
             return Address(uri)
         graphs = {} if self.config is None else self.config.graphs
@@ -78,7 +78,7 @@ def remember_config(context: click.Context, _: click.Parameter, path: str | None
 
 
 def given_config() -> "Config | None":
-    """Give what `--config` names, or else the omnigraph.yaml of this folder if there is one.
+    """Return what `--config` names, or else the omnigraph.yaml of this folder if there is one.
 
     The variables of its env file are then in the environment.
     """
@@ -98,5 +98,6 @@ def _named(name: str, graph: "GraphConfig") -> Address:
         return Address(graph.uri)
     if variable is not None and address.token is None:
         message = f"the variable {variable}, which holds the token of '{name}', is not set"
-        raise ConfigError(message, hint=f"set it, or {TOKEN_VARIABLE}")
+        others = "" if variable == TOKEN_VARIABLE else f", or {TOKEN_VARIABLE}"
+        raise ConfigError(message, hint=f"set it{others}")
     return address

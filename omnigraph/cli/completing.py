@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from omnigraph.cli.names import Names
+    from omnigraph.cli.names import GraphNames
     from omnigraph.server.config import Config
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -25,7 +25,7 @@ def folders(_: click.Context, __: click.Parameter, begun: str) -> list[Completio
     return [CompletionItem(begun, type="dir")]
 
 
-def _named(names: "Callable[[Names], Iterable[str]]") -> Completer:
+def _named(names: "Callable[[GraphNames], Iterable[str]]") -> Completer:
     """Offer names of the graph that a command is about."""
 
     def offered(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class ShownRows:
     """The rows of a query as JSON values, column by column, and what they were read from.
 
     They are not counted when more rows follow, and nobody knows yet how many.
@@ -36,8 +36,8 @@ class Rows:
     is_counted: bool = True
 
     @classmethod
-    def of_result(cls, result: "Result", branch: str | None, snapshot: str | None) -> "Rows":
-        """Give the rows of a result of this process."""
+    def of_result(cls, result: "Result", branch: str | None, snapshot: str | None) -> "ShownRows":
+        """Return the rows of a result of this process."""
         return cls(
             query_name=result.query_name,
             branch=branch,
@@ -48,8 +48,8 @@ class Rows:
         )
 
     @classmethod
-    def of_document(cls, document: dict[str, "Json"]) -> "Rows":
-        """Give the rows of the stable machine form."""
+    def of_document(cls, document: dict[str, "Json"]) -> "ShownRows":
+        """Return the rows of the stable machine form."""
         columns, rows, target = document["columns"], document["rows"], document["target"]
         assert isinstance(columns, list)
         assert isinstance(rows, list)
@@ -67,41 +67,41 @@ class Rows:
         )
 
     def document(self) -> dict[str, Json]:
-        """Give the rows in the stable machine form."""
+        """Return the rows in the stable machine form."""
         return {**self.metadata(), "rows": list(self.objects())}
 
     def metadata(self) -> dict[str, Json]:
-        """Give everything about the rows but themselves."""
+        """Return everything about the rows but themselves."""
         count = self.count if self.is_counted else None
         counts: dict[str, Json] = {"row_count": count, "columns": [*self.columns]}
         return {**about(self.query_name, self.branch, self.snapshot), **counts}
 
     def objects(self) -> Iterator[dict[str, Json]]:
-        """Give each row as an object."""
+        """Return each row as an object."""
         for row in zip(*self.values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
     def cells(self) -> Iterator[list[str]]:
-        """Give each row as texts for people."""
+        """Return each row as texts for people."""
         for row in zip(*self.values, strict=True):
             yield ["null" if value is None else cell(value) for value in row]
 
 
 def about(query_name: str, branch: str | None, snapshot: str | None) -> dict[str, Json]:
-    """Give which query is asked, and of what."""
+    """Return which query is asked, and of what."""
     return {"query_name": query_name, "target": {"branch": branch, "snapshot": snapshot}}
 
 
-def as_jsonl(rows: Rows) -> Iterator[str]:
-    """Give a line about the rows, and then a line for each, many lines at a time."""
+def as_jsonl(rows: ShownRows) -> Iterator[str]:
+    """Yield a line about the rows, and then a line for each, many lines at a time."""
     yield _lines([{"kind": "metadata", **rows.metadata()}])
     objects = rows.objects()
     while some := list(islice(objects, _ROWS_AT_ONCE)):
         yield _lines(some)
 
 
-def as_csv(rows: Rows) -> Iterator[str]:
-    """Give the rows as RFC 4180 does, with a header, many at a time; null is empty."""
+def as_csv(rows: ShownRows) -> Iterator[str]:
+    """Return the rows as RFC 4180 does, with a header, many at a time; null is empty."""
     table = zip(*map(_csv_column, rows.values), strict=True)
     some: Sequence[Sequence[object]] = [rows.columns]
     while some:
@@ -111,8 +111,10 @@ def as_csv(rows: Rows) -> Iterator[str]:
         some = list(islice(table, _ROWS_AT_ONCE))
 
 
-def as_table(rows: Rows, widest: int = WIDEST_COLUMN, layout: str = "truncate") -> Iterator[str]:
-    """Give the rows in columns; a long cell is cut, or goes on in the next line."""
+def as_table(
+    rows: ShownRows, widest: int = WIDEST_COLUMN, layout: str = "truncate"
+) -> Iterator[str]:
+    """Return the rows in columns; a long cell is cut, or goes on in the next line."""
     fit = _wrapped if layout == "wrap" else _cut
     table = [[fit(each, widest) for each in row] for row in rows.cells()]
     widths = [
@@ -126,8 +128,8 @@ def as_table(rows: Rows, widest: int = WIDEST_COLUMN, layout: str = "truncate") 
             yield _padded([each[number] if number < len(each) else "" for each in row], widths)
 
 
-def as_kv(rows: Rows) -> Iterator[str]:
-    """Give each row as a block of names and values."""
+def as_kv(rows: ShownRows) -> Iterator[str]:
+    """Return each row as a block of names and values."""
     widest = max(map(terminal_columns, rows.columns), default=0)
     for number, row in enumerate(rows.cells(), start=1):
         yield f"-- row {number}"
@@ -136,7 +138,7 @@ def as_kv(rows: Rows) -> Iterator[str]:
 
 
 def _csv_column(values: Sequence[Json]) -> Iterable[object]:
-    """Give the cells of a column; texts, numbers and null are written as they should be."""
+    """Return the cells of a column; texts, numbers and null are written as they should be."""
     plain = not any(isinstance(value, bool | list | dict) for value in values)
     return values if plain else ["" if value is None else cell(value) for value in values]
 

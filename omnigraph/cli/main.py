@@ -7,6 +7,7 @@ import warnings
 import click
 
 from omnigraph import __version__
+from omnigraph.cli.commands.backup import backup, restore
 from omnigraph.cli.commands.blob import blob
 from omnigraph.cli.commands.change import change
 from omnigraph.cli.commands.completion import completion
@@ -113,6 +114,8 @@ for command in (
     coverage,
     cleanup,
     fsck,
+    backup,
+    restore,
     report,
     example,
     doctor,

@@ -5,14 +5,14 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from omnigraph.cli.address import Address
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class GraphNames:
     """What can be named in a graph."""
 
     branches: list[str]
@@ -20,53 +20,39 @@ class Names:
     types: list[str]
 
 
-def names_at(address: "Address") -> Names:
-    """Give the names of a graph.
+def names_at(address: "Address") -> GraphNames:
+    """Return the names of a graph.
 
     To read them from a local graph takes half a second, most of it to load Lance. So they are
-    kept in a file, together with the time of the ledger's last change, while that is the same.
+    kept in a file, together with the time of the manifest's last change, while that is the same.
     """
     if address.is_remote:
-        return _of_server(address)
+        return _read(address)
     stamp = _stamp(address.uri)
-    kept = None if stamp is None else _kept(address.uri, stamp)
-    if kept is not None:
-        return kept
-    names = _of_graph(address.uri)
+    cached = None if stamp is None else _cached(address.uri, stamp)
+    if cached is not None:
+        return cached
+    names = _read(address)
     if stamp is not None:
-        _keep(address.uri, stamp, names)
+        _store(address.uri, stamp, names)
     return names
 
 
-def _of_server(address: "Address") -> Names:
-    from omnigraph.api.client import Client
-    from omnigraph.schema.compile import compile_schema
+def _read(address: "Address") -> GraphNames:
+    from omnigraph.api.graph import connect
+    from omnigraph.api.graph import open as open_graph
 
-    with Client(address.uri, address.token, seconds=2) as client:
-        branches, tags, schema = (
-            cast(dict[str, Any], client.get(path)) for path in ("/branches", "/tags", "/schema")
-        )
-    catalog = compile_schema(schema["schema_source"])
-    return Names(
-        branches["branches"],
-        [each["name"] for each in tags["tags"]],
-        [*catalog.nodes, *catalog.edges],
-    )
-
-
-def _of_graph(uri: str) -> Names:
-    from omnigraph.versioning.branches import list_branches
-    from omnigraph.versioning.repository import open_repository
-    from omnigraph.versioning.tags import list_tags
-
-    repository = open_repository(uri, read_only=True)
-    catalog = repository.snapshot("main").catalog
-    types = [*catalog.nodes, *catalog.edges]
-    return Names(list_branches(repository), list(list_tags(repository)), types)
+    with (
+        connect(address.uri, token=address.token, seconds=2)
+        if address.is_remote
+        else open_graph(address.uri, read_only=True)
+    ) as graph:
+        catalog = graph.catalog
+        return GraphNames(graph.branches(), [*graph.tags()], [*catalog.nodes, *catalog.edges])
 
 
 def _stamp(uri: str) -> list[int] | None:
-    """Give which ledger a graph on a local disk has, and when it last changed."""
+    """Return which manifest a graph on a local disk has, and when it last changed."""
     from omnigraph.storage import layout
 
     if "://" in uri:
@@ -78,15 +64,15 @@ def _stamp(uri: str) -> list[int] | None:
     return [found.st_ino, found.st_mtime_ns]
 
 
-def _kept(uri: str, stamp: list[int]) -> Names | None:
+def _cached(uri: str, stamp: list[int]) -> GraphNames | None:
     try:
         found = json.loads(_file(uri).read_bytes())
-        return Names(**found["names"]) if found["stamp"] == stamp else None
+        return GraphNames(**found["names"]) if found["stamp"] == stamp else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(uri: str, stamp: list[int], names: Names) -> None:
+def _store(uri: str, stamp: list[int], names: GraphNames) -> None:
     path = _file(uri)
     part = path.with_suffix(f".{os.getpid()}")
     try:

@@ -14,6 +14,7 @@ from omnigraph.span import Source
 Document: TypeAlias = dict[str, Any]
 
 _LONGEST_SHOWN = 40
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def show_json(document: Json) -> None:
@@ -32,7 +33,7 @@ def show_warning(code: str, message: str) -> None:
 
 
 def coloured(text: str) -> str:
-    """Give a text with its errors in red and its warnings in yellow."""
+    """Return a text with its errors in red and its warnings in yellow."""
     return "\n".join(_coloured(line) for line in text.split("\n"))
 
 
@@ -43,18 +44,26 @@ def _coloured(line: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Give a count with its noun: `1 error`, `2 errors`, `3 queries`."""
+    """Return a count with its noun: `1 error`, `2 errors`, `3 queries`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"
 
 
+def shown_bytes(size: int) -> str:
+    """Return a number of bytes in the unit that suits it: `12 bytes`, `3.4 MiB`."""
+    amount, unit = float(size), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.0f} {_UNITS[unit]}" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
 def cell(value: Json) -> str:
-    """Give a JSON value as a text for people: a text as it is, all else as JSON."""
+    """Return a JSON value as a text for people: a text as it is, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def shortened(value: Json) -> str:
-    """Give a JSON value as a text that is short enough to be part of a line."""
+    """Return a JSON value as a text that is short enough to be part of a line."""
     text = cell(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress() -> Iterator["Progress"]:
-    """Give progress that a person at a terminal sees."""
+    """Return progress that a person at a terminal sees."""
     if not sys.stderr.isatty():
         yield NO_PROGRESS
         return
@@ -52,4 +52,4 @@ class _Bars:
 def _size(stage: str, size: int) -> str:
     if not size:
         return ""
-    return f"{size / 1e6:,.1f} MB" if stage == "reading" else f"{size:,} rows"
+    return f"{size / 1e6:,.1f} MB" if stage in ("reading", "copying") else f"{size:,} rows"

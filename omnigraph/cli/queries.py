@@ -9,12 +9,12 @@ import click
 
 from omnigraph.cli import completing
 from omnigraph.cli.address import NO_CONFIG
-from omnigraph.cli.session import Session, read_queries, read_text, session_options
-from omnigraph.cli.terms import Question, Target
+from omnigraph.cli.session import ReadTarget, Session, read_queries, read_text, session_options
 from omnigraph.errors import Code, ConfigError, InputError, ParamsError, Problem
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
     from omnigraph.server.config import AliasConfig, Config
 
 _OPTIONS = (
@@ -49,7 +49,7 @@ _OPTIONS = (
 
 
 def query_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say what to run, and its graph; `asked` reads them."""
+    """Add the options that say what to run, and on which graph; `query_request` reads them."""
     command = session_options(command)
     for option in reversed(_OPTIONS):
         command = option(command)
@@ -57,8 +57,8 @@ def query_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A query to run, in the session of its graph, and what it is given.
+class QueryRequest:
+    """A query to run, in the session of its graph, with its parameters by name and by position.
 
     The branch and the format are for when no option says otherwise.
     """
@@ -68,35 +68,34 @@ class Asked:
     name: str | None
     branch: str | None
     format: str | None
-    given: Mapping[str, object]
+    named: Mapping[str, object]
     arguments: Mapping[str, str]
 
-    def question(self, target: Target) -> Question:
-        """Give the query with its parameters, those by name before those by position."""
+    def params(self, graph: "Graph", target: ReadTarget) -> dict[str, object]:
+        """Return the parameters, those by name before those by position."""
         if not self.arguments:
-            return Question(self.source, self.name, self.given)
-        from omnigraph.query.compile import compiled
+            return {**self.named}
+        from omnigraph.query.compile import compile_query
         from omnigraph.query.params import params_of_texts
 
-        plan = compiled(self.source, self.session.backend().schema(target), self.name)
-        given = {**params_of_texts(plan, self.arguments), **self.given}
-        return Question(self.source, self.name, given)
+        plan = compile_query(self.source, target.view(graph).catalog, self.name)
+        return {**params_of_texts(plan, self.arguments), **self.named}
 
 
-def asked(command: str, session: Session, how: Mapping[str, Any]) -> Asked:
-    """Give what the options, the alias and omnigraph.yaml mean together."""
+def query_request(command: str, session: Session, how: Mapping[str, Any]) -> QueryRequest:
+    """Return what the options, the alias and omnigraph.yaml mean together."""
     _check(how)
     alias = None if how["alias"] is None else _alias(command, how["alias"], session.config)
     session, words = _with_graph(session, how["words"], alias)
     source, name = _query(how, session.config, alias)
     usual = None if session.config is None else session.config.cli.output_format
-    return Asked(
+    return QueryRequest(
         session=session,
         source=source,
         name=name,
         branch=None if alias is None else alias.branch,
         format=usual if alias is None else alias.format or usual,
-        given=given_params(how["params"], how["params_file"]),
+        named=read_params(how["params"], how["params_file"]),
         arguments=_arguments(how["alias"], alias, words),
     )
 
@@ -128,7 +127,7 @@ def _alias(command: str, name: str, config: "Config | None") -> "AliasConfig":
 def _with_graph(
     session: Session, words: tuple[str, ...], alias: "AliasConfig | None"
 ) -> tuple[Session, tuple[str, ...]]:
-    """Give the session with its graph, and the words that are left.
+    """Return the session with its graph, and the words that are left.
 
     The first word is the graph, unless an alias takes words and the graph is known without them.
     """
@@ -144,7 +143,7 @@ def _with_graph(
 def _query(
     how: Mapping[str, Any], config: "Config | None", alias: "AliasConfig | None"
 ) -> tuple[Source, str | None]:
-    """Give the text of the queries, and the name of the one to run."""
+    """Return the text of the queries, and the name of the one to run."""
     if alias is not None and config is not None:
         return read_queries(str(config.query_file(alias.query))), alias.name
     if how["query_path"] is not None:
@@ -155,7 +154,7 @@ def _query(
 def _arguments(
     name: str | None, alias: "AliasConfig | None", words: tuple[str, ...]
 ) -> dict[str, str]:
-    """Give the words by the names of the parameters that they stand for."""
+    """Return the words by the names of the parameters that they stand for."""
     if alias is None:
         return {}
     if len(words) > len(alias.args):
@@ -164,18 +163,18 @@ def _arguments(
     return dict(zip(alias.args, words, strict=False))
 
 
-def given_params(text: str | None, path: str | None = None) -> dict[str, object]:
-    """Give the parameters of a text or else of a file, which hold a JSON object."""
+def read_params(text: str | None, path: str | None = None) -> dict[str, object]:
+    """Return the parameters of a text or else of a file, which hold a JSON object."""
     text = text if path is None else read_text(path)
     if text is None:
         return {}
     try:
-        given = json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError) as bad:
         raise _not_params(f"the parameters are not JSON: {bad}") from None
-    if not isinstance(given, dict):
+    if not isinstance(found, dict):
         raise _not_params("the parameters are no JSON object")
-    return given
+    return found
 
 
 def _not_params(message: str) -> ParamsError:

@@ -7,16 +7,13 @@ A command says `@graph_options` and gets a `Session` as its first argument::
     @branch_option
     @graph_options                  # adds [URI] --uri --target --config --as --json
     def delete(session: Session, name: str, branch: str | None) -> None:
-        done = session.open(writing=True).delete(name, session.branch(branch))
+        done = session.graph(writing=True).branch(session.branch(branch)).delete(name)
         session.show(done.to_json(), f"deleted {name}")
 
-- `session.open()` gives the `Graph` itself, as the actor of `--as` and under the policy of the
-  configuration; a server is refused. For commands that work only where the graph is.
-- `session.backend()` gives what answers commands with documents, on this machine (`cli.local`) or
-  through a server (`cli.remote`); both give the same ones. For commands that work with both.
-- `session.handle()` gives a handle on the graph, on this machine or behind a server. For commands
-  that only read, and need more than documents.
-- `session.show(document, *lines)` prints the document with `--json`, and the lines else.
+- `session.graph()` is the handle on the graph, opened here as the actor of `--as` and under the
+  policy of the configuration, or behind a server.
+- `session.open()` is the same for commands that work only where the graph is; it refuses a server.
+- `session.show(document, *lines)` prints the document with `--json`, and the lines otherwise.
 
 The graph is the positional URI, `--uri` or `--target`, and only one of them; else that of the
 alias; else `cli.graph` of omnigraph.yaml. The branch is the option; else that of the alias; else
@@ -26,22 +23,23 @@ the environment lacks.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import completing
 from omnigraph.cli.address import Address, Naming, remember_config
 from omnigraph.cli.output import Document, coloured, show_json
-from omnigraph.cli.terms import Target
+from omnigraph.cli.spark import spark_settings
 from omnigraph.errors import (
     Code,
     ConflictError,
     DeniedError,
+    InputError,
     NotFoundError,
     OmniGraphError,
     QueryError,
@@ -53,9 +51,8 @@ from omnigraph.span import Source
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
-    from omnigraph.api.remote.graph import RemoteGraph
-    from omnigraph.cli.local import Local
-    from omnigraph.cli.remote import Remote
+    from omnigraph.api.view import View
+    from omnigraph.spark.progress import Progress
 
 _MAIN = "main"
 _EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
@@ -63,6 +60,25 @@ _EXIT_CODES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (DeniedError, 4),
     (NotFoundError, 5),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTarget:
+    """What is read: a branch where it stands now, or else a commit or tag."""
+
+    branch: str | None
+    snapshot: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The branch, or the commit or tag."""
+        name = self.branch if self.snapshot is None else self.snapshot
+        assert name is not None
+        return name
+
+    def view(self, graph: "Graph") -> "View":
+        """Return the branch, or the commit or tag, to read from."""
+        return graph.branch(self.name) if self.snapshot is None else graph.at(self.snapshot)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,18 +99,20 @@ class Session(Naming):
         return found
 
     def branch(self, given: str | None, usual: str | None = None) -> str:
-        """Give the branch that an option names, or else the one that is usual here."""
+        """Return the branch that an option names, or else the one that is usual here."""
         if given is not None:
             return given
         return usual or (None if self.config is None else self.config.cli.branch) or _MAIN
 
-    def to_read(self, branch: str | None, snapshot: str | None, usual: str | None = None) -> Target:
-        """Give what `target_options` say is to be read."""
+    def to_read(
+        self, branch: str | None, snapshot: str | None, usual: str | None = None
+    ) -> ReadTarget:
+        """Return what `target_options` say is to be read."""
         if branch is not None and snapshot is not None:
             raise click.UsageError("--branch and --snapshot exclude each other")
-        return (
-            Target(None, snapshot) if snapshot is not None else Target(self.branch(branch, usual))
-        )
+        if snapshot is not None:
+            return ReadTarget(None, snapshot)
+        return ReadTarget(self.branch(branch, usual))
 
     @property
     def local_uri(self) -> str:
@@ -123,41 +141,27 @@ class Session(Naming):
         config = None if self.actor is None else self.config
         return None if config is None else config.policy.file
 
-    def backend(self) -> "Local | Remote":
-        """Give what answers commands about the graph with documents."""
+    def graph(self, *, writing: bool = False, keeps_topology: bool | None = None) -> "Graph":
+        """Open the graph, or connect to the server that has it."""
         if not self.address.is_remote:
-            from omnigraph.cli.local import Local
-
-            return Local(self.open)
-        self._refuse_actor()
-        from omnigraph.cli.remote import Remote
-
-        return Remote(self.address.uri, self.address.token)
-
-    def handle(self) -> "Graph | RemoteGraph":
-        """Open the graph to read, or connect to the server that has it."""
-        if not self.address.is_remote:
-            return self.open()
-        self._refuse_actor()
-        from omnigraph.api.remote.graph import connect
+            return self.open(writing=writing, keeps_topology=keeps_topology)
+        if self.actor is not None:
+            raise click.UsageError("--as does not work with a server; the token says who acts")
+        from omnigraph.api.graph import connect
 
         return connect(self.address.uri, token=self.address.token)
 
-    def _refuse_actor(self) -> None:
-        if self.actor is not None:
-            raise click.UsageError("--as does not work with a server; the token says who acts")
-
-    def lasting_backend(self) -> "Local | Remote":
-        """Give a backend that opens the graph once, for many commands."""
+    def work_options(self, how: Mapping[str, Any], progress: "Progress") -> dict[str, Any]:
+        """Return the keywords that say who does large work; a server decides that itself."""
         if self.address.is_remote:
-            return self.backend()
-        from omnigraph.cli.local import Local
-
-        graph = self.open(writing=True)
-        return Local(lambda **_: graph)
+            if how["engine"] != "auto":
+                raise InputError("--engine does not work through a server")
+            return {}
+        settings = spark_settings(self.config, how)
+        return {"engine": how["engine"], "spark": settings, "progress": progress}
 
     def show(self, document: Document, *lines: str) -> None:
-        """Print a document with `--json`, and lines for people else."""
+        """Print a document with `--json`, and lines for people otherwise."""
         if self.as_json:
             show_json(document)
             return
@@ -165,7 +169,7 @@ class Session(Naming):
             click.echo(line)
 
     def show_fields(self, document: Document) -> None:
-        """Print a document with `--json`, and its fields that are not null else."""
+        """Print a document with `--json`, and its fields that are not null otherwise."""
         fields = (f"{name}: {value}" for name, value in document.items() if value is not None)
         self.show(document, *fields)
 
@@ -227,14 +231,14 @@ _NAMING = (
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say what it reads; `Session.to_read` reads them."""
+    """Add the options that say what a command reads; `Session.to_read` reads them."""
     for option in reversed(_TARGET):
         command = option(command)
     return command
 
 
 def graph_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all that names its graph; it is called with a Session first."""
+    """Add all that names the graph of a command; it is called with a Session first."""
     word = click.argument(
         "word", required=False, metavar="[URI]", shell_complete=completing.folders
     )
@@ -242,7 +246,7 @@ def graph_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command what names its graph, but for the argument; see `graph_options`."""
+    """Add what names the graph of a command, but for the argument; see `graph_options`."""
 
     @wraps(command)
     def with_session(
@@ -263,7 +267,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def exit_code(error: OmniGraphError) -> int:
-    """Give the exit code of an error."""
+    """Return the exit code of an error."""
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
 
 
@@ -281,21 +285,21 @@ def show_usage(wrong: click.UsageError) -> None:
 
 
 def read_schema(path: str) -> Source:
-    """Give the text of a `.pg` file; `-` is standard input."""
+    """Return the text of a `.pg` file; `-` is standard input."""
     from omnigraph.syntax.source import decode
 
     return decode(path, _bytes(path), SchemaError, Code.SCHEMA_SYNTAX)
 
 
 def read_queries(path: str) -> Source:
-    """Give the text of a `.gq` file; `-` is standard input."""
+    """Return the text of a `.gq` file; `-` is standard input."""
     from omnigraph.syntax.source import decode
 
     return decode(path, _bytes(path), QueryError, Code.QUERY_SYNTAX)
 
 
 def read_text(path: str) -> str:
-    """Give the text of a file; `-` is standard input."""
+    """Return the text of a file; `-` is standard input."""
     try:
         return _bytes(path).decode()
     except UnicodeDecodeError:

@@ -25,14 +25,14 @@ SPARK_OPTIONS = ("spark_master", "spark_remote", "spark_conf")
 
 
 def spark_options(command: _Command) -> _Command:
-    """Give a command the options that say where Spark runs."""
+    """Add the options that say where Spark runs."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def spark_settings(config: "Config | None", how: Mapping[str, Any]) -> "SparkSettings":
-    """Give the settings that the options, the environment and omnigraph.yaml mean."""
+    """Return the settings that the options, the environment and omnigraph.yaml mean."""
     from omnigraph.spark.session import settings_from
 
     default = None if config is None else config.spark

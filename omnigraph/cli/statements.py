@@ -28,7 +28,7 @@ _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS)
 
 
 def is_complete(text: str) -> bool:
-    """Tell whether a statement ends here.
+    """Return whether a statement ends here.
 
     A command is one line. A query ends with its last brace, and what is not a whole query, but the
     body of one, ends with a semicolon.
@@ -42,14 +42,14 @@ def is_complete(text: str) -> bool:
 
 
 def query_text(text: str) -> str:
-    """Give a statement as a whole query."""
+    """Return a statement as a whole query."""
     if _QUERY.match(_SKIPPED.sub(" ", text)):
         return text
     return f"query q() {{ {text.strip().removesuffix(';')} }}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
+class ShellVocabulary:
     """The words that a shell offers: those of the language, and the names of the graph."""
 
     catalog: "Callable[[], Catalog]"
@@ -57,7 +57,7 @@ class Vocabulary:
     arguments: "dict[str, Callable[[], Iterable[str]]]" = field(default_factory=dict)
 
     def next_words(self, text: str) -> tuple[str, list[str]]:
-        """Give the word that was begun before the cursor, and those that it can become."""
+        """Return the word that was begun before the cursor, and those that it can become."""
         if found := _COMMAND.match(text):
             return _offered(found[1], (f".{name}" for name in self.commands))
         if found := _ARGUMENT.match(text):
@@ -76,7 +76,7 @@ class Vocabulary:
         return _offered(found[1], [*_WORDS, *_FUNCTIONS]) if found[1] else ("", [])
 
     def _properties(self, text: str, variable: str) -> list[str]:
-        """Give the properties of the type that a variable was given, or of all types."""
+        """Return the properties of the type that a variable was given, or of all types."""
         catalog = self.catalog()
         types: dict[str, Interface | NodeType | EdgeType] = {
             **catalog.interfaces,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.statements import Vocabulary, is_complete
+from omnigraph.cli.statements import ShellVocabulary, is_complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def piped_statements() -> Iterator[str]:
-    """Give the statements of standard input, the last one even when it does not end."""
+    """Return the statements of standard input, the last one even when it does not end."""
     lines: list[str] = []
     for line in sys.stdin:
         lines.append(line)
@@ -30,8 +30,8 @@ def piped_statements() -> Iterator[str]:
         yield "".join(lines)
 
 
-def typed_statements(prompt: Callable[[], str], vocabulary: Vocabulary) -> Iterator[str]:
-    """Give what is typed, statement by statement; Ctrl-C drops one, and Ctrl-D ends."""
+def typed_statements(prompt: Callable[[], str], vocabulary: ShellVocabulary) -> Iterator[str]:
+    """Return what is typed, statement by statement; Ctrl-C drops one, and Ctrl-D ends."""
     reader = _reader(vocabulary)
     while True:
         try:
@@ -43,13 +43,13 @@ def typed_statements(prompt: Callable[[], str], vocabulary: Vocabulary) -> Itera
 
 
 def history_file() -> Path:
-    """Give the file with what was typed before."""
+    """Return the file with what was typed before."""
     given = os.environ.get("XDG_STATE_HOME")
     folder = Path(given) if given else Path.home() / ".local" / "state"
     return folder / "omnigraph" / "history"
 
 
-def _reader(vocabulary: Vocabulary) -> "PromptSession[str]":
+def _reader(vocabulary: ShellVocabulary) -> "PromptSession[str]":
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
@@ -87,7 +87,7 @@ def _keys() -> "KeyBindings":
     return keys
 
 
-def _completer(vocabulary: Vocabulary) -> "Completer":
+def _completer(vocabulary: ShellVocabulary) -> "Completer":
     from prompt_toolkit.completion import Completer, Completion
 
     class Words(Completer):

@@ -1,10 +1,9 @@
-"""Result: the rows of a query, as Arrow inside and as whatever a user needs outside."""
+"""Result: the rows of a query, as Arrow inside and in many forms outside."""
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,8 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.html import html_table
-from omnigraph.schema.values import JS_SAFE_INTEGER
-from omnigraph.syntax.literal import datetime_text
+from omnigraph.schema.values import JS_SAFE_INTEGER, to_json_value
 
 if TYPE_CHECKING:
     import networkx
@@ -28,7 +26,7 @@ _PIECE_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The rows of a query; iterating gives them as dicts."""
+    """The rows of a query; iterating over it yields dicts."""
 
     query_name: str
     table: pa.Table
@@ -49,43 +47,43 @@ class Result:
         return f"Result({self.query_name!r}, {len(self)} rows, columns {', '.join(self.columns)})"
 
     def to_arrow(self) -> pa.Table:
-        """Give the rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         return self.table
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Give the rows as dicts."""
+        """Return the rows as dicts."""
         return list(self)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Give the rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame."""
         frame: pd.DataFrame = self.table.to_pandas()
         return frame
 
     def to_polars(self) -> "polars.DataFrame":
-        """Give the rows as a polars DataFrame; it needs the extra `frames`."""
+        """Return the rows as a polars DataFrame; needs the extra `frames`."""
         try:
             import polars
         except ImportError:
-            raise _missing("polars") from None
+            raise missing_package("polars") from None
         return polars.DataFrame(self.table)
 
     def to_spark(self, session: Any) -> Any:  # noqa: ANN401 - pyspark is for pipeline alone
-        """Give the rows as a DataFrame of a Spark session; U64 are decimals there."""
-        fields = [field.with_type(_of_spark(field.type)) for field in self.table.schema]
+        """Return the rows as a DataFrame of a Spark session; U64 becomes a decimal there."""
+        fields = [field.with_type(_to_spark_type(field.type)) for field in self.table.schema]
         return session.createDataFrame(self.table.cast(pa.schema(fields)))
 
     def to_networkx(
         self, source: str | None = None, target: str | None = None
     ) -> "networkx.MultiDiGraph":
-        """Give the rows to networkx as edges between the values of two columns.
+        """Return the rows as a networkx graph, with an edge between the values of two columns.
 
-        They are the first two unless they are named; the others are the attributes of the edges.
-        It needs the extra `frames`.
+        These are the first two columns unless `source` and `target` name others; the rest become
+        attributes of the edges. Needs the extra `frames`.
         """
         try:
             import networkx
         except ImportError:
-            raise _missing("networkx") from None
+            raise missing_package("networkx") from None
         ends = [self._end(source, 0), self._end(target, 1)]
         found = networkx.MultiDiGraph()
         for row in self:
@@ -95,68 +93,71 @@ class Result:
         return found
 
     def to_stream(self) -> "ResultStream":
-        """Give the rows as batches, to be read once."""
+        """Return the rows as a stream of batches, to be read once."""
         batches = iter(self.table.to_batches())
         return ResultStream(self.query_name, self.table.schema, batches, len(self))
 
     def to_ipc(self) -> bytes:
-        """Give the rows as an Arrow IPC stream."""
+        """Return the rows as an Arrow IPC stream."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.table.schema) as writer:
             writer.write_table(self.table)
         return bytes(sink.getvalue())
 
     def to_json(self) -> list[Json]:
-        """Give the rows as JSON that any client reads exactly: large integers are text."""
+        """Return the rows as JSON that every client reads exactly: large integers are text."""
         names = self.columns
         return [
             dict(zip(names, row, strict=True)) for row in zip(*self.json_columns(), strict=True)
         ]
 
     def json_columns(self) -> list[list[Json]]:
-        """Give the values of each column as JSON."""
-        return [_json_column(column) for column in self.table.columns]
+        """Return the values of each column as JSON."""
+        return [_to_json_column(column) for column in self.table.columns]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
-        rows = [[_text(value) for value in row.values()] for row in shown]
+        rows = [[_to_text(value) for value in row.values()] for row in shown]
         more = len(self) - len(shown)
         below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
         return html_table(self.columns, rows, below)
 
     def _end(self, name: str | None, place: int) -> str:
-        """Give the column of one end of edges."""
+        """Return the column that holds one end of the edges."""
         if name is None and len(self.columns) > place:
             return self.columns[place]
         if name is None or name not in self.columns:
-            what = "two columns" if name is None else f"a column '{name}'"
-            hint = f"the columns are: {', '.join(self.columns)}"
-            raise InputError(f"the result does not have {what}", hint=hint)
+            message = (
+                f"expected two columns, found {len(self.columns)}"
+                if name is None
+                else f"the result has no column '{name}'"
+            )
+            raise InputError(message, hint=f"the columns are {', '.join(self.columns)}")
         return name
 
 
-def _of_spark(kind: pa.DataType) -> pa.DataType:
-    """Give the type that Spark has for one; it knows no unsigned numbers and no fixed lengths."""
+def _to_spark_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that Spark has for one; it has no unsigned numbers or fixed-size lists."""
     if pa.types.is_uint32(kind):
         return pa.int64()
     if pa.types.is_uint64(kind):
         return pa.decimal128(20, 0)
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(_of_spark(kind.value_type))
+        return pa.list_(_to_spark_type(kind.value_type))
     if pa.types.is_struct(kind):
         fields = [kind.field(place) for place in range(kind.num_fields)]
-        return pa.struct([each.with_type(_of_spark(each.type)) for each in fields])
+        return pa.struct([each.with_type(_to_spark_type(each.type)) for each in fields])
     return kind
 
 
 @dataclass(frozen=True, slots=True)
 class ResultStream:
-    """The rows of a query as Arrow batches, to be read once; they may be made while they are read.
+    """The rows of a query as Arrow batches, to be read once; they may be made while being read.
 
-    The count is None when nobody knows yet how many rows there are.
+    `count` is None while nobody knows how many rows there are.
     """
 
     query_name: str
@@ -176,25 +177,25 @@ class ResultStream:
         return self.batches
 
     def results(self) -> Iterator[Result]:
-        """Give the rows of each batch; when there are none, none of them once."""
+        """Yield a result for each batch; a stream without batches yields one without rows."""
         first = next(self.batches, None)
         yield self._result([] if first is None else [first])
         for batch in self.batches:
             yield self._result([batch])
 
     def to_result(self) -> Result:
-        """Give all rows, in memory."""
+        """Return all rows, in memory."""
         return self._result(self.batches)
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows in batches so small that each is encoded in some milliseconds."""
+        """Yield the rows in batches so small that each is encoded in some milliseconds."""
         for batch in self.batches:
             step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * len(batch) // max(batch.nbytes, 1)))
             for at in range(0, len(batch), step):
                 yield batch.slice(at, step)
 
     def to_json(self) -> Iterator[bytes]:
-        """Give the rows as the members of a JSON list, a piece at a time."""
+        """Yield the rows as the members of a JSON list, a piece at a time."""
         is_first = True
         for piece in self.pieces():
             text = msgspec.json.encode(self._result([piece]).to_json())[1:-1]
@@ -202,7 +203,7 @@ class ResultStream:
             is_first = False
 
     def to_ipc(self) -> Iterator[bytes]:
-        """Give the rows as an Arrow IPC stream, a piece at a time."""
+        """Yield the rows as an Arrow IPC stream, a piece at a time."""
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, self.schema) as writer:
             for batch in self.pieces():
@@ -220,18 +221,19 @@ class ResultStream:
         return Result(self.query_name, pa.Table.from_batches(batches, self.schema))
 
 
-def _missing(package: str) -> UnavailableError:
-    hint = "pip install omnigraph[frames]"
-    return UnavailableError(f"this needs the package {package}", hint=hint)
+def missing_package(package: str) -> UnavailableError:
+    """Return the error for a package of the extra `frames` that is not installed."""
+    hint = "`pip install omnigraph[frames]`"
+    return UnavailableError(f"the package {package} is not installed", hint=hint)
 
 
-def _json_column(column: pa.ChunkedArray) -> list[Json]:
+def _to_json_column(column: pa.ChunkedArray) -> list[Json]:
     values = column.to_pylist()
-    return values if _is_json(column) else [json_value(value) for value in values]
+    return values if _is_json(column) else [to_json_value(value) for value in values]
 
 
 def _is_json(column: pa.ChunkedArray) -> bool:
-    """Tell whether the values of a column are JSON as they are."""
+    """Return whether the values of a column are JSON as they are."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return True
@@ -243,29 +245,12 @@ def _is_json(column: pa.ChunkedArray) -> bool:
     return all(end is None or abs(end) <= JS_SAFE_INTEGER for end in ends)
 
 
-def _text(value: object) -> str:
-    plain = json_value(value)
+def _to_text(value: object) -> str:
+    plain = to_json_value(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def json_value(value: object) -> Json:
-    """Give a value as JSON that any client reads exactly."""
-    match value:
-        case bool() | None | str():
-            return value
-        case int():
-            return value if abs(value) <= JS_SAFE_INTEGER else str(value)
-        case float():
-            return value if value - value == 0 else None
-        case datetime():
-            return datetime_text(value)
-        case date():
-            return value.isoformat()
-        case bytes():
-            return value.decode()
-        case Mapping():
-            return {str(name): json_value(each) for name, each in value.items()}
-        case Sequence():
-            return [json_value(each) for each in value]
-        case _:
-            raise TypeError(f"a result holds no {type(value).__name__}")
+def table_of(stream: bytes) -> pa.Table:
+    """Return the rows of an Arrow IPC stream."""
+    with pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()

@@ -1,17 +1,17 @@
-"""Embedding: texts to vectors, by a provider, a local model or a mock, behind one interface.
+"""Embedding: texts to vectors by a provider, a local model or a mock, behind one interface.
 
-embedder   what everything that makes vectors of texts promises, and the checks behind it
-selection  which embedder the name of a model and the environment stand for
-mock       vectors from a hash of the text; needs no network and is the same everywhere
-local      a real model from an installed package; no text leaves the machine
-http       embeds through a provider's HTTP interface: batches, retries, and what may go wrong
-openai     the embeddings interface of OpenAI, which many other servers speak too
+embedder   the interface that turns texts into vectors, and the checks that all share
+selection  the embedder that a model name and the environment select
+cache      stores vectors by the content of their texts, so that none is paid for twice
+http       embeds through a provider's HTTP interface, in batches and with retries
+openai     the embeddings interface of OpenAI, which many other servers offer too
 gemini     the embeddings interface of the Gemini API
-cache      keeps the vectors that were paid for, by the content they were made of
+local      a real model from an installed package; no text leaves the machine
+mock       vectors from a hash of the text; needs no network and is the same everywhere
 """
 
-from omnigraph.embedding.cache import Cache, cached
-from omnigraph.embedding.embedder import Embedder, Task
+from omnigraph.embedding.cache import VectorCache, with_cache
+from omnigraph.embedding.embedder import Embedder, EmbeddingTask
 from omnigraph.embedding.selection import embedder_for
 
-__all__ = ["Cache", "Embedder", "Task", "cached", "embedder_for"]
+__all__ = ["Embedder", "EmbeddingTask", "VectorCache", "embedder_for", "with_cache"]

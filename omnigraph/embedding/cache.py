@@ -1,4 +1,4 @@
-"""Cache: keeps the vectors that were paid for, by the content they were made of."""
+"""Cache: stores vectors by the content of their texts, so that none is paid for twice."""
 
 import json
 from collections.abc import Sequence
@@ -8,41 +8,48 @@ from typing import Protocol
 
 import numpy as np
 
-from omnigraph.embedding.embedder import Embedder, Task, Vectors, batches, checked, stacked
+from omnigraph.embedding.embedder import (
+    Embedder,
+    EmbeddingTask,
+    Vectors,
+    batches,
+    check_texts,
+    stack_vectors,
+)
 
 _STORED = np.dtype("<f4")
 
 
-class Cache(Protocol):
-    """A place for small values by name."""
+class VectorCache(Protocol):
+    """Stores encoded vectors by key."""
 
     def read(self, key: str) -> bytes | None:
-        """Give what was written under a key, or None."""
+        """Return the value under a key, or None."""
 
     def write(self, key: str, data: bytes) -> None:
-        """Keep a value under a key, in place of a damaged one too."""
+        """Store a value under a key; replace a damaged one."""
 
 
-def cached(embedder: Embedder, cache: Cache) -> Embedder:
-    """Give an embedder that asks the cache first, and keeps each batch as soon as it is paid."""
+def with_cache(embedder: Embedder, cache: VectorCache) -> Embedder:
+    """Return an embedder that reads the cache first and stores each batch once it is paid for."""
     return _CachedEmbedder(embedder, cache)
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedEmbedder:
     embedder: Embedder
-    cache: Cache
+    cache: VectorCache
 
     @property
     def model(self) -> str:
         return self.embedder.model
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
-        rows = {text: row for row, text in enumerate(dict.fromkeys(checked(texts)))}
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
+        rows = {text: row for row, text in enumerate(dict.fromkeys(check_texts(texts)))}
         parts = [self._batch(each, dimension, task) for each in batches(rows, _is_boundary)]
-        return stacked(parts, dimension)[[rows[text] for text in texts]]
+        return stack_vectors(parts, dimension)[[rows[text] for text in texts]]
 
-    def _batch(self, texts: list[str], dimension: int, task: Task) -> Vectors:
+    def _batch(self, texts: list[str], dimension: int, task: EmbeddingTask) -> Vectors:
         key = _key(self.model, dimension, task, texts)
         data = self.cache.read(key)
         kept = None if data is None else _vectors(data, (len(texts), dimension))
@@ -54,19 +61,19 @@ class _CachedEmbedder:
 
 
 def _is_boundary(text: bytes) -> bool:
-    """Tell whether a batch ends after a text.
+    """Return whether a batch ends after a text.
 
-    The texts themselves say where, so after an insertion the later batches are the same again.
+    The content of the texts decides, so an insertion leaves the later batches unchanged.
     """
     return sha256(text).digest()[-1] % 32 == 0
 
 
-def _key(model: str, dimension: int, task: Task, texts: list[str]) -> str:
+def _key(model: str, dimension: int, task: EmbeddingTask, texts: list[str]) -> str:
     return sha256(json.dumps([model, dimension, task, texts]).encode()).hexdigest()
 
 
 def _vectors(data: bytes, shape: tuple[int, int]) -> Vectors | None:
-    """Give the vectors of an entry, or None when it is damaged."""
+    """Return the vectors of an entry, or None if it is damaged."""
     if len(data) != shape[0] * shape[1] * _STORED.itemsize:
         return None
     vectors = np.frombuffer(data, _STORED).reshape(shape).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Embedder: what everything that makes vectors of texts promises, and the checks behind it."""
+"""Embedder: the interface that turns texts into vectors, and the checks that all share."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -17,31 +17,31 @@ MOST_TEXTS = 96
 MOST_BYTES = 250_000
 
 
-class Task(StrEnum):
-    """What a vector is for: to be found, or to find."""
+class EmbeddingTask(StrEnum):
+    """Whether a vector is made to be found, or to search with."""
 
     DOCUMENT = "RETRIEVAL_DOCUMENT"
     QUERY = "RETRIEVAL_QUERY"
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts by one model; can be pickled."""
+    """Turns texts into vectors by one model; can be pickled."""
 
     @property
     def model(self) -> str:
         """The name that selects this model again."""
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
-        """Give one vector of length 1 for each text, as rows; or an EmbeddingError."""
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
+        """Return one row of length 1 for each text; raise EmbeddingError."""
 
 
-def checked(texts: Sequence[str]) -> Sequence[str]:
-    """Give the texts back; one that no model can embed is an EmbeddingError."""
+def check_texts(texts: Sequence[str]) -> Sequence[str]:
+    """Return the texts; raise EmbeddingError if one of them cannot be embedded."""
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             raise EmbeddingError(
                 f"text {number} of {len(texts)} is empty",
-                hint="leave the vector of an empty text out",
+                hint="leave out the vector of an empty text",
             )
         if not _encodes(text):
             raise EmbeddingError(f"text {number} of {len(texts)} is not valid Unicode")
@@ -71,27 +71,27 @@ def batches(
 def unit_vectors(
     rows: Sequence[Sequence[float]] | npt.NDArray[np.floating], shape: tuple[int, int], model: str
 ) -> Vectors:
-    """Give what a model answered as rows of length 1; what cannot be that is an EmbeddingError."""
+    """Normalize a model's answer to rows of length 1; raise EmbeddingError if that fails."""
     count, dimension = shape
     if len(rows) != count:
-        raise EmbeddingError(f"{model} gave {len(rows)} vectors for {count} texts")
+        raise EmbeddingError(f"{model} returned {len(rows)} vectors for {count} texts")
     for row in rows:
         if len(row) != dimension:
             raise EmbeddingError(
-                f"{model} gave a vector of {len(row)} numbers where {dimension} are wanted",
+                f"{model} returned a vector of {len(row)} numbers instead of {dimension}",
                 hint=f"declare the property as Vector({len(row)}), or choose another model",
             )
     table = np.asarray(rows, dtype=np.float64).reshape(shape)
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(table, axis=1, keepdims=True)
     if not np.all(np.isfinite(lengths) & (lengths > 0)):
-        raise EmbeddingError(f"{model} gave a vector that is zero or not finite")
+        raise EmbeddingError(f"{model} returned a vector that is zero or not finite")
     vectors: Vectors = (table / lengths).astype(np.float32)
     return vectors
 
 
-def stacked(parts: Iterable[Vectors], dimension: int) -> Vectors:
-    """Give the rows of all parts below one another; none at all is a table without rows."""
+def stack_vectors(parts: Iterable[Vectors], dimension: int) -> Vectors:
+    """Stack the rows of all parts; without parts, return a table without rows."""
     return np.concatenate([np.empty((0, dimension), np.float32), *parts])
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from omnigraph.embedding.embedder import Task
+from omnigraph.embedding.embedder import EmbeddingTask
 from omnigraph.errors import Json
 
-# Of this family the API ignores `taskType`; the task is told in the text, as Google documents it.
-_TOLD_IN_THE_TEXT = "gemini-embedding-2"
+# For these models the API ignores `taskType`; the text names the task, as Google documents it.
+_TASK_IN_TEXT = "gemini-embedding-2"
 _PREFIXES = {
-    Task.DOCUMENT: "title: none | text: ",
-    Task.QUERY: "task: search result | query: ",
+    EmbeddingTask.DOCUMENT: "title: none | text: ",
+    EmbeddingTask.QUERY: "task: search result | query: ",
 }
 
 
@@ -26,8 +26,8 @@ class Gemini:
     def path(self) -> str:
         return f"/models/{quote(self.model, safe='')}:batchEmbedContents"
 
-    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:
-        prefix = _PREFIXES[task] if self.model.startswith(_TOLD_IN_THE_TEXT) else ""
+    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:
+        prefix = _PREFIXES[task] if self.model.startswith(_TASK_IN_TEXT) else ""
         return {
             "requests": [
                 {

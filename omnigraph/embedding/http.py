@@ -1,4 +1,4 @@
-"""Http: embeds through a provider's HTTP interface: batches, retries, and what may go wrong."""
+"""Http: embeds through a provider's HTTP interface, in batches and with retries."""
 
 import atexit
 import math
@@ -13,7 +13,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from omnigraph.embedding.embedder import Task, Vectors, batches, checked, stacked, unit_vectors
+from omnigraph.embedding.embedder import (
+    EmbeddingTask,
+    Vectors,
+    batches,
+    check_texts,
+    stack_vectors,
+    unit_vectors,
+)
 from omnigraph.errors import EmbeddingError, Json
 
 if TYPE_CHECKING:
@@ -26,7 +33,7 @@ _RETRY_INFO = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
 
 
 class Wire(Protocol):
-    """How one provider is asked, and where its answer holds the vectors."""
+    """The request format of one provider, and where its answer has the vectors."""
 
     @property
     def model(self) -> str:
@@ -34,18 +41,18 @@ class Wire(Protocol):
 
     @property
     def path(self) -> str:
-        """What follows the base URL."""
+        """The path after the base URL."""
 
-    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:
-        """Give the request for one batch."""
+    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:
+        """Return the request body for one batch."""
 
     def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
-        """Give the vectors of an answer in the order of the texts."""
+        """Return the vectors of an answer in the order of the texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """Where a provider is reached, with which key, and how patiently; times are in seconds."""
+    """Address, key, timeout and retries of a provider; times are in seconds."""
 
     url: str = field(repr=False)
     key: str = field(repr=False)
@@ -62,12 +69,12 @@ class Service:
         return urlsplit(self.url).hostname or ""
 
     def post(self, path: str, body: Json) -> object:
-        """Give the JSON that comes back, after as many attempts as it takes and is allowed."""
+        """Post a request and return the JSON of the answer; retry failures that may pass."""
         attempt = 1
         while True:
             try:
                 return self._post_once(path, body)
-            except _Passing as failure:
+            except _TransientError as failure:
                 self.sleep(self._pause(attempt, failure))
             attempt += 1
 
@@ -79,13 +86,12 @@ class Service:
                 self.url + path, headers=[self.key_header], json=body, timeout=self.timeout
             )
         except httpx.TimeoutException:
-            raise _Passing(f"no answer within {self.timeout:g} s") from None
+            raise _TransientError(f"no answer within {self.timeout:g} s") from None
         except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
-            raise _Passing(f"{type(error).__name__}: {self._clean(str(error))}") from None
+            raise _TransientError(f"{type(error).__name__}: {self._clean(str(error))}") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise EmbeddingError(
-                f"{self.host} cannot be asked: {type(error).__name__}: {self._clean(str(error))}"
-            ) from None
+            reason = f"{type(error).__name__}: {self._clean(str(error))}"
+            raise EmbeddingError(f"the request to {self.host} failed: {reason}") from None
         return self._read(answer)
 
     def _read(self, answer: "httpx.Response") -> object:
@@ -93,39 +99,39 @@ class Service:
             return self._json(answer)
         reason = f"HTTP {answer.status_code}: {self._clean(_reason(answer))}"
         if answer.status_code == 429 or answer.is_server_error:
-            raise _Passing(reason, _asked_pause(answer))
+            raise _TransientError(reason, _requested_pause(answer))
         hint = f"check {self.key_variable}" if answer.status_code in (401, 403) else None
-        raise EmbeddingError(f"{self.host} refused the request: {reason}", hint=hint)
+        raise EmbeddingError(f"{self.host} rejected the request: {reason}", hint=hint)
 
     def _json(self, answer: "httpx.Response") -> object:
         try:
             found: object = answer.json()
         except ValueError:
-            raise EmbeddingError(f"{self.host} answered with something else than JSON") from None
+            raise EmbeddingError(f"{self.host} did not answer with JSON") from None
         return found
 
-    def _pause(self, attempt: int, failure: "_Passing") -> float:
-        """Give how long to wait before the next attempt; where none is due, an EmbeddingError."""
+    def _pause(self, attempt: int, failure: "_TransientError") -> float:
+        """Return the seconds until the next attempt; raise EmbeddingError after the last one."""
         asked = f", asking to wait {failure.pause:.0f} s" if failure.pause else ""
         if attempt == self.attempts or (failure.pause or 0) > _LONGEST_PAUSE:
             raise EmbeddingError(
-                f"{self.host} gave no vectors in {_times(attempt)}; the last failed with "
+                f"{self.host} returned no vectors in {_times(attempt)}; the last failed with "
                 f"{failure.reason}{asked}",
                 hint="try again later",
             ) from None
         backoff = min(math.ldexp(self.backoff, min(attempt - 1, 99)), _LONGEST_BACKOFF)
         wanted = backoff if failure.pause is None else failure.pause
-        return wanted + backoff * random.uniform(0, 0.5)  # noqa: S311 - this keeps no secret
+        return wanted + backoff * random.uniform(0, 0.5)  # noqa: S311 - jitter needs no secrecy
 
     def _clean(self, reason: str) -> str:
-        """Give a reason on one line, not too long, and without the key."""
+        """Return a reason on one line, shortened, and without the key."""
         text = " ".join(reason.replace(self.key, "…").split())
         return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpEmbedder:
-    """Embeds by asking a provider, one request after the other."""
+    """Embeds through a provider, one request after the other."""
 
     wire: Wire
     service: Service
@@ -134,21 +140,21 @@ class HttpEmbedder:
     def model(self) -> str:
         return self.wire.model
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
-        """Give the vectors of the texts; a batch that failed for good is an EmbeddingError."""
-        parts = [self._batch(each, dimension, task) for each in batches(checked(texts))]
-        return stacked(parts, dimension)
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
+        """Return the vectors of the texts; raise EmbeddingError if a batch fails for good."""
+        parts = [self._batch(each, dimension, task) for each in batches(check_texts(texts))]
+        return stack_vectors(parts, dimension)
 
-    def _batch(self, texts: list[str], dimension: int, task: Task) -> Vectors:
+    def _batch(self, texts: list[str], dimension: int, task: EmbeddingTask) -> Vectors:
         answer = self.service.post(self.wire.path, self.wire.body(texts, dimension, task))
         try:
             return unit_vectors(self.wire.rows(answer), (len(texts), dimension), self.model)
         except (LookupError, TypeError, ValueError):
-            raise EmbeddingError(f"{self.model} gave an answer without vectors") from None
+            raise EmbeddingError(f"{self.model} returned an answer without vectors") from None
 
 
-class _Passing(Exception):
-    """A failure that may pass by itself; `pause` is how long the provider asks to wait."""
+class _TransientError(Exception):
+    """A failure that may pass; `pause` is how many seconds the provider asks to wait."""
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
         super().__init__(reason)
@@ -165,8 +171,8 @@ def _client(process: int) -> "httpx.Client":  # noqa: ARG001 - connections do no
     return client
 
 
-def _asked_pause(answer: "httpx.Response") -> float | None:
-    """Give the seconds of `Retry-After`, as a number or a date, or of Google's `retryDelay`."""
+def _requested_pause(answer: "httpx.Response") -> float | None:
+    """Return the seconds of `Retry-After` (a number or a date) or of Google's `retryDelay`."""
     asked = answer.headers.get("Retry-After", "")
     if asked.isdecimal():
         return float(asked)
@@ -177,7 +183,7 @@ def _asked_pause(answer: "httpx.Response") -> float | None:
 
 
 def _reason(answer: "httpx.Response") -> str:
-    """Give the message of an answer that is an error, or its whole text."""
+    """Return the message of an error answer, or its whole text."""
     try:
         return str(answer.json()["error"]["message"])
     except (LookupError, TypeError, ValueError):

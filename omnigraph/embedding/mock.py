@@ -5,21 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.embedding.embedder import Task, Vectors, checked, unit_vectors
+from omnigraph.embedding.embedder import EmbeddingTask, Vectors, check_texts, unit_vectors
 from omnigraph.schema.identity import fnv1a64
 
 
 @dataclass(frozen=True, slots=True)
 class MockEmbedder:
-    """Gives equal texts equal vectors and knows nothing of their meaning."""
+    """Makes equal vectors of equal texts; their meaning plays no part."""
 
     @property
     def model(self) -> str:
         return "mock"
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:  # noqa: ARG002 - a hash has no task
-        """Give the vectors that xorshift64 draws from the FNV-1a hash of each text."""
-        state = np.array([fnv1a64(text) for text in checked(texts)], dtype=np.uint64)
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:  # noqa: ARG002 - a hash has no task
+        """Return vectors that xorshift64 draws from the FNV-1a hash of each text."""
+        state = np.array([fnv1a64(text) for text in check_texts(texts)], dtype=np.uint64)
         rows = np.empty((len(texts), dimension))
         for column in range(dimension):
             state ^= state << np.uint64(13)

@@ -1,10 +1,10 @@
-"""OpenAI: the embeddings interface of OpenAI, which many other servers speak too."""
+"""OpenAI: the embeddings interface of OpenAI, which many other servers offer too."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.embedding.embedder import Task
+from omnigraph.embedding.embedder import EmbeddingTask
 from omnigraph.errors import Json
 
 
@@ -22,10 +22,10 @@ class OpenAI:
     def path(self) -> str:
         return "/embeddings"
 
-    def body(self, texts: Sequence[str], dimension: int, task: Task) -> Json:  # noqa: ARG002 - there is no task
+    def body(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Json:  # noqa: ARG002 - the interface has no tasks
         return {"model": self.name, "input": list(texts), "dimensions": dimension}
 
     def rows(self, answer: Any) -> list[list[float]]:  # noqa: ANN401 - whatever the provider sent
-        """Give the vectors by their `index`, which has to count from 0 without a gap."""
+        """Return the vectors by `index`, which must count from 0 without a gap."""
         found = {item["index"]: item["embedding"] for item in answer["data"]}
         return [found[index] for index in range(len(answer["data"]))]

@@ -1,4 +1,4 @@
-"""Selection: which embedder the name of a model and the environment stand for."""
+"""Selection: the embedder that a model name and the environment select."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variables:
-    """The variables of one provider, its place by default, and the header that carries its key."""
+    """The variables of one provider, its default URL, and the header that carries its key."""
 
     key: str
     key_header: tuple[str, str]
@@ -45,9 +45,9 @@ _GEMINI = _Variables(
 
 
 def embedder_for(model: str | None, environment: Mapping[str, str]) -> Embedder:
-    """Give the embedder of a model, or of the one that the environment chooses.
+    """Return the embedder of a model, or of the one that the environment selects.
 
-    Documents and queries go through the same one, or their vectors cannot be compared.
+    Documents and queries must use the same model, or their vectors cannot be compared.
     """
     if any(_flag(environment, name) for name in _MOCKS):
         return MockEmbedder()
@@ -67,7 +67,7 @@ def _named(model: str, environment: Mapping[str, str]) -> Embedder:
         return HttpEmbedder(OpenAI(model), _service(environment, _OPENAI))
     if model.startswith("gemini-"):
         return HttpEmbedder(Gemini(model), _service(environment, _GEMINI))
-    raise EmbeddingError(f"unknown embedding model '{model}'", hint=f"it has to be {_KINDS}")
+    raise EmbeddingError(f"unknown embedding model '{model}'", hint=f"expected {_KINDS}")
 
 
 def _default(environment: Mapping[str, str]) -> Embedder:
@@ -77,7 +77,7 @@ def _default(environment: Mapping[str, str]) -> Embedder:
         name = _value(environment, "NANOGRAPH_EMBED_MODEL") or "text-embedding-3-small"
         return HttpEmbedder(OpenAI(name), _service(environment, _OPENAI))
     raise EmbeddingError(
-        "no embedding model is chosen: none of OMNIGRAPH_EMBED_MODEL, "
+        "no embedding model is selected: none of OMNIGRAPH_EMBED_MODEL, "
         f"{_GEMINI.key} and {_OPENAI.key} is set",
         hint=f"set the key of a provider, or OMNIGRAPH_EMBED_MODEL to {_KINDS}",
     )
@@ -104,7 +104,7 @@ def _key(environment: Mapping[str, str], variables: _Variables) -> str:
             f"{variables.key} is not set", hint=f"set {variables.key}, or choose another model"
         )
     if not (key.isascii() and key.isprintable()):
-        raise EmbeddingError(f"{variables.key} holds characters that cannot be in a key")
+        raise EmbeddingError(f"{variables.key} contains characters that are not allowed in a key")
     return key
 
 
@@ -116,24 +116,26 @@ def _url(environment: Mapping[str, str], variables: _Variables) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise EmbeddingError(f"{variables.base_url} is not a URL that starts with http or https")
+        raise EmbeddingError(
+            f"{variables.base_url} must be a URL that starts with http:// or https://"
+        )
     return url.rstrip("/")
 
 
 def _number(environment: Mapping[str, str], name: str, default: int, least: int) -> int:
     text = _value(environment, name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) <= 9 and int(text) >= least):
-        raise EmbeddingError(f"{name} is '{text}', which is not a whole number from {least} on")
+        raise EmbeddingError(f"{name} must be a whole number of at least {least}, not '{text}'")
     return int(text)
 
 
 def _flag(environment: Mapping[str, str], name: str) -> bool:
     text = (_value(environment, name) or "no").lower()
     if text not in _YES + _NO:
-        raise EmbeddingError(f"{name} is '{text}'", hint=f"say {_YES[0]} or {_NO[0]}")
+        raise EmbeddingError(f"{name} must be {_YES[0]} or {_NO[0]}, not '{text}'")
     return text in _YES
 
 
 def _value(environment: Mapping[str, str], name: str) -> str | None:
-    """Give what a variable holds; one that holds nothing is not set."""
+    """Return the value of a variable; an empty one counts as not set."""
     return environment.get(name, "").strip() or None

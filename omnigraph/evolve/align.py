@@ -1,4 +1,4 @@
-"""Align: the sides of a merge under one schema, which has what both sides did to theirs."""
+"""Align: brings the sides of a merge to one schema that has the changes of both."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from omnigraph.evolve.lens import lens
 from omnigraph.evolve.migrate import migrated
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.codec import encode_catalog
-from omnigraph.schema.combine import combined
+from omnigraph.schema.combine import combine_schemas
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.printer import print_schema
 from omnigraph.schema.steps import AddConstraint
@@ -22,8 +22,8 @@ from omnigraph.versioning.snapshot import Snapshot
 class Sides:
     """The bases and the two sides of a merge, and where our branch stands.
 
-    When they are aligned, all have the same schema. Then `schema` is its digest if it is not ours
-    yet, and `tables` are ours as it makes them. `violations` are rows of ours that break a rule of
+    Once aligned, all have the same schema. Then `schema` is its digest if ours was another, and
+    `tables` are ours as that schema needs them. `violations` are rows of ours that break a rule of
     theirs.
     """
 
@@ -39,7 +39,7 @@ class Sides:
 def aligned(repository: Repository, sides: Sides) -> Sides:
     """Bring the sides of a merge to one schema; raises SchemaConflictError when there is none.
 
-    Tables that it makes others are written as versions that nobody sees.
+    Tables that change with it are written as versions that nobody sees.
     """
     bases, ours, theirs = sides.bases, sides.ours, sides.theirs
     if all(each.commit.schema == ours.commit.schema for each in (*bases, theirs)):
@@ -61,16 +61,16 @@ def aligned(repository: Repository, sides: Sides) -> Sides:
 
 
 def _common(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Catalog:
-    """Give the schema of the side that changed it, or what both sides made of it."""
+    """Return the schema of the side that changed it, or the combination of both."""
     if theirs.commit.schema in (base.commit.schema, ours.commit.schema):
         return ours.catalog
     if ours.commit.schema == base.commit.schema:
         return theirs.catalog
-    return combined(base.catalog, ours.catalog, theirs.catalog)
+    return combine_schemas(base.catalog, ours.catalog, theirs.catalog)
 
 
 def _digest(repository: Repository, catalog: Catalog, ours: Snapshot, theirs: Snapshot) -> str:
-    """Give the digest of a schema, with the text of the side that has this very one."""
+    """Return the digest of a schema, stored with the text of the side that has exactly this one."""
     for side in (ours, theirs):
         if encode_catalog(side.catalog) == encode_catalog(catalog):
             return side.commit.schema
@@ -83,7 +83,7 @@ def _moved(snapshot: Snapshot, catalog: Catalog, tables: Mapping[str, TableState
 
 
 def _without_edges(sides: Sides, catalog: Catalog) -> Iterator[Violation]:
-    """Give the nodes that only we have and that lack edges of which they want each to have some."""
+    """Yield the nodes that only we have and that lack edges which their schema requires."""
     for key, edge in catalog.by_identity.items():
         is_new = isinstance(edge, EdgeType) and key not in sides.ours.commit.tables
         if not isinstance(edge, EdgeType) or not is_new or edge.cardinality.minimum < 1:
@@ -101,7 +101,7 @@ def _without_edges(sides: Sides, catalog: Catalog) -> Iterator[Violation]:
 
 
 def _broken(ours: Snapshot, catalog: Catalog) -> Iterator[Violation]:
-    """Give the rows of ours that break a rule which only they have."""
+    """Yield the rows of ours that break a rule which only they have."""
     for step in plan_schema_migration(ours.catalog, catalog).steps:
         stored = catalog.stored(step.type_name) if isinstance(step, AddConstraint) else None
         if isinstance(step, AddConstraint) and stored is not None:

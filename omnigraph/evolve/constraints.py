@@ -1,4 +1,4 @@
-"""Constraints: whether the rows that are there pass rules that a schema did not have before."""
+"""Constraints: checks existing rows against rules that the schema did not have before."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,29 +7,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import unsigned, without_exempt
-from omnigraph.data.values.rules import Breach, checks, ranges, shortened
+from omnigraph.data.values.comparison import drop_incomparable, unify_zeros
+from omnigraph.data.values.rules import Breach, check_patterns, check_ranges
 from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
-from omnigraph.schema.catalog import Check, EdgeType, NodeType, Range, StoredType, field_name
-from omnigraph.schema.steps import Constraint, Indexed, Unique
+from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Range, StoredType, field_name
+from omnigraph.schema.steps import AnyConstraint, IndexConstraint, UniqueConstraint
+from omnigraph.syntax.problems import shorten
 
 _ORDINAL = "ordinal"
 
 
-def broken_rules(rows: Lens, constraint: Constraint) -> Iterator[Violation]:
-    """Give the rows that break a rule; an index is none."""
+def broken_rules(rows: Lens, constraint: AnyConstraint) -> Iterator[Violation]:
+    """Yield the rows that break a rule; an index is not one."""
     match constraint:
-        case Unique(properties=names):
+        case UniqueConstraint(properties=names):
             return _repeated(rows, names)
-        case Range() | Check():
+        case Range() | PatternCheck():
             return _unfit(rows, constraint)
-        case Indexed():
+        case IndexConstraint():
             return iter(())
 
 
 def without_edges(rows: Lens, edge: EdgeType) -> Iterator[Violation]:
-    """Give the nodes that were there before a type of edges of which each has to have some."""
+    """Yield the existing nodes that lack edges of a new type of which each needs some."""
     least = edge.cardinality.minimum
     if least < 1:
         return
@@ -39,32 +40,32 @@ def without_edges(rows: Lens, edge: EdgeType) -> Iterator[Violation]:
             yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
 
-def _unfit(rows: Lens, rule: Range | Check) -> Iterator[Violation]:
+def _unfit(rows: Lens, rule: Range | PatternCheck) -> Iterator[Violation]:
     stored = rows.stored
     assert isinstance(stored, NodeType)
     alone = replace(
         stored,
         ranges=(rule,) if isinstance(rule, Range) else (),
-        checks=(rule,) if isinstance(rule, Check) else (),
+        checks=(rule,) if isinstance(rule, PatternCheck) else (),
     )
     for batch in rows.batches([rule.property]):
-        found: list[Breach] = [*ranges(alone, batch), *checks(alone, batch)]
+        found: list[Breach] = [*check_ranges(alone, batch), *check_patterns(alone, batch)]
         for breach in found:
             row_id = batch["id"][breach.row].as_py()
             yield _violation(stored, breach.code, [breach.field], breach.reason, row_id)
 
 
 def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
-    """Give every row whose values another row before it has; null and NaN are like no other."""
+    """Yield every row whose values an earlier row has; null and NaN equal nothing."""
     schema = pa.schema([rows.schema.field(name) for name in ("id", *names)])
-    read = without_exempt(pa.Table.from_batches(rows.batches(names), schema=schema))
-    found = pa.table([unsigned(column) for column in read.columns], schema=schema)
+    read = drop_incomparable(pa.Table.from_batches(rows.batches(names), schema=schema))
+    found = pa.table([unify_zeros(column) for column in read.columns], schema=schema)
     found = found.append_column(_ORDINAL, pa.array(np.arange(found.num_rows)))
     firsts = found.group_by(list(names), use_threads=False).aggregate([(_ORDINAL, "min")])
     held = firsts[f"{_ORDINAL}_min"]
     again = found.filter(pc.invert(pc.is_in(found[_ORDINAL], value_set=held)))
     for row in again.to_pylist():
-        shown = ", ".join(shortened(str(row[name])) for name in names)
+        shown = ", ".join(shorten(str(row[name])) for name in names)
         reason = f"'{shown}' is that of another {rows.stored.name} already"
         yield _violation(rows.stored, Code.UNIQUE_VALUE, names, reason, row["id"])
 

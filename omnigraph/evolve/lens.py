@@ -1,4 +1,4 @@
-"""Lens: the rows of a type as another schema of the same graph shows them, without writing any."""
+"""Lens: the rows of a type as another schema of the graph shows them, without writing any."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Addresses
-from omnigraph.data.values.columns import default_of, one_array
+from omnigraph.data.values.columns import default_of, to_array
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
-from omnigraph.storage.delta import addresses_of
+from omnigraph.storage.delta import Addresses, addresses_of
 from omnigraph.storage.reading import batches_where, rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
@@ -20,12 +19,12 @@ from omnigraph.versioning.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Lens:
-    """The table of a type in some snapshot, seen as rows of the type that is wanted.
+    """The table of a type in some snapshot, shown as rows of another version of the type.
 
-    Properties are told by their identities: one that was renamed has its new name, one that is
-    new holds what applying the schema puts there, and one that is gone is not seen. `sources` are
-    the columns to read for those wanted, or None when the table has just those. Without a table
-    there are no rows.
+    Properties are matched by identity: a renamed one has its new name, a new one has the value that
+    applying the schema would store, and a removed one is not shown. `sources` are the columns to
+    read for those wanted, or None when the table has exactly these. Without a table there are no
+    rows.
     """
 
     stored: StoredType
@@ -37,17 +36,17 @@ class Lens:
         return arrow_schema(self.stored)
 
     def addresses(self) -> Addresses:
-        """Give the addresses of all rows."""
+        """Return the addresses of all rows."""
         return np.empty(0, np.uint64) if self.table is None else addresses_of(self.table)
 
     def ids(self, addresses: Addresses) -> pa.Array:
-        """Give the ids of the rows at some addresses."""
+        """Return the ids of the rows at some addresses."""
         if self.table is None or not len(addresses):
             return pa.array([], pa.utf8())
-        return one_array(rows_at(self.table, addresses, ["id"])["id"])
+        return to_array(rows_at(self.table, addresses, ["id"])["id"])
 
     def rows(self, addresses: Addresses) -> pa.Table:
-        """Give the rows at some addresses."""
+        """Return the rows at some addresses."""
         if self.table is None or not len(addresses):
             return self.schema.empty_table()
         if self.sources is None:
@@ -57,7 +56,7 @@ class Lens:
         return pa.Table.from_arrays(columns, schema=self.schema)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Give some columns of all rows, with their ids, a batch at a time."""
+        """Yield some columns of all rows, with their ids, batch by batch."""
         if self.table is None:
             return
         wanted = list(dict.fromkeys(["id", *names]))
@@ -79,7 +78,7 @@ class Lens:
 
 @dataclass(frozen=True)
 class HeldLens(Lens):
-    """A lens that has read the rows at some addresses once, and gives these again."""
+    """A lens that reads the rows at some addresses once and then returns them from memory."""
 
     at: Addresses = field(default_factory=lambda: np.empty(0, np.uint64), repr=False)
 
@@ -89,18 +88,18 @@ class HeldLens(Lens):
         return super().rows(self.at)
 
     def ids(self, addresses: Addresses) -> pa.Array:
-        """Give the ids of some of the rows."""
-        return one_array(self.rows(addresses)["id"])
+        """Return the ids of some of the rows."""
+        return to_array(self.rows(addresses)["id"])
 
     def rows(self, addresses: Addresses) -> pa.Table:
-        """Give some of the rows."""
+        """Return some of the rows."""
         if addresses is self.at:
             return self.held
         return self.held.take(pc.index_in(pa.array(addresses), value_set=pa.array(self.at)))
 
 
 def lens(snapshot: Snapshot, stored: StoredType) -> Lens:
-    """Give the rows that a snapshot has of a type, as the type is wanted."""
+    """Return the rows that a snapshot has of a type, shown as `stored`."""
     own = snapshot.catalog.by_identity.get(stored.identity)
     if own is None:
         return Lens(stored, None)
@@ -118,5 +117,5 @@ def lens(snapshot: Snapshot, stored: StoredType) -> Lens:
 
 
 def filling(item: Property) -> pa.Scalar:
-    """Give what the rows hold that were there before a property was added."""
+    """Return the value of a new property in rows that existed before it."""
     return pa.scalar(None, arrow_type(item.type)) if item.nullable else default_of(item)[0]

@@ -1,4 +1,4 @@
-"""Migrate: the schema of a branch becomes another one by one commit, or nothing is changed."""
+"""Migrate: changes the schema of a branch by one commit, or changes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,21 +23,21 @@ from omnigraph.evolve.tables import evolved, is_touched
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import in_stored_order, plan_schema_migration
+from omnigraph.schema.migration import keep_stored_order, plan_schema_migration
 from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
     AddType,
-    Indexed,
+    IndexConstraint,
+    MigrationStep,
     RenameProperty,
     RenameType,
-    Step,
     UnsupportedChange,
 )
 from omnigraph.schema.types import VectorType
 from omnigraph.span import Source
 from omnigraph.versioning.commit import CommitKind, TableState
-from omnigraph.versioning.names import MAIN, normalized
+from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
@@ -48,15 +48,15 @@ _MOST_VIOLATIONS = 100
 
 
 def plan_schema(repository: Repository, source: Source, branch: str = MAIN) -> SchemaPlan:
-    """Give what a schema would change on a branch; nothing is written."""
+    """Return what a schema would change on a branch; nothing is written."""
     return _Migration(repository.snapshot(branch), source).plan(branch)
 
 
 def apply_schema(repository: Repository, source: Source, intent: Intent) -> SchemaApplied:
-    """Give a branch another schema, with everything that follows for its tables, in one commit.
+    """Apply a schema to a branch, with all that follows for its tables, in one commit.
 
-    Raises UnsupportedMigrationError or ViolationsError with everything that is in the way, and
-    then nothing is changed. An operation id that was given before leads to what was done then.
+    Raises UnsupportedMigrationError or ViolationsError with everything that is in the way, and then
+    nothing is changed. An operation id that was used before returns the result of that time.
     """
     if intent.operation_id is not None:
         intent = replace(intent, request=_digest(source, intent.branch))
@@ -81,7 +81,7 @@ def apply_schema(repository: Repository, source: Source, intent: Intent) -> Sche
 def migrated(
     repository: Repository, snapshot: Snapshot, catalog: Catalog, branch: str
 ) -> dict[str, TableState]:
-    """Give the tables that another schema makes of those of a snapshot, where it makes others.
+    """Return the tables that another schema changes, as it needs them.
 
     They are versions that nobody sees yet.
     """
@@ -98,7 +98,7 @@ def migrated(
 
 
 def _digest(source: Source, branch: str) -> str:
-    return sha256(repr(("schema", normalized(branch), source.text)).encode()).hexdigest()
+    return sha256(repr(("schema", normalize_name(branch), source.text)).encode()).hexdigest()
 
 
 def _refuse(plan: SchemaPlan) -> None:
@@ -110,23 +110,23 @@ def _refuse(plan: SchemaPlan) -> None:
 
 @dataclass(frozen=True)
 class _Migration:
-    """A schema that one snapshot is to get."""
+    """A schema to be applied to one snapshot."""
 
     snapshot: Snapshot
     source: Source
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The schema that is wanted; what the snapshot has of it keeps its identity and place."""
+        """The requested schema; what the snapshot has of it keeps its identity and place."""
         accepted = self.snapshot.catalog
-        return in_stored_order(accepted, compile_schema(self.source, accepted=accepted))
+        return keep_stored_order(accepted, compile_schema(self.source, accepted=accepted))
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[MigrationStep, ...]:
         return plan_schema_migration(self.snapshot.catalog, self.catalog).steps
 
     def plan(self, branch: str) -> SchemaPlan:
-        """Give the steps with what they cost, and the rows that are in the way."""
+        """Return the steps with their costs, and the rows that are in the way."""
         broken = self._violations()
         shown = tuple(islice(broken, _MOST_VIOLATIONS))
         return SchemaPlan(
@@ -139,12 +139,12 @@ class _Migration:
         )
 
     def is_done(self, repository: Repository) -> bool:
-        """Tell whether the snapshot has this very schema, down to its text."""
+        """Whether the snapshot has exactly this schema, including its text."""
         same_text = repository.schema_source(self.snapshot.commit.schema) == self.source.text
         return same_text and encode_catalog(self.catalog) == encode_catalog(self.snapshot.catalog)
 
     def write_set(self, repository: Repository, branch: str) -> WriteSet:
-        """Return the tables of the new schema, staged, and the schema that a commit will name."""
+        """Return the staged tables of the new schema, and the schema that the commit will name."""
         states = migrated(repository, self.snapshot, self.catalog, branch)
         looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
         return WriteSet(
@@ -157,7 +157,7 @@ class _Migration:
         )
 
     def _rules(self) -> Iterator[tuple[StoredType, AddConstraint]]:
-        """Give the rules that are new for types that are there."""
+        """Yield the rules that are new for existing types."""
         for step in self.steps:
             if isinstance(step, AddConstraint) and step.type_kind != "interface":
                 stored = self.catalog.stored(step.type_name)
@@ -165,7 +165,7 @@ class _Migration:
                 yield stored, step
 
     def _violations(self) -> Iterator[Violation]:
-        """Give the rows that break new rules; of a void plan none are looked at."""
+        """Yield the rows that break new rules; an unsupported plan is not checked."""
         if any(isinstance(step, UnsupportedChange) for step in self.steps):
             return
         for stored, step in self._rules():
@@ -175,12 +175,12 @@ class _Migration:
             yield from without_edges(lens(self.snapshot, source), edge)
 
     def _new_edges(self) -> Iterator[EdgeType]:
-        """Give the new types of edges of which nodes that are there have to have some."""
+        """Yield the new edge types of which existing nodes need some."""
         for step in self.steps:
             if isinstance(step, AddType) and self._count_sources(step):
                 yield self.catalog.edges[step.name]
 
-    def _planned(self, step: Step) -> PlannedStep:
+    def _planned(self, step: MigrationStep) -> PlannedStep:
         match step:
             case AddProperty():
                 is_filled = not step.property_type.endswith("?")
@@ -198,28 +198,28 @@ class _Migration:
                 return PlannedStep(step=step)
 
     def _is_seen(self, step: AddConstraint) -> bool:
-        """Tell whether rows are read; an index of vectors is left to optimize."""
+        """Whether a step reads rows; vector indexes are left to optimize."""
         stored, rule = self.catalog.stored(step.type_name), step.constraint
-        if stored is None or not isinstance(rule, Indexed):
+        if stored is None or not isinstance(rule, IndexConstraint):
             return True
         return not all(isinstance(stored.column(name), VectorType) for name in rule.properties)
 
     def _count(self, type_name: str) -> int:
-        """Give how many rows there are of a type; an interface has none of its own."""
+        """Return how many rows a type has; an interface has none of its own."""
         stored = self.catalog.stored(type_name)
         if stored is None or stored.identity not in self.snapshot.commit.tables:
             return 0
         return self.snapshot.state(stored.identity).row_count
 
     def _count_sources(self, step: AddType) -> int:
-        """Give how many nodes have to have edges of a new type."""
+        """Return how many nodes need edges of a new type."""
         edge = self.catalog.edges.get(step.name)
         if edge is None or edge.cardinality.minimum < 1:
             return 0
         return self._count(edge.source)
 
     def _sources(self) -> frozenset[str]:
-        """Give the tables that are there whose nodes have to have edges of a new type."""
+        """Return the existing tables whose nodes need edges of a new type."""
         found = (
             self.catalog.nodes[edge.source].identity
             for edge in self.catalog.edges.values()
@@ -228,7 +228,7 @@ class _Migration:
         return frozenset(found) & frozenset(self.snapshot.commit.tables)
 
 
-def _message(steps: tuple[Step, ...]) -> str:
-    """Give the message of a commit that has none of its own."""
+def _message(steps: tuple[MigrationStep, ...]) -> str:
+    """Return the default message of the commit."""
     first = "; ".join(str(step) for step in steps[:3]) or "update the text of the schema"
     return first if len(steps) <= 3 else f"{first}; and {len(steps) - 3} more"

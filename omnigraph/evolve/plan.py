@@ -1,21 +1,33 @@
-"""Plan: what a schema would change on a branch, for people and for programs."""
+"""Plan: what a schema would change on a branch, for people and programs."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from omnigraph.errors import InputError, Json, Violation
-from omnigraph.schema.steps import AddConstraint, Indexed, Step, UnsupportedChange, step_json
-from omnigraph.versioning.commit import Commit
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.migration import plan_schema_migration
+from omnigraph.schema.steps import (
+    AddConstraint,
+    IndexConstraint,
+    MigrationStep,
+    UnsupportedChange,
+    step_json,
+)
+from omnigraph.span import Source
+from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStep:
-    """A step with what it costs: the rows that are written, and those that are checked.
+    """A step with its cost: the rows that are written, and those that are checked.
 
     A breaking step may stop queries or loads that worked before.
     """
 
-    step: Step
+    step: MigrationStep
     rows_written: int = 0
     rows_checked: int = 0
     breaking: bool = False
@@ -32,7 +44,7 @@ class PlannedStep:
         return " and ".join(parts) or "no row is read or written"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the step in the stable machine form."""
+        """Return the step as JSON."""
         return {
             **step_json(self.step),
             "text": str(self.step),
@@ -45,10 +57,10 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaPlan:
-    """What a schema would change on a branch, as planned on the commit at which it stands.
+    """What a schema would change on a branch, planned on the commit at which it stands.
 
-    `violations` are the first rows that do not pass a new rule; with any, or with an unsupported
-    step, the plan cannot be applied.
+    `violations` are the first rows that break a new rule; with any, or with an unsupported step,
+    the plan cannot be applied.
     """
 
     branch: str
@@ -69,7 +81,7 @@ class SchemaPlan:
         return tuple(str(step) for step in steps if isinstance(step, UnsupportedChange))
 
     def to_json(self) -> dict[str, Json]:
-        """Give the plan in the stable machine form, from which it can be read back."""
+        """Return the plan as JSON, from which it can be read back."""
         return {
             "branch": self.branch,
             "head": self.head,
@@ -81,10 +93,32 @@ class SchemaPlan:
             "schema_source": self.schema_source,
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], accepted: Catalog, source: Source) -> Self:
+        """Return the plan that `to_json` wrote for a schema; `accepted` is the schema before."""
+        desired = compile_schema(source, accepted=accepted)
+        steps = plan_schema_migration(accepted, desired).steps
+        return cls(
+            branch=document["branch"],
+            head=document["head"],
+            schema_source=document["schema_source"],
+            steps=tuple(
+                PlannedStep(
+                    step=step,
+                    rows_written=each["rows_written"],
+                    rows_checked=each["rows_checked"],
+                    breaking=each["breaking"],
+                )
+                for step, each in zip(steps, document["steps"], strict=True)
+            ),
+            violations=tuple(Violation.from_json(each) for each in document["violations"]),
+            violation_count=document["violation_count"],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
-    """A plan that was kept: it is applied only where the branch still stands at its commit."""
+    """A plan that was stored; it is applied only while the branch stands at its commit."""
 
     branch: str
     head: str
@@ -92,7 +126,7 @@ class SavedPlan:
 
     @staticmethod
     def read(text: str) -> "SavedPlan":
-        """Give the plan of a text that was made by `SchemaPlan.to_json`."""
+        """Parse the text of a plan that `SchemaPlan.to_json` wrote."""
         try:
             stored = json.loads(text)
             fields = {name: stored[name] for name in ("branch", "head", "schema_source")}
@@ -104,7 +138,7 @@ class SavedPlan:
         return SavedPlan(**fields)
 
     def head_for(self, branch: str) -> str:
-        """Give the commit at which a branch has to stand; the plan is for no other branch."""
+        """Return the commit at which the branch must stand; raises for any other branch."""
         if branch != self.branch:
             raise InputError(f"the plan was made for '{self.branch}', not for '{branch}'")
         return self.head
@@ -122,7 +156,7 @@ class SchemaApplied:
         return self.commit is not None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
+        """Return the result as JSON."""
         return {
             "branch": self.plan.branch,
             "supported": True,
@@ -133,11 +167,21 @@ class SchemaApplied:
             "steps": [each.to_json() for each in self.plan.steps],
         }
 
+    def to_answer(self) -> dict[str, Json]:
+        """Return the JSON from which `from_json` reads the result back."""
+        return with_commits({**self.to_json(), "plan": self.plan.to_json()}, self.commit)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], accepted: Catalog, source: Source) -> Self:
+        """Return the result that `to_answer` wrote; `accepted` is the schema before."""
+        plan = SchemaPlan.from_json(document["plan"], accepted, source)
+        return cls(plan=plan, commit=commit_if_named(document))
+
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def is_index(step: Step) -> bool:
-    """Tell whether a step makes rows easier to find, and asks nothing of them."""
-    return isinstance(step, AddConstraint) and isinstance(step.constraint, Indexed)
+def is_index(step: MigrationStep) -> bool:
+    """Whether a step makes rows easier to find without any demand on them."""
+    return isinstance(step, AddConstraint) and isinstance(step.constraint, IndexConstraint)

@@ -11,15 +11,15 @@ from omnigraph.storage.table import Table
 
 
 def is_touched(before: StoredType, after: StoredType) -> bool:
-    """Tell whether the table of a type has to become another one."""
+    """Whether the table of a type has to change."""
     same_columns = arrow_schema(before).equals(arrow_schema(after))
     return not same_columns or indexes_of(before) != indexes_of(after)
 
 
 def evolved(table: Table, before: StoredType, after: StoredType) -> Table:
-    """Give the table with the columns that its type has afterwards, and all its indexes.
+    """Return the table with the columns that its type has afterwards, and all its indexes.
 
-    Rows are written only for a property that is required; they get its default.
+    Rows are written only for a new required property; they get its default.
     """
     known = {item.identity: item.name for item in before.properties.values()}
     names = {

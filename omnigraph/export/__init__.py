@@ -1,8 +1,8 @@
 """Export: the rows of a snapshot as lines, files or another graph library.
 
-export   the rows of a snapshot as one ordered stream of JSON lines, or as files of a folder
+export   the rows of a snapshot as one sorted stream of JSON lines, or as files in a folder
+sorting  any number of rows sorted by id, a bounded part of them in memory
 lines    rows of a table as JSON lines, rendered column by column
 shards   the rows of some fragments as one file, of JSON lines or Parquet
-sorting  any number of rows sorted by id, a bounded part of them in memory
-network  nodes and edges of a snapshot as a graph of networkx
+network  nodes and edges of a snapshot as a networkx graph
 """

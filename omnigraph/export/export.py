@@ -1,4 +1,4 @@
-"""Export: the rows of a snapshot as one ordered stream of JSON lines, or as files of a folder."""
+"""Export: the rows of a snapshot as one sorted stream of JSON lines, or as files in a folder."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from typing import TypedDict
 import pyarrow as pa
 
 from omnigraph.errors import Json, StorageError, TableNotFoundError
-from omnigraph.export.lines import lines
+from omnigraph.export.lines import render_lines
 from omnigraph.export.shards import ExportFormat, Shard, WriteShard
-from omnigraph.export.sorting import sorted_by_id
+from omnigraph.export.sorting import sort_by_id
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, known_type
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -23,35 +23,34 @@ from omnigraph.storage.folder import Folder
 from omnigraph.storage.staging import shares
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Table
-from omnigraph.syntax.problems import nearest_name
+from omnigraph.syntax.problems import chosen, nearest_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.load import Target
-from omnigraph.write.load.options import chosen
 
 _ROWS_PER_FILE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The types and the keys of tables that are exported; without any of either, all."""
+    """The types and the table keys to export; if both are empty, everything."""
 
     types: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
 
-    def of(self, catalog: Catalog) -> list[StoredType]:
-        """Give the types that are meant: nodes, then edges, each by name.
+    def pick(self, catalog: Catalog) -> list[StoredType]:
+        """Return the selected types: nodes, then edges, each by name.
 
-        Raises InputError or TableNotFoundError, with the nearest name, for one that is not there.
+        Raises InputError or TableNotFoundError, with the nearest name, for one that does not exist.
         """
         nodes: list[StoredType] = [catalog.nodes[name] for name in sorted(catalog.nodes)]
         every = [*nodes, *(catalog.edges[name] for name in sorted(catalog.edges))]
-        wanted = {known_type(name, catalog).name for name in self.types}
-        wanted |= {_with_key(key, every).name for key in self.tables}
+        wanted = {find_type(name, catalog).name for name in self.types}
+        wanted |= {_find_table(key, every).name for key in self.tables}
         return [each for each in every if each.name in wanted] if wanted else every
 
 
 class ExportHow(TypedDict, total=False):
-    """The keywords that `Graph.export_to` takes."""
+    """The keywords of `export_to`."""
 
     format: ExportFormat | str
     types: Sequence[str]
@@ -74,7 +73,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """The files that an export will write, and about how many bytes are read for them."""
+    """The files that an export will write, and about how many bytes it reads for them."""
 
     target: Target
     folder: Folder
@@ -84,7 +83,7 @@ class ExportPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class ExportResult:
     """What an export wrote: its files, and how many rows of each type."""
 
     branch: str
@@ -97,7 +96,7 @@ class Exported:
     edges: dict[str, int]
 
     def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
+        """Return the document that the command line and the server print."""
         return {
             "uri": uri,
             "branch": self.branch,
@@ -116,16 +115,16 @@ def export_lines(
     progress: Progress = NO_PROGRESS,
     deadline: Deadline | None = None,
 ) -> Iterator[bytes]:
-    """Give all rows as JSON lines, many at a time: nodes, then edges, by type and by id.
+    """Yield all rows as JSON lines, many at a time: nodes, then edges, by type and by id.
 
     Raises CancelledError or BudgetError when the deadline is over before the last of them.
     """
-    chosen = selection.of(snapshot.catalog)
-    return _lines(snapshot, chosen, progress, deadline or Deadline())
+    types = selection.pick(snapshot.catalog)
+    return _render_types(snapshot, types, progress, deadline or Deadline())
 
 
-def export_options(how: ExportHow) -> ExportOptions:
-    """Give the options that keywords mean; a format or engine that does not exist is refused."""
+def parse_options(how: ExportHow) -> ExportOptions:
+    """Return the options that keywords mean; raises InputError for an unknown format or engine."""
     return ExportOptions(
         format=chosen(ExportFormat, how.get("format", ExportFormat.JSONL)),
         selection=Selection(tuple(how.get("types", ())), tuple(how.get("tables", ()))),
@@ -138,18 +137,20 @@ def export_options(how: ExportHow) -> ExportOptions:
 def plan_export(
     target: Target, folder: str | os.PathLike[str], selection: Selection, form: ExportFormat
 ) -> ExportPlan:
-    """Plan the files of an export; a folder that holds something is refused."""
-    chosen = selection.of(target.snapshot.catalog)
+    """Plan the files of an export; raises InputError if the folder is not empty."""
+    types = selection.pick(target.snapshot.catalog)
     place = Folder(store_at(folder))
     place.check_empty()
-    tables = {each.name: target.snapshot.table(each.identity) for each in chosen}
-    shards = [shard for each in chosen for shard in _shards(each, tables[each.name], form)]
+    tables = {each.name: target.snapshot.table(each.identity) for each in types}
+    shards = [shard for each in types for shard in _plan_shards(each, tables[each.name], form)]
     size = sum(map(_stored_bytes, tables.values()))
     return ExportPlan(target=target, folder=place, format=form, shards=tuple(shards), size=size)
 
 
-def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROGRESS) -> Exported:
-    """Write the files; when one cannot be written, none is left."""
+def export_folder(
+    plan: ExportPlan, runner: Runner, progress: Progress = NO_PROGRESS
+) -> ExportResult:
+    """Write the files of a plan; if one of them fails, all are removed."""
     snapshot = plan.target.snapshot
     identities = {shard.stored.identity for shard in plan.shards}
     progress.begin("exporting", sum(snapshot.state(each).row_count for each in identities))
@@ -165,7 +166,7 @@ def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROG
     for shard, count in written:
         rows[shard.stored.name] = rows.get(shard.stored.name, 0) + count
     edges = snapshot.catalog.edges
-    return Exported(
+    return ExportResult(
         branch=plan.target.branch,
         commit=snapshot.commit.id,
         format=plan.format,
@@ -177,28 +178,28 @@ def export_folder(plan: ExportPlan, runner: Runner, progress: Progress = NO_PROG
     )
 
 
-def _lines(
-    snapshot: Snapshot, chosen: Sequence[StoredType], progress: Progress, deadline: Deadline
+def _render_types(
+    snapshot: Snapshot, types: Sequence[StoredType], progress: Progress, deadline: Deadline
 ) -> Iterator[bytes]:
-    total = sum(snapshot.state(stored.identity).row_count for stored in chosen)
+    total = sum(snapshot.state(stored.identity).row_count for stored in types)
     progress.begin("exporting", total)
     done = 0
-    for stored in chosen:
-        for batch in sorted_by_id(_scan(snapshot.table(stored.identity), stored, deadline)):
+    for stored in types:
+        for batch in sort_by_id(_read_batches(snapshot.table(stored.identity), stored, deadline)):
             deadline.check()
-            yield from lines(stored, batch)
+            yield from render_lines(stored, batch)
             done += len(batch)
             progress.advance(done, total)
 
 
-def _scan(table: Table, stored: StoredType, deadline: Deadline) -> Iterator[pa.RecordBatch]:
+def _read_batches(table: Table, stored: StoredType, deadline: Deadline) -> Iterator[pa.RecordBatch]:
     for share in shares(table, _ROWS_PER_FILE):
         for batch in share.batches(arrow_schema(stored).names):
             deadline.check()
             yield batch
 
 
-def _shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterator[Shard]:
+def _plan_shards(stored: StoredType, table: Table, form: ExportFormat) -> Iterator[Shard]:
     folder = "edges" if isinstance(stored, EdgeType) else "nodes"
     for number, share in enumerate(shares(table, _ROWS_PER_FILE)):
         yield Shard(stored, share, f"{folder}/{stored.name}/part-{number:05}.{form}")
@@ -209,7 +210,7 @@ def _stored_bytes(table: Table) -> int:
     return sum(file.file_size_bytes or 0 for file in files)
 
 
-def _with_key(key: str, every: Sequence[StoredType]) -> StoredType:
+def _find_table(key: str, every: Sequence[StoredType]) -> StoredType:
     found = next((each for each in every if each.identity == key), None)
     if found is None:
         near = nearest_name(key, [each.identity for each in every])

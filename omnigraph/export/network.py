@@ -1,10 +1,11 @@
-"""Network: nodes and edges of a snapshot as a graph of networkx."""
+"""Network: nodes and edges of a snapshot as a networkx graph."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from omnigraph.data.values.columns import with_moments
-from omnigraph.errors import InputError, UnavailableError
+from omnigraph.data.result import missing_package
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, StoredType
 from omnigraph.schema.types import BLOB
 from omnigraph.syntax.problems import nearest_name
@@ -13,20 +14,20 @@ from omnigraph.versioning.snapshot import Snapshot
 if TYPE_CHECKING:
     import networkx
 
-# A type, and a row of it with `id`, of an edge also `src` and `dst`, and its properties.
+# A type and one of its rows: `id`, the properties and, for an edge, `src` and `dst`.
 Record: TypeAlias = tuple[StoredType, Mapping[str, Any]]
 
 
-def network_of(records: Iterable[Record]) -> "networkx.MultiDiGraph":
-    """Give nodes and edges as a graph in which a node is `(type, id)`, as is the key of an edge.
+def build_network(records: Iterable[Record]) -> "networkx.MultiDiGraph":
+    """Return nodes and edges as a graph; a node is `(type, id)`, and so is the key of an edge.
 
-    Their properties are their attributes. Nodes come before the edges that join them.
+    Properties become attributes. Records of nodes must come before those of the edges that join
+    them.
     """
     try:
         import networkx
     except ImportError:
-        hint = "pip install omnigraph[frames]"
-        raise UnavailableError("this needs the package networkx", hint=hint) from None
+        raise missing_package("networkx") from None
     found = networkx.MultiDiGraph()
     for stored, row in records:
         properties = {name: row[name] for name in stored.properties if name in row}
@@ -39,43 +40,45 @@ def network_of(records: Iterable[Record]) -> "networkx.MultiDiGraph":
     return found
 
 
-def records_of(snapshot: Snapshot, chosen: Iterable[StoredType]) -> Iterator[Record]:
-    """Give the rows of types, but for their blobs."""
-    for stored in chosen:
+def read_records(snapshot: Snapshot, types: Iterable[StoredType]) -> Iterator[Record]:
+    """Yield the rows of types, without their blobs."""
+    for stored in types:
         ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
-        rows = snapshot.table(stored.identity).scan(["id", *ends, *shown_properties(stored)])
-        for row in with_moments(rows.sort_by("id")).to_pylist():
+        rows = snapshot.table(stored.identity).scan(["id", *ends, *list_properties(stored)])
+        for row in with_timestamps(rows.sort_by("id")).to_pylist():
             yield stored, row
 
 
-def shown_properties(stored: StoredType) -> list[str]:
-    """Give the properties of a type that are no blobs."""
+def list_properties(stored: StoredType) -> list[str]:
+    """Return the names of a type's properties, without its blobs."""
     return [name for name, item in stored.properties.items() if item.type != BLOB]
 
 
-def chosen_types(
+def pick_types(
     catalog: Catalog, types: Sequence[str] | None, edges: Sequence[str] | None
 ) -> list[StoredType]:
-    """Give the types that are meant, nodes first.
+    """Return the selected types, nodes first.
 
-    Unless edges are named, those between the nodes that are meant; else both their ends have to
-    be among these. Raises InputError for what is not there.
+    Without `edges`, these are all edge types between the selected nodes; an edge type that is named
+    must have both ends among them. Raises InputError for an unknown type.
     """
-    nodes = [_named(catalog.nodes, name) for name in (catalog.nodes if types is None else types)]
+    nodes = [
+        _find_type(catalog.nodes, name) for name in (catalog.nodes if types is None else types)
+    ]
     names = {each.name for each in nodes}
     joined = [each for each in catalog.edges.values() if {each.source, each.target} <= names]
     if edges is None:
         return [*nodes, *joined]
-    for edge in (_named(catalog.edges, name) for name in edges):
+    for edge in (_find_type(catalog.edges, name) for name in edges):
         if edge not in joined:
-            hint = f"it joins {edge.source} and {edge.target}; take both"
-            raise InputError(f"'{edge.name}' joins nodes that are left out", hint=hint)
+            hint = f"select both {edge.source} and {edge.target}"
+            raise InputError(f"'{edge.name}' joins types that are not selected", hint=hint)
     return [*nodes, *(each for each in joined if each.name in edges)]
 
 
-def _named(types: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - of the type of the mapping
+def _find_type(types: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - of the type of the mapping
     if name not in types:
         nearest = nearest_name(name, types)
-        hint = f"did you mean '{nearest}'?" if nearest else f"there is: {', '.join(types)}"
+        hint = f"did you mean '{nearest}'?" if nearest else f"the types are {', '.join(types)}"
         raise InputError(f"unknown type '{name}'", hint=hint)
     return types[name]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.data.values.recast import recast
-from omnigraph.export.lines import blob_texts, lines
+from omnigraph.export.lines import render_lines, to_blob_texts
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import BLOB, DATETIME, ListType, ScalarType, ValueType, VectorType
@@ -25,7 +25,7 @@ class ExportFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Some rows of a type, and the file that they go to."""
+    """Some rows of a type, and the file they go to."""
 
     stored: StoredType
     share: Share
@@ -34,9 +34,10 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class WriteShard:
-    """The task of an export; the same shard gives the same file, whoever writes it last.
+    """The task of an export: writes one shard and returns its number of rows.
 
-    It gives the number of rows. A shard without rows may leave an empty file.
+    A shard always makes the same file, so a task can run twice. Without rows it may leave an empty
+    file.
     """
 
     folder: Folder
@@ -51,7 +52,7 @@ class WriteShard:
 def _write_lines(shard: Shard, file: BinaryIO) -> int:
     rows = 0
     for batch in shard.share.batches(arrow_schema(shard.stored).names):
-        for text in lines(shard.stored, batch):
+        for text in render_lines(shard.stored, batch):
             file.write(text)
         rows += len(batch)
     return rows
@@ -71,7 +72,7 @@ def _write_parquet(shard: Shard, file: BinaryIO) -> int:
 
 
 def _field(stored: StoredType, name: str) -> pa.Field:
-    """Give a column of a Parquet file; the ends of an edge are named as in a record."""
+    """Return a column of a Parquet file; the ends of an edge are named as in a record."""
     kind = stored.column(name)
     assert kind is not None
     item = stored.properties.get(name)
@@ -81,9 +82,9 @@ def _field(stored: StoredType, name: str) -> pa.Field:
 
 
 def _file_type(kind: ValueType) -> pa.DataType:
-    """Give the type as which Parquet holds values; it has no milliseconds as Date64 counts them.
+    """Return the type that Parquet has for values of a type.
 
-    It cannot hold null among lists of one length either, and a blob is kept in its text form.
+    Parquet has no date64, cannot hold null among lists of one length, and gets blobs as text.
     """
     match kind:
         case VectorType():
@@ -96,5 +97,5 @@ def _file_type(kind: ValueType) -> pa.DataType:
 
 
 def _file_column(column: pa.Array, target: pa.DataType) -> pa.Array:
-    texts = blob_texts(column) if pa.types.is_large_binary(column.type) else column
+    texts = to_blob_texts(column) if pa.types.is_large_binary(column.type) else column
     return recast(texts, target)

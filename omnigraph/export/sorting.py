@@ -11,39 +11,39 @@ from omnigraph.errors import StorageError
 
 MOST_HELD = 64 << 20
 _BATCH_ROWS = 65_536
-# A range of rows may hold this part more than it should, for every run that it is cut out of.
+# How much a range of rows may exceed its size, as a part of it, for each run it is cut from.
 _RUN_BATCH_PART = 1 / 64
 
 
-def sorted_by_id(
+def sort_by_id(
     batches: Iterable[pa.RecordBatch], most_held: int = MOST_HELD
 ) -> Iterator[pa.RecordBatch]:
-    """Give all rows in the order of the bytes of their ids.
+    """Yield all rows sorted by the bytes of their ids.
 
-    Rows that are more than `most_held` bytes wait on disk, in sorted runs.
+    Rows beyond `most_held` bytes wait on disk, in sorted runs.
     """
-    runs: list[_Run] = []
+    runs: list[_SortedRun] = []
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         held.append(batch)
         size += batch.nbytes
         if size >= most_held:
-            runs.append(_Run(_sorted(pa.Table.from_batches(held)), most_held))
+            runs.append(_SortedRun(_sort(pa.Table.from_batches(held)), most_held))
             held, size = [], 0
-    last = _sorted(pa.Table.from_batches(held)) if held else None
+    last = _sort(pa.Table.from_batches(held)) if held else None
     if not runs:
         yield from () if last is None else _batches(last)
         return
     if last is not None:
-        runs.append(_Run(last, most_held))
-    yield from _merged(runs, most_held)
+        runs.append(_SortedRun(last, most_held))
+    yield from _merge(runs, most_held)
 
 
-class _Run:
-    """Sorted rows in a file without a name, which is gone when the run is.
+class _SortedRun:
+    """Sorted rows in an unnamed file, which goes when the run does.
 
-    Batches are read when they are needed; of each only the first id is kept.
+    Batches are read when they are needed; of each, only the first id is held.
     """
 
     def __init__(self, rows: pa.Table, most_held: int) -> None:
@@ -62,14 +62,14 @@ class _Run:
                 self._reader = pa.ipc.open_file(pa.OSFile(file.name))
         except OSError as failed:
             reason = failed.strerror or str(failed)
-            hint = "rows are sorted in the folder for temporary files; TMPDIR names another one"
+            hint = "set TMPDIR to a folder with room; rows are sorted there"
             raise StorageError(f"cannot sort rows: {reason}", hint=hint) from failed
 
     def __len__(self) -> int:
         return self._rows
 
     def place_of(self, wanted: str) -> int:
-        """Give how many rows come before an id."""
+        """Return how many rows come before an id."""
         after = bisect_left(self.firsts, wanted)
         if not after:
             return 0
@@ -78,7 +78,7 @@ class _Run:
         return (after - 1) * self.step + within
 
     def rows(self, start: int, end: int) -> pa.Table:
-        """Give the rows from one place up to another."""
+        """Return the rows from one place up to another."""
         first, last = start // self.step, -(-end // self.step)
         batches = [self._reader.get_batch(each) for each in range(first, last)]
         found = pa.Table.from_batches(batches, schema=self._reader.schema)
@@ -89,25 +89,25 @@ def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     yield from rows.to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _sorted(rows: pa.Table) -> pa.Table:
+def _sort(rows: pa.Table) -> pa.Table:
     return rows.take(pc.sort_indices(rows["id"]))
 
 
-def _merged(runs: Sequence[_Run], most_held: int) -> Iterator[pa.RecordBatch]:
-    """Give the rows of all runs, range by range: each is cut out of every run and sorted."""
+def _merge(runs: Sequence[_SortedRun], most_held: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all runs, range by range: each is cut out of every run and sorted."""
     starts = [0] * len(runs)
-    for cut in [*_cuts(runs, most_held // 2), None]:
+    for cut in [*_choose_cuts(runs, most_held // 2), None]:
         ends = [len(run) if cut is None else run.place_of(cut) for run in runs]
         parts = [run.rows(start, end) for run, start, end in zip(runs, starts, ends, strict=True)]
-        yield from _batches(_sorted(pa.concat_tables(parts)))
+        yield from _batches(_sort(pa.concat_tables(parts)))
         starts = ends
 
 
-def _cuts(runs: Sequence[_Run], most_bytes: int) -> list[str]:
-    """Give the ids at which ranges of about so many bytes begin.
+def _choose_cuts(runs: Sequence[_SortedRun], most_bytes: int) -> list[str]:
+    """Return the ids at which ranges of about `most_bytes` begin.
 
-    The first id of a batch stands for the batch, and of each run a range holds less than a batch
-    more than its first ids stand for.
+    The first id of a batch stands for the batch, so of each run a range holds less than one batch
+    too many.
     """
     samples = sorted((first, run.step * run.bytes_of_row) for run in runs for first in run.firsts)
     cuts, held = [], 0

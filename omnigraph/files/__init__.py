@@ -1,6 +1,6 @@
-"""Files: what configuration is read with: bytes, YAML and dotenv, each strict.
+"""Files: the readers of configuration: bytes, YAML and dotenv, each strict.
 
-bytes   what a file holds, or an error that says why it cannot be read
-yaml    YAML read strictly: no alias, no key twice, no unknown key; every problem with its line
-dotenv  a file of variables, `NAME=value` on each line, read strictly
+bytes   the content of a file, or an error that says why it cannot be read
+yaml    strict YAML: no aliases, duplicate or unknown keys; every problem with its line
+dotenv  a file of variables, one `NAME=value` on each line, parsed strictly
 """

@@ -1,4 +1,4 @@
-"""Bytes: what a file holds, or an error that says why it cannot be read."""
+"""Bytes: the content of a file, or an error that says why it cannot be read."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ def forbid_world_writable() -> None:
 
 
 def file_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Give what a file holds, or raise UnreadableError with the reason."""
+    """Read a file; raise UnreadableError with the reason."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

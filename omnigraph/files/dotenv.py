@@ -1,4 +1,4 @@
-"""Dotenv: a file of variables, `NAME=value` on each line, read strictly."""
+"""Dotenv: a file of variables, one `NAME=value` on each line, parsed strictly."""
 
 import re
 
@@ -11,9 +11,9 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def parse_dotenv(name: str, data: bytes) -> dict[str, str]:
-    """Give the variables of a file; raises ConfigError with the first line that is none.
+    """Parse the variables of a file; raise ConfigError at the first line that is not one.
 
-    Values can be quoted: '…' is taken as it is, "…" with \\n, \\t and \\" in it.
+    Values can be quoted: '…' is taken literally, "…" resolves \\n, \\t and \\".
     """
     try:
         lines = data.decode("utf-8-sig").splitlines()
@@ -28,7 +28,9 @@ def parse_dotenv(name: str, data: bytes) -> dict[str, str]:
         value = None if match is None else _value(match[2])
         if match is None or value is None:
             # The line itself may be a secret and is not shown.
-            raise ConfigError(f"{name}:{number}: this is no variable", hint="write NAME=value")
+            raise ConfigError(
+                f"{name}:{number}: expected NAME=value", hint="lines that start with # are comments"
+            )
         found[match[1]] = value
     return found
 

@@ -1,10 +1,10 @@
-"""Yaml: YAML read strictly: no alias, no key twice, no unknown key; every problem with its line."""
+"""Yaml: strict YAML: no aliases, duplicate or unknown keys; every problem with its line."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.errors import ConfigError
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -28,10 +28,10 @@ _SCALARS = ("str", "int", "float", "bool")
 
 
 class Section:
-    """One mapping of a text. Its fields are taken by name and kind; a null is a field not given.
+    """One mapping of a YAML text; fields are read by name and kind, and null means absent.
 
-    What is wrong with a field is noted, and something harmless is given for it; `check` raises
-    one error with all that was noted.
+    A problem with a field is noted, and a harmless value is returned for it; `check` raises one
+    error with all that was noted.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Section:
             self._take(node, known)
 
     def check(self) -> None:
-        """Raise ConfigError with everything that is wrong in the text so far."""
+        """Raise ConfigError with all problems noted so far."""
         self._text.check()
 
     def text(self, key: str) -> str | None:
-        """Give a field that holds a text."""
+        """Return a field as text, or None."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "str"):
             return None
@@ -61,25 +61,25 @@ class Section:
         return str(node.value)
 
     def required(self, key: str) -> str:
-        """Give a field that holds a text and has to be there."""
+        """Return a required field as text; a missing one is noted."""
         if self._is_mapping and self._field(key) is None:
             self._text.note(self._line, f"'{self._path(key)}' is missing")
         return self.text(key) or ""
 
     def is_text(self, key: str) -> bool:
-        """Tell whether a field holds a text, where it may also hold something else."""
+        """Return whether a field is text, where other kinds are allowed too."""
         node = self._field(key)
         return node is not None and _kind(node) == "str"
 
     def choice(self, key: str, choices: Sequence[str]) -> str | None:
-        """Give a field that holds one of a few texts."""
+        """Return a field that is one of `choices`, or None."""
         found = self.text(key)
         if found is not None and found not in choices:
             self.report(key, f"cannot be '{found}'{_meant(found, choices)}")
         return found
 
     def count(self, key: str) -> int | None:
-        """Give a field that holds a number of at least 1."""
+        """Return a field as a whole number of at least 1, or None."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "int"):
             return None
@@ -88,12 +88,12 @@ class Section:
             self.report(key, f"is a number of more than {_MOST_DIGITS} digits")
             return None
         if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
-            self.report(key, f"is a number of at least 1, not {node.value}")
+            self.report(key, f"must be a whole number of at least 1, not {node.value}")
             return None
         return int(digits)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Give a field that holds a list of texts."""
+        """Return a field as a list of texts."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "seq"):
             return ()
@@ -105,7 +105,7 @@ class Section:
         )
 
     def scalars(self, key: str) -> dict[str, str]:
-        """Give a field that maps any names to texts or numbers, all as they are written."""
+        """Return a field that maps names to scalars, each as it is written."""
         inner = self.section(key, None)
         return {
             name: str(node.value)
@@ -114,16 +114,16 @@ class Section:
         }
 
     def section(self, key: str, known: Sequence[str] | None) -> "Section":
-        """Give a field that is a mapping with these keys; None allows any."""
+        """Return a field as a mapping with these keys; None allows any."""
         return Section(self._text, self._path(key), self._field(key), known)
 
     def sections(self, key: str, known: Sequence[str]) -> "dict[str, Section]":
-        """Give a field that maps any names to mappings with these keys."""
+        """Return a field that maps names to mappings with these keys."""
         inner = self.section(key, None)
         return {name: inner.section(name, known) for name in inner._nodes}
 
     def items(self, key: str, known: Sequence[str]) -> "list[Section]":
-        """Give a field that is a list of mappings with these keys."""
+        """Return a field that is a list of mappings with these keys."""
         node = self._field(key)
         if node is None or not self._is(node, self._path(key), "seq"):
             return []
@@ -132,7 +132,7 @@ class Section:
         return [Section(self._text, place, item, known) for place, item in pairs]
 
     def lists(self, key: str) -> dict[str, tuple[str, ...]]:
-        """Give a field that maps any names to lists of texts."""
+        """Return a field that maps names to lists of texts."""
         inner = self.section(key, None)
         return {name: inner.texts(name) for name in inner._nodes}
 
@@ -140,12 +140,12 @@ class Section:
         return self._field(key) is not None
 
     def note(self, message: str) -> None:
-        """Note what is wrong with the mapping as a whole."""
+        """Note a problem with the mapping as a whole."""
         place = f"'{self._place}' " if self._place else ""
         self._text.note(self._line, f"{place}{message}")
 
     def report(self, key: str, message: str) -> None:
-        """Note what is wrong with a field."""
+        """Note a problem with a field."""
         self._text.note(self._nodes[key].start_mark.line + 1, f"'{self._path(key)}' {message}")
 
     def _field(self, key: str) -> "Node | None":
@@ -163,7 +163,7 @@ class Section:
         quoted = "; put it in quotes" if kinds[0] == "str" and kind in _SCALARS else ""
         what = f"'{place}'" if place else "the file"
         line = node.start_mark.line + 1
-        self._text.note(line, f"{what} has to be {wanted}, and is {found}{quoted}")
+        self._text.note(line, f"{what} must be {wanted}, not {found}{quoted}")
         return False
 
     def _take(self, node: "Node", known: Sequence[str] | None) -> None:
@@ -173,7 +173,7 @@ class Section:
             if not self._is(key, self._path(str(key.value)), "str"):
                 continue
             if key.value in seen:
-                self._text.note(line, f"'{self._path(key.value)}' is given twice")
+                self._text.note(line, f"'{self._path(key.value)}' is repeated")
             elif known is not None and key.value not in known:
                 meant = _meant(key.value, known)
                 self._text.note(line, f"unknown key '{self._path(key.value)}'{meant}")
@@ -183,13 +183,13 @@ class Section:
 
 
 def parse_yaml(name: str, data: bytes, known: Sequence[str]) -> Section:
-    """Give the mapping that a text is; raises ConfigError when it is no YAML."""
+    """Parse a text whose top level is a mapping; raise ConfigError if it is not valid YAML."""
     text = _Text(name)
     return Section(text, "", _root(text, data), known)
 
 
 class _Text:
-    """A text by its name, and what is wrong in it."""
+    """A text's name and the problems found in it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -202,7 +202,7 @@ class _Text:
         if not self.problems:
             return
         ordered = sorted(self.problems, key=lambda problem: problem[0])
-        lines = [f"{self.name}:{line}: {told}" for line, told in ordered[:_MOST_PROBLEMS]]
+        lines = [f"{self.name}:{line}: {message}" for line, message in ordered[:_MOST_PROBLEMS]]
         if len(ordered) > _MOST_PROBLEMS:
             lines.append(f"… and {len(ordered) - _MOST_PROBLEMS} more")
         raise ConfigError("\n".join(lines))
@@ -212,7 +212,7 @@ def _root(text: _Text, data: bytes) -> "Node | None":
     import yaml
 
     if len(data) > _MOST_BYTES:
-        raise ConfigError(f"{text.name}: has more than {_MOST_BYTES} bytes")
+        raise ConfigError(f"{text.name}: the file has more than {_MOST_BYTES:,} bytes")
     try:
         decoded = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -222,7 +222,7 @@ def _root(text: _Text, data: bytes) -> "Node | None":
         return cast("Node | None", yaml.compose(decoded, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as failed:
         mark = failed.problem_mark or failed.context_mark
-        text.note(1 if mark is None else mark.line + 1, failed.problem or "this is no YAML")
+        text.note(1 if mark is None else mark.line + 1, failed.problem or "this is not valid YAML")
     except yaml.YAMLError as failed:
         text.note(1, str(failed).splitlines()[0])
     text.check()
@@ -230,7 +230,7 @@ def _root(text: _Text, data: bytes) -> "Node | None":
 
 
 def _check_events(text: _Text, decoded: str) -> None:
-    """Raise ConfigError where a short text could take long: at aliases and at deep nesting."""
+    """Raise ConfigError for aliases and deep nesting, by which a short text could take long."""
     import yaml
 
     depth = 0
@@ -251,9 +251,9 @@ def _kind(node: "Node") -> str:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    """Give the known name nearest to a wrong one, or else all of them."""
+    """Return a hint with the known name most like a wrong one, or with all of them."""
     found = nearest_name(name, known)
     if found is not None:
         return f"; did you mean '{found}'?"
     names = list(known)
-    return f"; known are {listed(names)}" if names else "; there are none"
+    return f"; expected {list_names(names)}" if names else "; the file defines none"

@@ -1,7 +1,9 @@
 """Maintain: keeps a graph small, indexed and sound.
 
-optimize  the tables of a branch in few large fragments, all indexed, as one physical commit
-coverage  which rows of a graph are in the indexes that its schema asks for, and why not all
+optimize  joins small fragments and completes the indexes of a branch, as one physical commit
+coverage  how many rows each index covers, and why not all
 cleanup   removes the tables of commits that are not kept, and what crashed writers left
-fsck      looks at everything that a graph is made of and names all damage; it changes nothing
+fsck      checks every part of a graph and reports all damage, without changing anything
+backup    copies a live graph to another place consistently, and restores such a copy
+reports   what coverage, optimize, cleanup, fsck and backups found or did
 """

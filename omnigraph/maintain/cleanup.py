@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from omnigraph.data.values.rules import shortened
-from omnigraph.errors import HeadMovedError, InputError, Json
+from omnigraph.errors import HeadMovedError
+from omnigraph.maintain.reports import Cleaned, CleanedTable
 from omnigraph.merge.runs import expire_runs, outdated
 from omnigraph.storage import layout
 from omnigraph.storage.failures import Rejected
@@ -20,104 +20,26 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
-from omnigraph.versioning.retention import History, Retention, retained
+from omnigraph.versioning.retention import History, Retention, in_microseconds, retained
 
-# Lance tells rivals by what it finds in the ledger, so this much of it always stays.
-LEDGER_AGE = freshness.LEDGER_AGE
-# No write and no read may take longer than this.
-GRACE = timedelta(hours=24)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d+)([smhdw])")
-# Vectors that were paid for, by the digest of what they were made of.
+# Lance detects rivals from versions of the manifest, so those younger than this always stay.
+MANIFEST_AGE = freshness.MANIFEST_AGE
+# Vectors that were paid for, by the digest of their input.
 _ENTRY = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedTable:
-    """What a cleanup removes of one table, or of another part of the graph."""
-
-    table_key: str
-    bytes_removed: int = 0
-    old_versions_removed: int = 0
-    files_removed: int = 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "bytes_removed": self.bytes_removed,
-            "old_versions_removed": self.old_versions_removed,
-            "files_removed": self.files_removed,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """What a cleanup removed; without `confirmed`, what it would remove.
-
-    `others` are files beside the tables, by their folder; the ledger is among them.
-    """
-
-    confirmed: bool
-    commits_kept: int
-    commits_cleaned: int
-    tables: tuple[CleanedTable, ...]
-    others: tuple[CleanedTable, ...]
-
-    @property
-    def bytes_removed(self) -> int:
-        return sum(each.bytes_removed for each in (*self.tables, *self.others))
-
-    @property
-    def old_versions_removed(self) -> int:
-        return sum(each.old_versions_removed for each in self.tables)
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "confirmed": self.confirmed,
-            "commits_kept": self.commits_kept,
-            "commits_cleaned": self.commits_cleaned,
-            "tables": [each.to_json() for each in self.tables],
-            "others": [each.to_json() for each in self.others],
-        }
-
-
-def duration(given: timedelta | str) -> timedelta:
-    """Give a length of time that is written as `90s`, `15m`, `12h`, `7d` or `2w`."""
-    if isinstance(given, timedelta):
-        return given
-    found = _DURATION.fullmatch(given.strip())
-    if found is None:
-        raise InputError(f"'{given}' is no length of time", hint="write one as 90s, 12h or 7d")
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-    except (OverflowError, ValueError) as failed:
-        longest = f"the longest is {timedelta.max.days}d"
-        raise InputError(f"'{shortened(given)}' is too long a time", hint=longest) from failed
-
-
-def retention(
-    keep: int | None, older_than: timedelta | str | None, grace: timedelta | str
-) -> Retention:
-    """Give what is kept, in the terms of the ledger."""
-    age = None if older_than is None else _microseconds(older_than)
-    return Retention(keep, age, _microseconds(grace))
-
-
 def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleaned:
-    """Remove what no kept commit needs; without `confirm`, only tell what that is.
+    """Remove what no kept commit needs; without `confirm`, only report what that is.
 
-    All files are listed first, and only such are removed as are older than the grace period.
-    Whoever makes a branch meanwhile either keeps its commit from being cleaned up, or is told.
+    All files are listed first, and only those older than the grace period are removed. Whoever
+    creates a branch meanwhile either keeps its commit from being cleaned up, or gets an error.
     """
     if not confirm:
         return _plan(repository, rule).told(confirmed=False)
     repository.check_writable()
     if rule.older_than is not None:
         expire_runs(repository, repository.clock.time() - rule.age)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
             plan = _plan(repository, rule)
@@ -127,13 +49,13 @@ def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleane
         if claimed:
             with _begun():
                 return _removed(repository, plan, rule)
-    seconds = repository.limits.patience
+    seconds = repository.patience.seconds
     raise HeadMovedError(f"branches kept appearing; gave up after {seconds:g} s, nothing removed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What is to be removed, as of one version of the ledger."""
+    """What is to be removed, as of one version of the manifest."""
 
     published: Mapping[str, Commit]
     retired: Mapping[str, int]
@@ -144,7 +66,7 @@ class _Plan:
     commits_kept: int
     commits_cleaned: int
 
-    def told(self, *, confirmed: bool, ledger_bytes: int = 0) -> Cleaned:
+    def told(self, *, confirmed: bool, manifest_bytes: int = 0) -> Cleaned:
         others = [
             CleanedTable(
                 table_key=name,
@@ -154,8 +76,8 @@ class _Plan:
             for name, files in self.others.items()
             if files
         ]
-        if ledger_bytes:
-            others.append(CleanedTable(table_key=layout.MANIFEST, bytes_removed=ledger_bytes))
+        if manifest_bytes:
+            others.append(CleanedTable(table_key=layout.MANIFEST, bytes_removed=manifest_bytes))
         return Cleaned(
             confirmed=confirmed,
             commits_kept=self.commits_kept,
@@ -176,16 +98,17 @@ class _Plan:
 
 
 def _plan(repository: Repository, rule: Retention) -> _Plan:
-    """Find out what can be removed; the files are listed before the ledger is read."""
+    """Find out what can be removed; the files are listed before the manifest is read."""
     listing = repository.store.objects.listing()
     manifest = repository.manifest
-    ledger = manifest.newest()
-    commits = manifest.every_commit(ledger)
-    heads = {head.name: head.commit for head in manifest.heads(ledger).values()}
+    at = manifest.newest()
+    commits = manifest.every_commit(at)
+    heads = {head.name: head.commit for head in manifest.heads(at).values()}
     now = repository.clock.time()
-    buried, retired = manifest.buried(ledger), manifest.retired(ledger)
-    wanted = retained(History(commits, heads, retired), rule, now)
-    # What an earlier cleanup took of a commit cannot come back.
+    buried, retired = manifest.buried(at), manifest.retired(at)
+    history = History(commits, heads, retired)
+    wanted = retained(history, rule, now)
+    # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
     found = unneeded(
@@ -203,7 +126,7 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
     }
     cleaned = [each for each in commits.values() if _has(each, doomed | buried)]
     return _Plan(
-        published=_published(commits, {*heads.values(), *retired}),
+        published=history.published,
         retired=retired,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
         doomed=frozenset(doomed),
@@ -215,44 +138,38 @@ def _plan(repository: Repository, rule: Retention) -> _Plan:
 
 
 def _revoke_interrupted(repository: Repository) -> None:
-    """Take back the cleanups that buried what a head has, if they removed nothing.
+    """Revoke the cleanups that buried what a head needs, if they removed nothing.
 
-    Release 0.1 marks a cleanup and looks at the heads afterwards, so a crash can leave such a one.
+    Release 0.1 marks a cleanup and checks the heads afterwards, so a crash can leave such a one.
     """
     manifest = repository.manifest
-    ledger = manifest.newest()
-    heads = [head.commit for head in manifest.heads(ledger).values()]
-    commits = manifest.commits(heads, ledger).values()
+    at = manifest.newest()
+    heads = [head.commit for head in manifest.heads(at).values()]
+    commits = manifest.commits(heads, at).values()
     versions = {each for commit in commits for each in _versions(commit)}
-    interrupted = manifest.cleanups_of(ledger, versions)
+    interrupted = manifest.cleanups_of(at, versions)
     if interrupted:
-        manifest.revoke(ledger, interrupted - _begun_to_remove(repository, ledger, interrupted))
+        manifest.revoke(at, interrupted - _begun_to_remove(repository, at, interrupted))
 
 
-def _begun_to_remove(repository: Repository, ledger: Table, cleanups: Set[str]) -> set[str]:
-    """Return those of some cleanups of whose versions one is gone; manifests go first."""
+def _begun_to_remove(repository: Repository, at: Table, cleanups: Set[str]) -> set[str]:
+    """Return those of some cleanups that have removed a version; Lance manifests go first."""
     manifest = repository.manifest
     there = {each.path for each in repository.store.objects.listing()}
     gone = {
         (key, state.version)
-        for commit in manifest.every_commit(ledger).values()
+        for commit in manifest.every_commit(at).values()
         for key, state in commit.tables.items()
         if state.manifest not in there
     }
-    return manifest.cleanups_of(ledger, gone) & cleanups
-
-
-def _published(commits: Mapping[str, Commit], standing: Set[str]) -> dict[str, Commit]:
-    """Return the commits at which a branch stood; the others were written and never published."""
-    left = {parent for each in commits.values() for parent in each.parents}
-    return {each.id: each for each in commits.values() if each.id in standing or each.id in left}
+    return manifest.cleanups_of(at, gone) & cleanups
 
 
 def _claimed(repository: Repository, plan: _Plan) -> bool:
-    """Say in the ledger what is about to be removed; False when some of it is needed since.
+    """Note in the manifest what is about to be removed; False when some of it is needed by now.
 
-    All of it is buried under the id of this cleanup, so that others can be revoked. Whoever makes a
-    head that needs old versions after the last look keeps the cleanup from being marked.
+    All of it is buried under the id of this cleanup, so that others can be revoked. Whoever creates
+    a head that needs old versions after the last check keeps the cleanup from being marked.
     """
     if not plan.doomed:
         return True
@@ -262,31 +179,31 @@ def _claimed(repository: Repository, plan: _Plan) -> bool:
         reached("cleanup begun")
         manifest.bury(begun, cleanup_id, sorted(plan.doomed))
         reached("versions buried")
-        ledger = manifest.newest()
-        if _is_needed(repository, plan, ledger):
+        at = manifest.newest()
+        if _is_needed(repository, plan, at):
             return False
         reached("heads checked")
-        marked = manifest.mark_cleaning(ledger, cleanup_id)
+        marked = manifest.mark_cleaning(at, cleanup_id)
         repository.tables.sync_table(marked)
         reached("cleanup marked")
     return True
 
 
-def _is_needed(repository: Repository, plan: _Plan, ledger: Table) -> bool:
-    """Tell whether what a plan removes is needed by what came about since it was made.
+def _is_needed(repository: Repository, plan: _Plan, at: Table) -> bool:
+    """Whether something that a plan removes has been needed since it was made.
 
-    These are the heads, the commits that were published since, back to those of the plan, and
-    where branches stood that were deleted since: the grace period of these begins now.
+    These are the heads, the commits published since, back to those of the plan, and where branches
+    stood that were deleted since: their grace period begins now.
     """
     manifest = repository.manifest
-    retired = manifest.retired(ledger).items() - plan.retired.items()
-    waiting = {head.commit for head in manifest.heads(ledger).values()}
+    retired = manifest.retired(at).items() - plan.retired.items()
+    waiting = {head.commit for head in manifest.heads(at).values()}
     waiting |= {commit for commit, _ in retired}
     seen: set[str] = set()
     new: list[Commit] = []
     while waiting:
         seen |= waiting
-        found = manifest.commits(waiting, ledger).values()
+        found = manifest.commits(waiting, at).values()
         if any(_has(each, plan.doomed) for each in found):
             return True
         later = [each for each in found if each.id not in plan.published]
@@ -296,9 +213,9 @@ def _is_needed(repository: Repository, plan: _Plan, ledger: Table) -> bool:
 
 
 def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> bool:
-    """Tell whether commits have files that a plan removes.
+    """Whether commits have files that a plan removes.
 
-    Versions may be staged on those of any commit, also of one that is no parent of theirs.
+    Versions may be staged on those of any commit, also of one that is not their parent.
     """
     known = _needed(plan.published.values())
     gone = {each.path: each.parts for each in plan.tables}
@@ -311,12 +228,12 @@ def _needs_files(repository: Repository, plan: _Plan, new: Iterable[Commit]) -> 
 
 
 def _begun() -> AbstractContextManager[None]:
-    """Give what keeps a failure from saying that nothing was cleaned up."""
+    """Return a guard under which a failure does not claim that nothing was cleaned up."""
     return aftermath("the cleanup may have done a part", "clean up again to complete it")
 
 
 def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
-    """Remove what was planned, manifests first, so that none names a file that is gone."""
+    """Remove what was planned, Lance manifests first, so that none names a file that is gone."""
     objects, tables = repository.store.objects, repository.tables
     for each in plan.tables:
         tables.drop(each.path, each.versions)
@@ -329,14 +246,14 @@ def _removed(repository: Repository, plan: _Plan, rule: Retention) -> Cleaned:
     objects.delete_many(leftovers)
     objects.drop_empty({"/".join(each.split("/")[:2]) for each in leftovers})
     reached("leftovers removed")
-    age = max(LEDGER_AGE, timedelta(microseconds=rule.grace))
+    age = max(MANIFEST_AGE, timedelta(microseconds=rule.grace))
     freed = tables.forget_old(repository.manifest.newest(), age)
-    reached("ledger cleaned")
-    return plan.told(confirmed=True, ledger_bytes=freed)
+    reached("manifest cleaned")
+    return plan.told(confirmed=True, manifest_bytes=freed)
 
 
 def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:
-    """Give the versions of tables that commits have, by the folder of the table."""
+    """Return the versions of tables that commits have, by the folder of the table."""
     found: dict[str, set[int]] = {}
     for commit in commits:
         for state in commit.tables.values():
@@ -349,17 +266,17 @@ def _has(commit: Commit, versions: Iterable[tuple[str, int]]) -> bool:
 
 
 def _versions(commit: Commit) -> set[tuple[str, int]]:
-    """Give the versions of tables that a commit has, by table key."""
+    """Return the versions of tables that a commit has, by table key."""
     return {(key, state.version) for key, state in commit.tables.items()}
 
 
 def _others(
     repository: Repository, listing: Iterable[Stored], rule: Retention, now: int
 ) -> dict[str, tuple[Stored, ...]]:
-    """Return the files beside the tables that nothing needs, by their folder.
+    """Return the files outside the tables that nothing needs, by their folder.
 
     Schemas are never among them. They are small, and one that no commit names may be about to be
-    named: who applies it again finds it there.
+    named: whoever applies it again finds it there.
     """
     folders = (
         layout.ASIDE,
@@ -381,7 +298,7 @@ def _others(
             case layout.TOPOLOGY:
                 is_needed = not name.startswith(".")
             case layout.OPERATIONS:
-                is_needed = each.modified >= now - _microseconds(layout.OPERATIONS_AGE)
+                is_needed = each.modified >= now - in_microseconds(layout.OPERATIONS_AGE)
             case layout.EMBEDDINGS:
                 is_old = rule.older_than is not None and each.modified < now - rule.age
                 is_needed = not (is_old and _ENTRY.fullmatch(name))
@@ -400,10 +317,3 @@ def _old_runs(
         return set()
     files = [each.path for each in listing if each.path.startswith(f"{layout.RUNS}/")]
     return outdated(repository, files, now - rule.age)
-
-
-def _microseconds(given: timedelta | str) -> int:
-    length = duration(given)
-    if length < timedelta(0):
-        raise InputError("a length of time cannot be negative")
-    return length // timedelta(microseconds=1)

@@ -1,9 +1,8 @@
-"""Coverage: which rows of a graph are in the indexes that its schema asks for, and why not all."""
+"""Coverage: how many rows each index covers, and why not all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from omnigraph.errors import Json
+from omnigraph.maintain.reports import Coverage
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage import indexes
 from omnigraph.storage.indexes import IndexKind, IndexSpec, indexes_of, vector_indexes_of
@@ -15,37 +14,8 @@ from omnigraph.versioning.snapshot import Snapshot
 _WORDS = {IndexKind.BTREE: "btree", IndexKind.TEXT: "text", IndexKind.VECTOR: "vector"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """One index: how many rows of its table are in it, how many are not, and the reason.
-
-    `recall` is measured for vectors only, and only when that was asked for: the part of the
-    nearest rows that the index finds.
-    """
-
-    table_key: str
-    column: str
-    kind: str
-    indexed: int
-    pending: int
-    reason: str | None
-    recall: float | None = None
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        found: dict[str, Json] = {
-            "table_key": self.table_key,
-            "column": self.column,
-            "kind": self.kind,
-            "rows_indexed": self.indexed,
-            "rows_pending": self.pending,
-            "reason": self.reason,
-        }
-        return found if self.recall is None else {**found, "recall": round(self.recall, 4)}
-
-
 def coverage(snapshot: Snapshot) -> list[Coverage]:
-    """Give the coverage of every index that the schema asks for."""
+    """Return the coverage of every index that the schema asks for."""
     return [
         each
         for key, stored in snapshot.catalog.by_identity.items()
@@ -56,7 +26,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
 def table_coverage(
     table: Table, stored: StoredType, *, measures: bool = False
 ) -> Iterator[Coverage]:
-    """Give the coverage of the indexes of one table; with `measures`, the recall as well."""
+    """Yield the coverage of the indexes of one table; with `measures`, the recall as well."""
     rows = table.count()
     for spec in (*indexes_of(stored), *vector_indexes_of(stored)):
         covered = covered_by(table, spec)
@@ -73,7 +43,7 @@ def table_coverage(
 
 
 def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
-    """Say why rows are not in an index; every search finds them all the same."""
+    """Return why an index misses rows; every search finds them all the same."""
     if rows == indexed:
         return None
     if spec.kind is IndexKind.VECTOR:
@@ -83,7 +53,7 @@ def _reason(spec: IndexSpec, rows: int, indexed: int) -> str | None:
             return f"fewer than {most} vectors: all are compared" if few else "not optimized yet"
         return "written since the last optimize: all of these are compared"
     if spec.kind is IndexKind.BTREE and rows - indexed < indexes.MOST_UNCOVERED_ROWS:
-        return "so few rows are read faster one by one"
+        return "scanning so few rows is faster"
     return "not optimized yet"
 
 

@@ -1,4 +1,4 @@
-"""Fsck: looks at everything that a graph is made of and names all damage; it changes nothing."""
+"""Fsck: checks every part of a graph and reports all damage, without changing anything."""
 
 import hashlib
 import json
@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
-from omnigraph.merge.runs import PREFIX, RunStatus
+from omnigraph.maintain.reports import Checkup
+from omnigraph.merge.run_record import RunStatus
+from omnigraph.merge.runs import PREFIX
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
 from omnigraph.schema.codec import decode_catalog
@@ -21,8 +23,9 @@ from omnigraph.storage.reading import batches_where
 from omnigraph.storage.store import Store
 from omnigraph.storage.sweep import attached
 from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.audit import Audit, Damage, Finding, audit
+from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.format import check_format
 from omnigraph.versioning.manifest import BRANCH_KEY, Manifest
 from omnigraph.versioning.names import MAIN
@@ -39,53 +42,26 @@ _SIZE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkup:
-    """What was looked at, and the damage that was found."""
-
-    rows: int
-    commits: int
-    versions: int
-    files: int
-    findings: tuple[Finding, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        return not self.findings
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "sound": self.is_sound,
-            "ledger_rows": self.rows,
-            "commits": self.commits,
-            "table_versions": self.versions,
-            "files": self.files,
-            "findings": [each.to_json() for each in self.findings],
-        }
-
-
 def fsck(store: Store) -> Checkup:
-    """Check every row of the ledger, every version with its files and indexes, and every run.
+    """Check every row of the manifest, every version with its files and indexes, and every run.
 
-    The rows of the newest versions, those at which branches and tags stand, are all read.
+    All rows of the newest versions, at which branches and tags stand, are read.
     """
     tables = Tables(store, durable=False)
     manifest = Manifest(tables)
     listing = store.objects.listing()
     try:
-        ledger = manifest.newest()
-        check_format(ledger)
-        found = audit(manifest, ledger)
+        at = manifest.newest()
+        check_format(at)
+        found = audit(manifest, at)
     except GraphNotFoundError:
         if not any(each.path.startswith(f"{layout.MANIFEST}/") for each in listing):
             raise
-        return _no_ledger(listing, "none of its versions is there")
+        return _unreadable_manifest(listing, "none of its versions exists")
     except StorageError as failed:
-        return _no_ledger(listing, failed.message)
+        return _unreadable_manifest(listing, failed.message)
     checking = _Checking(store, tables, found, listing)
-    checking.check_ledger(ledger)
+    checking.check_manifest(at)
     checking.check_lost()
     checking.check_schemas()
     checking.check_versions()
@@ -100,14 +76,14 @@ def fsck(store: Store) -> Checkup:
     )
 
 
-def _no_ledger(listing: list[Stored], message: str) -> Checkup:
+def _unreadable_manifest(listing: list[Stored], message: str) -> Checkup:
     finding = Finding(Damage.LEDGER_UNREADABLE, layout.MANIFEST, message)
     return Checkup(rows=0, commits=0, versions=0, files=len(listing), findings=(finding,))
 
 
 @dataclass(slots=True)
 class _Checking:
-    """A check on its way."""
+    """A check in progress."""
 
     store: Store
     tables: Tables
@@ -124,16 +100,16 @@ class _Checking:
     def published(self) -> list[Commit]:
         return [self.found.commits[each] for each in sorted(self.found.published)]
 
-    def check_ledger(self, ledger: Table) -> None:
-        """Check the files of the ledger, and that its indexes find what it holds."""
-        self._check_parts(layout.MANIFEST, ledger)
-        self._check_lookups(layout.MANIFEST, ledger)
+    def check_manifest(self, at: Table) -> None:
+        """Check the files of the manifest, and that its indexes find what it holds."""
+        self._check_parts(layout.MANIFEST, at)
+        self._check_lookups(layout.MANIFEST, at)
 
     def check_lost(self) -> None:
-        """Find the commits at which a branch stood and of which no row says so.
+        """Find the commits at which a branch stood although no row says so any more.
 
-        One that was written and never published looks the same, so that earlier versions of the
-        ledger have to tell, and runs.
+        A commit that was written and never published looks the same, so earlier versions of the
+        manifest and the runs have to decide.
         """
         unnamed = self.found.commits.keys() - self.found.published
         files = [each for each in self.listing if each.path.startswith(f"{layout.MANIFEST}/")]
@@ -142,23 +118,23 @@ class _Checking:
             lost |= self._standing(version, unnamed - lost)
         lost |= unnamed & {each for run in self._runs() for each in _commits_of(run)}
         for each in sorted(lost):
-            message = "a branch stood at it, and no row of the ledger says so"
+            message = "a branch stood at it, and no row of the manifest says so"
             self.found.note(Damage.COMMIT_LOST, each, message)
 
     def _standing(self, version: int, commits: Set[str]) -> set[str]:
-        """Return those of some commits at which a branch stood at a version of the ledger."""
+        """Return those of some commits at which a branch stood at a version of the manifest."""
         try:
-            ledger = self.tables.open(layout.MANIFEST, version)
+            at = self.tables.open(layout.MANIFEST, version)
         except StorageError:
-            return set()  # nothing needs an old one, and a cleanup may just have removed it
-        heads = [value for key, value in ledger.metadata.items() if key.startswith(BRANCH_KEY)]
+            return set()  # old ones are not needed, and a cleanup may just have removed it
+        heads = [value for key, value in at.metadata.items() if key.startswith(BRANCH_KEY)]
         return {each for each in commits if any(each in head for head in heads)}
 
     def _runs(self) -> Iterator[dict[str, Json]]:
-        """Give the records of runs that can be read."""
+        """Yield the records of runs that can be read."""
         for each in self.listing:
             if each.path.startswith(f"{layout.RUNS}/"):
-                with suppress(ValueError):  # told by `check_runs`
+                with suppress(ValueError):  # `check_runs` reports it
                     record = json.loads(self._object(each.path) or b"")
                     if isinstance(record, dict):
                         yield record
@@ -178,7 +154,7 @@ class _Checking:
                 self.found.note(Damage.SCHEMA_FILE_DIFFERS, path, message)
 
     def check_versions(self) -> None:
-        """Check every version that a published commit has and no cleanup removed."""
+        """Check every version of a published commit that no cleanup removed."""
         for commit in self.published:
             catalog = self.catalogs.get(commit.schema)
             types = {} if catalog is None else catalog.by_identity
@@ -207,7 +183,7 @@ class _Checking:
                 self._check_rows(commit, catalog, done)
 
     def check_runs(self) -> None:
-        """Check that every run can be read, and that the branch of one that is live is there."""
+        """Check that every run can be read, and that a live one has its branch."""
         names = (each.path for each in self.listing if each.path.startswith(f"{layout.RUNS}/"))
         for path in names:
             try:
@@ -236,7 +212,7 @@ class _Checking:
             self.found.note(Damage.SCHEMA_DAMAGED, path, str(failed))
 
     def _is_removed(self, commit: Commit, key: str, state: TableState) -> bool:
-        """Tell whether a cleanup removed a version; one that was cut off left what heads have."""
+        """Whether a cleanup removed a version; an interrupted one left what heads need."""
         if (key, state.version) not in self.found.buried:
             return False
         heads = self.found.heads.values()
@@ -260,7 +236,7 @@ class _Checking:
             self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
             return
         if rows != state.row_count:
-            message = f"commit {commit.id} says {state.row_count} rows, and there are {rows}"
+            message = f"commit {commit.id} records {state.row_count} rows; found {rows}"
             self.found.note(Damage.ROW_COUNT, where, message)
         if stored is not None and not _fits(table.schema, arrow_schema(stored)):
             message = f"its columns are not those of {stored.name} at commit {commit.id}"
@@ -279,7 +255,7 @@ class _Checking:
         try:
             for part, size in broken_parts(table, self.sizes):
                 kind = (_MISSING if size is None else _SIZE)[part.kind]
-                what = "is missing" if size is None else f"has {size} bytes and not {part.size}"
+                what = "is missing" if size is None else f"has {size} bytes instead of {part.size}"
                 self.found.note(kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it")
         except StorageError as failed:
             self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
@@ -319,7 +295,9 @@ class _Checking:
         twice = counts.filter(pc.greater(counts.field("counts"), 1))
         if len(twice):
             names = ", ".join(map(str, twice.field("values")[:3].to_pylist()))
-            self.found.note(Damage.ID_TWICE, where, f"{len(twice)} ids are there twice: {names}")
+            self.found.note(
+                Damage.ID_TWICE, where, f"{len(twice)} ids occur more than once: {names}"
+            )
 
     def _check_ends(
         self, where: str, table: Table, edge: EdgeType, ids: Mapping[str, pa.Array]
@@ -330,7 +308,7 @@ class _Checking:
             ends = table.scan([column])[column]
             lost = ends.filter(pc.invert(pc.is_in(ends, value_set=pc.unique(ids[target]))))
             if len(lost):
-                message = f"{len(lost)} edges end at no {target}, such as {lost[0]}"
+                message = f"{len(lost)} edges end at a missing {target}, such as {lost[0]}"
                 self.found.note(Damage.END_MISSING, where, message)
 
     def _object(self, path: str) -> bytes | None:
@@ -338,19 +316,19 @@ class _Checking:
 
 
 def _commits_of(run: Mapping[str, Json]) -> Iterator[str]:
-    """Give the commits that the record of a run names."""
+    """Yield the commits that the record of a run names."""
     for name in ("base_snapshot_id", "published_snapshot_id"):
         if isinstance(found := run.get(name), str):
             yield found
 
 
 def _read(table: Table) -> pa.ChunkedArray:
-    """Read every column of a table, and give the ids."""
+    """Read every column of a table, and return the ids."""
     ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
     return pa.chunked_array(ids, pa.utf8())
 
 
 def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:
-    """Tell whether a table has the columns of a type, of the same types."""
+    """Whether a table has the columns of a type, with the same types."""
     columns = {field.name: field.type for field in found}
     return all(columns.get(field.name) == field.type for field in wanted)

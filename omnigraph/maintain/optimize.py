@@ -1,4 +1,4 @@
-"""Optimize: the tables of a branch in few large fragments, all indexed, as one physical commit."""
+"""Optimize: joins small fragments and completes the indexes of a branch, as one physical commit."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from omnigraph.errors import InputError, Json
-from omnigraph.maintain.coverage import Coverage, table_coverage
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.errors import InputError
+from omnigraph.maintain.coverage import table_coverage
+from omnigraph.maintain.reports import Optimized, OptimizedTable
+from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Runner, ThreadRunner
+from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.compaction import Group, groups, rewritten, with_rewritten
 from omnigraph.storage.indexes import (
@@ -31,19 +32,17 @@ from omnigraph.storage.staging import (
 )
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import Made, WriteSet
-from omnigraph.write.load.options import chosen
 
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DEFAULT_CONCURRENCY = 8
-# Below it, the threads of this process are done before Spark has begun.
-SPARK_FROM_BYTES = 4 << 30
-# So often a table is tried again that a writer changed meanwhile; then it is left to the next time.
+# Attempts at a table that writers keep changing; then it is left to the next optimize.
 MOST_ATTEMPTS = 3
 
 
@@ -70,54 +69,8 @@ class OptimizeOptions:
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizedTable:
-    """What was done to one table; not committed when nothing was due, or when others won.
-
-    `yielded` is true for the latter: writers changed the table again and again.
-    """
-
-    table_key: str
-    fragments_removed: int
-    fragments_added: int
-    committed: bool
-    yielded: bool
-    indexes: tuple[Coverage, ...]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "table_key": self.table_key,
-            "fragments_removed": self.fragments_removed,
-            "fragments_added": self.fragments_added,
-            "committed": self.committed,
-            "yielded": self.yielded,
-            "indexes": [each.to_json() for each in self.indexes],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimized:
-    """What an optimize did; without a commit nothing was due."""
-
-    branch: str
-    engine: str
-    tables: tuple[OptimizedTable, ...]
-    commit: Commit | None
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "branch": self.branch,
-            "engine": self.engine,
-            "commit": None if self.commit is None else self.commit.id,
-            "tables": [each.to_json() for each in self.tables],
-        }
-
-
 def optimize_options(how: OptimizeHow) -> OptimizeOptions:
-    """Give the options that keywords mean, and what the environment says about the rest."""
+    """Return the options that keywords mean, and the environment's settings for the rest."""
     given = how.get("concurrency")
     return OptimizeOptions(
         indexes_only=how.get("indexes_only", False),
@@ -130,14 +83,14 @@ def optimize_options(how: OptimizeHow) -> OptimizeOptions:
 
 
 def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> Optimized:
-    """Write small fragments anew as large ones and complete all indexes, as one commit.
+    """Join small fragments and complete all indexes, as one commit.
 
-    It changes no content. A table that a writer changes meanwhile is tried again a few times,
-    and then left as it is. The ledger is compacted as well.
+    It changes no content. A table that a writer changes meanwhile is retried a few times and then
+    left as it is. The manifest is compacted as well.
     """
     repository.check_writable()
     if options.concurrency < 1:
-        raise InputError("at least one table has to be worked on at a time")
+        raise InputError(f"concurrency is {options.concurrency}; expected at least 1")
     work = _Work(repository, branch, options)
     done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
     if not options.indexes_only:
@@ -149,7 +102,7 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
 
 @dataclass(slots=True)
 class _Work:
-    """An optimize on its way; pieces that were written are used again in the next attempt."""
+    """An optimize in progress; pieces that were written are used again in the next attempt."""
 
     repository: Repository
     branch: str
@@ -159,7 +112,7 @@ class _Work:
     lost: dict[str, int] = field(default_factory=dict)
 
     def propose(self, snapshot: Snapshot) -> Proposal[Optimized]:
-        """Do all of it once; a table that a writer keeps changing is left as it is."""
+        """Plan one attempt; a table that a writer keeps changing is left as it is."""
         self._count_lost(snapshot)
         keys = [key for key in snapshot.catalog.by_identity if not self._yields(key)]
         before = {key: snapshot.table(key) for key in keys}
@@ -185,16 +138,13 @@ class _Work:
         return self.lost.get(key, 0) >= MOST_ATTEMPTS
 
     def _runner(self, size: int) -> Runner:
-        engine = self.options.engine
-        is_small = engine is Engine.AUTO and size < SPARK_FROM_BYTES
-        if is_small or engine is Engine.INLINE:
-            return ThreadRunner(self.options.concurrency)
-        return runner_for(Engine.SPARK, self.options.spark, size)
+        options = self.options
+        return runner_for_optimize(options.engine, options.spark, size, options.concurrency)
 
     def _compacted(
         self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner
     ) -> dict[str, Table]:
-        """Give the tables with their due groups written anew by tasks."""
+        """Return the tables with their due groups rewritten by tasks."""
         every = [(key, each) for key, found in due.items() for each in found]
         fresh = [(key, each) for key, each in every if (key, each.content) not in self.pieces]
         self.options.progress.begin("compacting", sum(each.size for _, each in fresh))
@@ -210,7 +160,7 @@ class _Work:
     def _indexed(
         self, snapshot: Snapshot, tables: Mapping[str, Table], runner: Runner
     ) -> dict[str, Table]:
-        """Give the tables with their indexes complete; the segments are built by tasks."""
+        """Return the tables with their indexes complete; tasks build the segments."""
         types = snapshot.catalog.by_identity
         plans = {
             key: whole_indexing(
@@ -256,7 +206,7 @@ class _Work:
 
 
 def _after(commit: Commit | None) -> AbstractContextManager[None]:
-    """Give what keeps a failure from denying a commit that was made, if there is one."""
+    """Return a guard under which a failure does not deny a commit that was made, if any was."""
     if commit is None:
         return nullcontext()
     done = f"the tables were optimized by commit {commit.id}, but the rest failed"
@@ -285,5 +235,5 @@ def _concurrency(environment: Mapping[str, str]) -> int:
     if not given:
         return DEFAULT_CONCURRENCY
     if not given.isdigit() or int(given) < 1:
-        raise InputError(f"{CONCURRENCY} is '{given}'", hint="give a number from 1 on")
+        raise InputError(f"{CONCURRENCY} is '{given}'", hint="set it to a number from 1 on")
     return int(given)

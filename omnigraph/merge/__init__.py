@@ -1,13 +1,20 @@
-"""Merge: how branches differ, how they join, and who changed what.
+"""Merge: how branches differ, how they are merged, and who changed what.
 
-diff      which rows differ between two snapshots, and how; the cost grows with those rows
-changes   what is different between two snapshots, row by row, for people and for programs
-bases     where the sides of a merge crossed before, all their common ancestors have to agree
-threeway  the rows of one type that both sides of a merge changed become one, or a conflict
-rowmerge  one type of a merge, row by row: what changes for us, and what clashes
-settle    where two sides break a rule together, rows become as the chosen side has them
-merge     what one branch did since two parted is done to the other as well, or nothing is
-bulk      the rows of one type that two sides changed, merged by tasks, a bucket of ids each
-blame     which commit gave each property of a node or edge the value that it has
-runs      changes made aside on a hidden branch, and then published at once or given up
+row_change    one node or edge that was inserted, deleted or updated, and filters for changes
+diff          the rows in which two snapshots differ, at a cost that grows with those rows
+changes       the net changes between two snapshots, row by row, for people and programs
+change_set    the net changes from one commit to another, read here or sent by a server
+merge         three-way merge of two branches, as one commit or not at all
+rowmerge      merges one type row by row: what changes for us, and what conflicts
+threeway      combines rows of one type that both sides changed, or reports a conflict
+bases         with several merge bases, applies what all of them agree on
+virtual_base  merges several bases with each other first, row by row
+bulk          merges the changed rows of one type in tasks, one bucket of ids each
+settle        where the sides break a rule together, takes the rows of the chosen side
+conflict      one row that two sides changed incompatibly, and the choices that resolve it
+outcome       what a merge did or would do
+blame         which commit set each property of a node or edge to its value
+blamed        one property, its value, and the commit that set it
+runs          changes on a hidden branch, published together or discarded
+run_record    one run: where it publishes to, where it writes, and how it ended
 """

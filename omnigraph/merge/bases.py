@@ -1,19 +1,20 @@
-"""Bases: where the sides of a merge crossed before, all their common ancestors have to agree.
+"""Bases: with several merge bases, applies what all of them agree on.
 
-A value that one side set back after the sides had merged each other looks untouched from one
-ancestor and changed from another. What a merge would do to a row is done only when it is the same
-from all of them; else it is a conflict.
+A row is merged if the result is the same from all bases, or if the bases merge cleanly and the row
+merges from what they merge to; otherwise it is a conflict.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.data.values.equality import alike, alike_values
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Side, conflict_of
+from omnigraph.data.values.equality import equal_rows, equal_values
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.threeway import conflict_of
+from omnigraph.merge.virtual_base import VirtualBase, is_same
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.write.draft import Change
@@ -26,27 +27,38 @@ class _Gone:
     """The row is removed."""
 
 
-# What a merge does to one of our rows; None leaves it as it is.
+# What a merge does to one of our rows; None leaves it unchanged.
 _Fate: TypeAlias = "pa.Table | _Gone | None"
 
 
 @dataclass(slots=True)
 class Agreement:
-    """What is to happen to one type, as far as the merges from all bases agree."""
+    """What happens to one type, as far as the merges from all bases agree."""
 
     stored: StoredType
     ours: Table
     resolutions: Resolutions
+    base: VirtualBase | None = None
     conflicts: list[Conflict] = field(default_factory=list)
+    merged: set[str] = field(default_factory=set)
     differs: bool = False
 
-    def of(self, changes: Sequence[Change | None]) -> Change:
-        """Give the change that all bases lead to; where they differ, what was chosen."""
+    def of(self, changes: Sequence[Change | None], disputed: Set[str]) -> Change:
+        """Return the change that all bases lead to; where they differ, the chosen one.
+
+        `disputed` are the rows that conflict from one of them.
+        """
         fates = [_fates(change) for change in changes]
-        every = dict.fromkeys(row_id for each in fates for row_id in each)
-        agreed: dict[str, _Fate] = {}
-        for row_id in every:
-            mine = [each.get(row_id) for each in fates]
+        every = {row_id: [each.get(row_id) for each in fates] for each in fates for row_id in each}
+        agreed: dict[str, _Fate] = {
+            row_id: mine[0]
+            for row_id, mine in every.items()
+            if row_id not in disputed and all(_same(mine[0], other) for other in mine[1:])
+        }
+        doubted = (every.keys() | disputed) - agreed.keys()
+        agreed |= self._merge(doubted)
+        for row_id in sorted(doubted - self.merged):
+            mine = every.get(row_id, [None])
             same = all(_same(mine[0], other) for other in mine[1:])
             agreed[row_id] = mine[0] if same else self._settled(row_id, mine)
         rows = [fate for fate in agreed.values() if isinstance(fate, pa.Table)]
@@ -55,10 +67,22 @@ class Agreement:
         joined = pa.concat_tables([schema.empty_table(), *rows])
         return Change(self.stored, joined, pa.array(gone, pa.utf8()))
 
-    def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
-        """Give what was chosen for a row on which the bases do not agree, or note a conflict."""
+    def _merge(self, doubted: Set[str]) -> dict[str, _Fate]:
+        """Return what happens to the rows that merge from the merged bases."""
+        if self.base is None or not doubted:
+            return {}
         self.differs = True
-        found = rows_with(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
+        found: dict[str, _Fate] = {}
+        for row_id, (ours, row) in self.base.merge(doubted).items():
+            self.merged.add(row_id)
+            if not is_same(ours, row):
+                found[row_id] = _Gone() if row is None else row
+        return found
+
+    def _settled(self, row_id: str, fates: Sequence[_Fate]) -> _Fate:
+        """Return what was chosen for a row on which the bases disagree, or note a conflict."""
+        self.differs = True
+        found = look_up_rows(self.ours, "id", pa.array([row_id]), self.ours.schema.names)
         theirs = next((fate for fate in fates if isinstance(fate, pa.Table)), None)
         if any(isinstance(fate, _Gone) for fate in fates) or theirs is None or not found.num_rows:
             side = self.resolutions.of(self.stored.name, row_id)
@@ -72,7 +96,7 @@ class Agreement:
         for name in theirs.column_names:
             one, other = ours[name].combine_chunks(), theirs[name].combine_chunks()
             chosen = one
-            if not alike_values(one, other)[0]:
+            if not equal_values(one, other)[0]:
                 shown = field_name(self.stored, name)
                 side = self.resolutions.of(self.stored.name, row_id, shown)
                 if side is None:
@@ -91,7 +115,7 @@ class Agreement:
 
 
 def _fates(change: Change | None) -> Mapping[str, _Fate]:
-    """Give what a change does to each row that it touches."""
+    """Return what a change does to each row that it touches."""
     if change is None:
         return {}
     found: dict[str, _Fate] = {row_id: _Gone() for row_id in change.gone.to_pylist()}
@@ -102,12 +126,12 @@ def _fates(change: Change | None) -> Mapping[str, _Fate]:
 
 def _same(one: _Fate, other: _Fate) -> bool:
     if isinstance(one, pa.Table) and isinstance(other, pa.Table):
-        return bool(alike(one, other).all())
+        return bool(equal_rows(one, other).all())
     return type(one) is type(other)
 
 
 def told_once(conflicts: Sequence[Conflict]) -> list[Conflict]:
-    """Give each conflict of a row or property once."""
+    """Return each conflict of a row or property once."""
     found: dict[object, Conflict] = {}
     for each in conflicts:
         found.setdefault((each.type, each.row_id, each.property), each)

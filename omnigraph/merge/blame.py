@@ -1,46 +1,26 @@
-"""Blame: which commit gave each property of a node or edge the value that it has."""
+"""Blame: which commit set each property of a node or edge to its value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.equality import alike_values
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.errors import Json, RowNotFoundError, TableNotFoundError
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.equality import equal_values
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.errors import RowNotFoundError, TableNotFoundError
 from omnigraph.evolve.lens import lens
+from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Blamed:
-    """A property, its value, and the commit that set it."""
-
-    property: str
-    value: object
-    commit: Commit
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {
-            "property": self.property,
-            "value": json_value(self.value),
-            "commit": self.commit.id,
-            "actor_id": self.commit.actor,
-            "created_at": self.commit.created_at,
-            "message": self.commit.message,
-        }
-
-
 def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: str) -> list[Blamed]:
-    """Give for each property of a row the commit that it has its value from.
+    """Return, for each property of a row, the commit that set its value.
 
-    A merge is passed on to the side that the value came from.
+    A merge passes the question on to the side that the value came from.
     """
     stored = snapshot.catalog.stored(type_name)
     if stored is None:
@@ -50,7 +30,7 @@ def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: st
     if row is None:
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     found = search.run(snapshot.commit, row)
-    values = with_moments(row).to_pylist()[0]
+    values = with_timestamps(row).to_pylist()[0]
     return [
         Blamed(field_name(stored, name), values[name], found[name])
         for name in row.column_names
@@ -65,7 +45,7 @@ class _Search:
     row_id: str
 
     def run(self, commit: Commit, row: pa.Table) -> Mapping[str, Commit]:
-        """Go back in history with the properties whose commit is not known."""
+        """Walk back in history with the properties whose commit is not known yet."""
         found: dict[str, Commit] = {}
         waiting = [(commit, row, set(row.column_names))]
         while waiting:
@@ -81,19 +61,19 @@ class _Search:
         return found
 
     def row(self, commit: Commit) -> pa.Table | None:
-        """Give the row as it was at a commit, if it was there, under the names of today.
+        """Return the row at a commit, if it existed, under its present property names.
 
-        A property that there was not is not in it.
+        Properties that did not exist then are missing.
         """
         seen = lens(self.repository.pinned(commit), self.stored)
         if seen.table is None:
             return None
         names = seen.sources or {name: name for name in seen.schema.names}
-        rows = rows_with(seen.table, "id", pa.array([self.row_id]), list(names.values()))
+        rows = look_up_rows(seen.table, "id", pa.array([self.row_id]), list(names.values()))
         return rows.rename_columns(list(names)) if rows.num_rows else None
 
     def _before(self, commit: Commit, row: pa.Table, parent: Commit) -> pa.Table | None:
-        """Give the row at a parent; the same one when its table did not change."""
+        """Return the row at a parent, without reading when its table is the same."""
         key = self.stored.identity
         return row if parent.tables.get(key) == commit.tables[key] else self.row(parent)
 
@@ -102,4 +82,4 @@ def _same(row: pa.Table, before: pa.Table, name: str) -> bool:
     if name not in before.column_names:
         return False
     one, other = row[name].combine_chunks(), before[name].combine_chunks()
-    return one.type == other.type and bool(alike_values(one, other)[0])
+    return one.type == other.type and bool(equal_values(one, other)[0])

@@ -1,4 +1,4 @@
-"""Bulk: the rows of one type that two sides changed, merged by tasks, a bucket of ids each."""
+"""Bulk: merges the changed rows of one type in tasks, one bucket of ids each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,13 +9,15 @@ from typing import TypeAlias, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import one_array
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.merge.diff import Op, TableDiff, matched
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.merge.conflict import Side
+from omnigraph.merge.diff import TableDiff, matched
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, Parted, merged_rows, without
-from omnigraph.merge.threeway import Side, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.schema.catalog import StoredType
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Parcel, Runner
@@ -24,18 +26,17 @@ from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, e
 from omnigraph.storage.reading import rows_at
 from omnigraph.storage.staging import Piece, Place, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.draft import Change
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load import keys
-from omnigraph.write.load.options import BulkHow, chosen
+from omnigraph.write.load.options import BulkHow
 from omnigraph.write.validate import broken_rows, compared_columns
 
-# More than this is not merged in memory at once: the changed rows of one type, on both sides.
+# The most changed rows of one type, on both sides, that are merged in memory at once.
 _MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
 _BUCKET = Extent(rows=50_000, bytes=32 << 20)
 _IDS_AT_A_TIME = 100_000
-# Rows are read twice and by address, of which one process does this much while a JVM starts.
-_SPARK_FROM_BYTES = 256 << 20
 _SIDES = (Side.OURS, Side.THEIRS)
 _NOTHING = pa.schema([("id", pa.utf8()), ("address", pa.uint64())]).empty_table()
 
@@ -44,7 +45,7 @@ _Rows: TypeAlias = tuple[Addresses, pa.Array]
 
 
 def bulk_of(how: BulkHow) -> "Bulk":
-    """Give who merges large changes; an engine that does not exist is refused."""
+    """Return the engine for large changes; raises for an unknown one."""
     return Bulk(
         engine=chosen(Engine, how.get("engine", Engine.AUTO)),
         spark=how.get("spark") or default_settings(),
@@ -55,10 +56,10 @@ def bulk_of(how: BulkHow) -> "Bulk":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
-    """Merges large changes on Spark or in this process; a whole row is only held by its task.
+    """Merges large changes on Spark or in this process; only its task holds a whole row.
 
-    On Spark every type that is merged by row is; else those with more changes than `most_held`.
-    A task gets about a `bucket` of them.
+    On Spark every type that is merged by row goes this way; otherwise those with more changes than
+    `most_held`. A task gets about a `bucket` of them.
     """
 
     engine: Engine
@@ -69,27 +70,27 @@ class Bulk:
     deadline: Deadline = field(default_factory=Deadline)
 
     def takes(self, contest: Contest) -> bool:
-        """Tell whether a type is merged in this way."""
+        """Whether a type is merged this way."""
         if self.engine is Engine.SPARK:
             return True
         extent = _extent(contest)
         return extent.rows > self.most_held.rows or extent.bytes > self.most_held.bytes
 
     def merged(self, contest: Contest, terms: Terms) -> Merged:
-        """Merge a type, writing nothing; only what rules between rows read comes back."""
+        """Merge a type without writing; returns only what rules between rows read."""
         self.progress.begin("merging", _extent(contest).rows)
         found = self._run(contest, partial(_looked, _Bucket.of(contest, terms)))
         return _joined(contest, found)
 
     def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
-        """Write what `merged` gave; rows that were settled since are as `change` has them."""
+        """Write the result of `merged`; rows that were settled since are as `change` has them."""
         self.progress.begin("writing", _extent(contest).rows)
         found = self._run(contest, partial(_wrote, _Bucket.of(contest, terms), settled))
         pieces = [piece for each in found for piece in each]
         table, place = contest.ours, place_of(contest.ours)
         taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
         if len(taken):
-            rows = rows_with(contest.theirs, "id", taken, table.schema.names)
+            rows = look_up_rows(contest.theirs, "id", taken, table.schema.names)
             pieces += write_pieces(place, rows.cast(table.schema))
         kept = table.deleted(change.hidden)
         made = contest.stored, with_pieces(kept, pieces) if pieces else kept
@@ -113,13 +114,11 @@ class Bulk:
         return runner.map_reduce(emit, items, task, self.progress)
 
     def _runner(self, extent: Extent) -> Runner:
-        return runner_for(
-            self.engine, self.spark, extent.bytes, _SPARK_FROM_BYTES, deadline=self.deadline
-        )
+        return runner_for_merge(self.engine, self.spark, extent.bytes, self.deadline)
 
 
 def _extent(contest: Contest) -> Extent:
-    """Give about how much both sides changed since all bases."""
+    """Estimate how much both sides changed since all bases."""
     pairs = [(base, side) for base in contest.bases for side in (contest.ours, contest.theirs)]
     return sum((extent_between(*pair) for pair in pairs if pair[0].key != pair[1].key), Extent())
 
@@ -142,7 +141,7 @@ def _emitted(reading: _Reading, buckets: int) -> Iterator[Parcel]:
         tag = _tag(reading.base, reading.side, is_new)
         for first in range(0, len(addresses), _IDS_AT_A_TIME):
             some = addresses[first : first + _IDS_AT_A_TIME]
-            ids = one_array(rows_at(place.open(), some, ["id"])["id"])
+            ids = to_array(rows_at(place.open(), some, ["id"])["id"])
             rows = pa.record_batch([ids, pa.array(some)], names=["id", "address"])
             for bucket, part in keys.bucketed(rows, buckets, by=["id"]):
                 yield Parcel(bucket, tag, keys.packed(part))
@@ -160,17 +159,20 @@ class _Bucket:
     bases: tuple[Place, ...]
     ours: Place
     theirs: Place
+    root: Place | None
     terms: Terms
 
     @staticmethod
     def of(contest: Contest, terms: Terms) -> "_Bucket":
         bases = tuple(place_of(each) for each in contest.bases)
         sides = place_of(contest.ours), place_of(contest.theirs)
-        return _Bucket(contest.stored, bases, *sides, terms)
+        root = None if contest.root is None else place_of(contest.root)
+        return _Bucket(contest.stored, bases, *sides, root, terms)
 
     def merged(self, parcels: Sequence[Parcel]) -> Merged:
         bases = tuple(each.open() for each in self.bases)
-        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open())
+        root = None if self.root is None else self.root.open()
+        contest = Contest(self.stored, bases, self.ours.open(), self.theirs.open(), root)
         parted = [
             Parted(
                 self._diff(base, contest.ours, _sent(parcels, number, Side.OURS)),
@@ -185,18 +187,18 @@ class _Bucket:
 
 
 def _sent(parcels: Sequence[Parcel], base: int, side: Side) -> tuple[_Rows, _Rows]:
-    """Give addresses and ids of the rows that a side no longer has, and of those that it got."""
+    """Return addresses and ids of the rows that a side lost, and of those it gained."""
     found = []
     for is_new in (False, True):
         tag = _tag(base, side, is_new)
         parts = [keys.unpacked(each.payload) for each in parcels if each.tag == tag]
         rows = pa.concat_tables([_NOTHING, *parts]).sort_by("address")
-        found.append((rows["address"].to_numpy(), one_array(rows["id"])))
+        found.append((rows["address"].to_numpy(), to_array(rows["id"])))
     return found[0], found[1]
 
 
 def _looked(bucket: _Bucket, parcels: Sequence[Parcel]) -> Merged:
-    """Merge a bucket, check its rows, and keep of them what rules between rows read."""
+    """Merge a bucket, check its rows, and keep what rules between rows read."""
     merged = bucket.merged(parcels)
     violations = tuple(broken_rows(merged.change))
     rows = merged.change.rows.select(compared_columns(bucket.stored))
@@ -205,7 +207,7 @@ def _looked(bucket: _Bucket, parcels: Sequence[Parcel]) -> Merged:
 
 
 def _wrote(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> list[Piece]:
-    """Merge a bucket again, and write its rows but for those that were settled since."""
+    """Merge a bucket again, and write its rows except those that were settled since."""
     rows = without(bucket.merged(parcels).change, settled).rows
     if not rows.num_rows:
         return []

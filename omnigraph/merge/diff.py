@@ -1,50 +1,33 @@
-"""Diff: which rows differ between two snapshots, and how; the cost grows with those rows."""
+"""Diff: the rows in which two snapshots differ, at a cost that grows with those rows."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Addresses
-from omnigraph.data.values.columns import one_array
-from omnigraph.data.values.equality import Mask, alike, alike_values
-from omnigraph.errors import Json
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.equality import Mask, equal_rows, equal_values
 from omnigraph.evolve.lens import HeldLens, Lens, lens
+from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.delta import delta_between
+from omnigraph.storage.delta import Addresses, delta_between
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_AT_A_TIME = 8_192
-# As few differing rows are read whole at once, instead of their ids first.
+# Up to this many differing rows are read whole at once, instead of their ids first.
 _ROWS_HELD = 2_048
-
-
-class Op(StrEnum):
-    """What happened to a row."""
-
-    INSERT = "insert"
-    UPDATE = "update"
-    DELETE = "delete"
-
-
-def stats_json(stats: Mapping[str, Mapping[Op, int]]) -> Json:
-    """Give how many rows of each type came, went and changed in the stable machine form."""
-    return {
-        name: {str(op): count for op, count in counts.items()} for name, counts in stats.items()
-    }
 
 
 @dataclass(frozen=True)
 class RowChanges:
-    """Some changes of one type: whole rows before and after, of the same ids in the same order.
+    """Some changes of one type: whole rows before and after, with the same ids in the same order.
 
-    Of inserted rows there is nothing before, and of deleted ones nothing after.
+    Inserted rows have nothing before, and deleted ones nothing after.
     """
 
     stored: StoredType
@@ -56,16 +39,16 @@ class RowChanges:
     def ids(self) -> pa.Array:
         """The ids of the rows."""
         rows = self.before if self.op is Op.DELETE else self.after
-        return one_array(rows["id"])
+        return to_array(rows["id"])
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def changed(self) -> dict[str, Mask]:
-        """Tell for each column of updated rows which of them have another value."""
+        """Return, for each column of updated rows, a mask of the rows whose value changed."""
         return {
-            name: ~alike_values(one_array(self.before[name]), one_array(self.after[name]))
+            name: ~equal_values(to_array(self.before[name]), to_array(self.after[name]))
             for name in self.after.column_names
         }
 
@@ -74,7 +57,7 @@ class RowChanges:
 class TableDiff:
     """The rows of one type that may differ between two versions of its table, by address.
 
-    Rows that were only moved are among `kept`. `ids` are those of all these rows.
+    Rows that were only moved are in `kept`. `ids` are those of all these rows.
     """
 
     stored: StoredType
@@ -89,12 +72,12 @@ class TableDiff:
         return len(self.inserted) + len(self.deleted) + len(self.kept[0])
 
     def counts(self) -> dict[Op, int]:
-        """Give how many rows came, went and changed; only those on both sides are read."""
+        """Count the inserted, deleted and updated rows; only rows on both sides are read."""
         updates = sum(len(rows) for rows in self._updates(_ROWS_AT_A_TIME))
         return {Op.INSERT: len(self.inserted), Op.UPDATE: updates, Op.DELETE: len(self.deleted)}
 
     def changes(self, size: int = _ROWS_AT_A_TIME) -> Iterator[RowChanges]:
-        """Give all changes, a bounded number of rows at a time: deleted, updated, inserted."""
+        """Yield all changes, a bounded number of rows at a time: deleted, updated, inserted."""
         nothing = self.new.schema.empty_table()
         for (some,) in _slices([self.deleted], size):
             yield RowChanges(self.stored, Op.DELETE, self.old.rows(some), nothing)
@@ -105,17 +88,17 @@ class TableDiff:
     def _updates(self, size: int) -> Iterator[RowChanges]:
         for were, are in _slices(self.kept, size):
             before, after = self.old.rows(were), self.new.rows(are)
-            differ = pa.array(~alike(before, after))
+            differ = pa.array(~equal_rows(before, after))
             if pc.any(differ).as_py():
                 kept = before.filter(differ), after.filter(differ)
                 yield RowChanges(self.stored, Op.UPDATE, *kept)
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
-    """Give the types whose rows may differ between two snapshots, nodes first.
+    """Yield the types whose rows may differ between two snapshots, nodes first.
 
-    Where the snapshots have different schemas, rows are seen as those of the new one; types that
-    only the old one has come last.
+    If the schemas differ, rows are shown under the new one; types that only the old one has come
+    last.
     """
     lost = old.catalog.by_identity.keys() - new.catalog.by_identity.keys()
     gone = [stored for key, stored in old.catalog.by_identity.items() if key in lost]
@@ -126,16 +109,16 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
 
 
 def table_diff(old: Snapshot, new: Snapshot, stored: StoredType) -> TableDiff | None:
-    """Give the rows of a type that may differ; None when its table is the same."""
+    """Return the rows of a type that may differ; None when its table is the same."""
     return _between(lens(old, stored), lens(new, stored))
 
 
 def diff_of(
     stored: StoredType, old: Table, new: Table, *, only_ids: bool = False
 ) -> TableDiff | None:
-    """Give the rows that may differ between two versions; None when they are the same one.
+    """Return the rows that may differ between two versions; None when they are the same one.
 
-    With `only_ids` it is not expected that the rows themselves will be read.
+    With `only_ids` the rows themselves are not expected to be read.
     """
     return _between(Lens(stored, old), Lens(stored, new), 0 if only_ids else _ROWS_HELD)
 
@@ -167,7 +150,7 @@ def matched(
     gone: tuple[Addresses, pa.Array],
     come: tuple[Addresses, pa.Array],
 ) -> TableDiff:
-    """Tell rows that came or went from those that are on both sides, by their ids."""
+    """Sort rows into those that came, those that went, and those on both sides, by id."""
     return _matched(Lens(stored, old), Lens(stored, new), gone, come)
 
 

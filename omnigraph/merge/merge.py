@@ -1,26 +1,26 @@
-"""Merge: what one branch did since two parted is done to the other as well, or nothing is."""
+"""Merge: three-way merge of two branches, as one commit or not at all."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.data.result import json_value
 from omnigraph.errors import (
     Code,
     InputError,
-    Json,
     MergeConflictsError,
     Violation,
 )
 from omnigraph.evolve.align import Sides, aligned
-from omnigraph.merge.diff import Op, diff, stats_json
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
+from omnigraph.merge.diff import diff
+from omnigraph.merge.outcome import Merge, Outcome
+from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import Contest, Merged, in_order, merged_rows
 from omnigraph.merge.settle import Settling, stored_type
-from omnigraph.merge.threeway import Conflict, ConflictKind, Resolutions, Terms
+from omnigraph.merge.threeway import Terms
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
@@ -47,30 +47,22 @@ class Bulk(Protocol):
         """Until when the merge may run."""
 
     def takes(self, contest: Contest) -> bool:
-        """Tell whether a type is merged in this way."""
+        """Whether a type is merged this way."""
 
     def merged(self, contest: Contest, terms: Terms) -> Merged:
-        """Merge a type, writing nothing; only what rules between rows read comes back."""
+        """Merge a type without writing; returns only what rules between rows read."""
 
     def written(self, contest: Contest, terms: Terms, change: Change, settled: pa.Array) -> Table:
-        """Write what `merged` gave; rows that were settled since are as `change` has them."""
-
-
-class Outcome(StrEnum):
-    """What a merge came to."""
-
-    ALREADY_UP_TO_DATE = "already_up_to_date"
-    FAST_FORWARD = "fast_forward"
-    MERGED = "merged"
+        """Write the result of `merged`; rows that were settled since are as `change` has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeHow:
     """Who merges, and whose version is taken where both sides changed the same.
 
-    Without `bulk` every table is merged in this process' memory. An `operation_id` that was given
-    before leads to what was done then. With `holds` the source is a branch that must still stand
-    where it was read when the merge is published.
+    Without `bulk` every table is merged in this process' memory. An `operation_id` that was used
+    before returns the result of that time. With `holds` the source is a branch that must not have
+    moved when the merge is published.
     """
 
     actor: str | None = None
@@ -82,13 +74,13 @@ class MergeHow:
     holds: bool = False
 
     def check(self) -> None:
-        """Raise when the deadline is over; never called once a merge begins to publish."""
+        """Raise when the deadline has passed; not called once a merge begins to publish."""
         if self.bulk is not None:
             self.bulk.deadline.check()
 
     @property
     def terms(self) -> Terms:
-        """On what terms rows are merged."""
+        """The terms on which rows are merged."""
         return Terms(self.resolutions, self.strict)
 
     def intent(self, target: str, verb: str, source: str) -> Intent:
@@ -105,60 +97,6 @@ class MergeHow:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Merge:
-    """What a merge did or would do; `stats` counts rows by type and by what happens to them."""
-
-    source: str
-    target: str
-    outcome: Outcome
-    base: Commit
-    ours: Commit
-    theirs: Commit
-    stats: Mapping[str, Mapping[Op, int]]
-    conflicts: tuple[Conflict, ...] = ()
-    commit: Commit | None = None
-
-    def __repr__(self) -> str:
-        commit = None if self.commit is None else self.commit.id
-        sides = f"{self.source!r} into {self.target!r}"
-        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
-
-    def conflicts_json(self) -> list[dict[str, Json]]:
-        """Give the conflicts as JSON, each with who is on its sides."""
-        return [self._conflict(each) for each in self.conflicts]
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the merge in the stable machine form."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "outcome": str(self.outcome),
-            "actor_id": None if self.commit is None else self.commit.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "base_commit": self.base.id,
-            "stats": stats_json(self.stats),
-            "merge_conflicts": list(self.conflicts_json()),
-        }
-
-    def _conflict(self, conflict: Conflict) -> dict[str, Json]:
-        return {
-            "kind": str(conflict.kind),
-            "table_key": conflict.table_key,
-            "type_name": conflict.type,
-            "row_id": conflict.row_id,
-            "property": conflict.property,
-            "message": conflict.message,
-            "base": json_value(conflict.base),
-            "ours": json_value(conflict.ours),
-            "theirs": json_value(conflict.theirs),
-            "ours_commit": self.ours.id,
-            "ours_actor": self.ours.actor,
-            "theirs_commit": self.theirs.id,
-            "theirs_actor": self.theirs.actor,
-        }
-
-
 def merge(
     repository: Repository,
     source: str,
@@ -169,9 +107,9 @@ def merge(
 ) -> Merge:
     """Merge a branch or commit into a branch by one commit with two parents.
 
-    What is merged is where the source stands, or the commit that was pinned for it. Raises
-    MergeConflictsError with every conflict that no resolution settles, and then nothing is
-    changed. When the target moves meanwhile, the merge is made again on what it moved to.
+    The head of the source is merged, or the commit that was pinned for it. Raises
+    MergeConflictsError with every conflict that no resolution settles, and then nothing is changed.
+    When the target moves meanwhile, the merge is repeated on its new head.
     """
 
     def propose(ours: Snapshot) -> Proposal[_Planned]:
@@ -197,16 +135,16 @@ def preview(
     *,
     pinned: tuple[Snapshot, Snapshot] | None = None,
 ) -> Merge:
-    """Give what a merge would do, conflicts included; nothing is written.
+    """Return what a merge would do, conflicts included; nothing is written.
 
-    What is compared is where source and target stand, or the commits that were pinned for them.
+    The heads of source and target are compared, or the commits that were pinned for them.
     """
     theirs, ours = pinned or (repository.snapshot_of(source), repository.snapshot(target))
     return _planned(repository, ours, theirs, how).result(source, target)
 
 
 def revert(repository: Repository, commit_id: str, target: str, how: MergeHow) -> Merge:
-    """Undo what a commit did by a new commit of a branch: merge what was before it, based on it."""
+    """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
     undone = repository.commit(commit_id)
     if undone.parent is None:
@@ -245,16 +183,29 @@ def _planned(repository: Repository, ours: Snapshot, theirs: Snapshot, how: Merg
     sides = Sides(tuple(repository.pinned(base) for base in bases), ours, theirs, ours)
     planned = _Planned(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _Planned(aligned(repository, sides))
+        planned = _Planned(aligned(repository, sides), _root(repository, sides))
         planned.plan(how)
     return planned
 
 
+def _root(repository: Repository, sides: Sides) -> Snapshot | None:
+    """Return where two bases parted, if that is one place and all have one schema."""
+    if len(sides.bases) != 2:
+        return None
+    one, other = (each.commit.id for each in sides.bases)
+    found = history.merge_bases(repository, one, other)
+    schemas = {each.commit.schema for each in (*sides.bases, sides.ours, sides.theirs)}
+    if len(found) != 1 or schemas != {found[0].schema}:
+        return None
+    return repository.pinned(found[0])
+
+
 @dataclass(slots=True)
 class _Planned:
-    """A merge that was thought through: what changes for us, and what clashes."""
+    """A planned merge: what changes for us, and what conflicts."""
 
     sides: Sides
+    root: Snapshot | None = None
     changes: dict[str, Change] = field(default_factory=dict)
     adopted: set[str] = field(default_factory=set)
     conflicts: list[Conflict] = field(default_factory=list)
@@ -265,7 +216,7 @@ class _Planned:
 
     @property
     def base(self) -> Snapshot:
-        """The first of the bases, since which what they did is counted."""
+        """The first of the bases; what they did is counted from there."""
         return self.sides.bases[0]
 
     @property
@@ -285,7 +236,7 @@ class _Planned:
         return Outcome.MERGED
 
     def plan(self, how: MergeHow) -> None:
-        """Find out what their changes mean for us."""
+        """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
         for contest in self._contests():
             how.check()
@@ -302,13 +253,18 @@ class _Planned:
         self._settle(how.resolutions, known)
 
     def _contests(self) -> Iterator[Contest]:
-        """Give the types whose tables are others on their side than at a base."""
+        """Yield the types whose tables on their side differ from a base."""
         snapshots = (*self.sides.bases, self.ours, self.theirs)
         for key, stored in self.theirs.catalog.by_identity.items():
             if all(key in each.commit.tables for each in snapshots):
                 *bases, ours, theirs = (each.table(key) for each in snapshots)
                 if any(base.key != theirs.key for base in bases):
-                    yield Contest(stored, tuple(bases), ours, theirs)
+                    yield Contest(stored, tuple(bases), ours, theirs, self._root_table(key))
+
+    def _root_table(self, key: str) -> Table | None:
+        if self.root is None or key not in self.root.commit.tables:
+            return None
+        return self.root.table(key)
 
     def _merged(self, contest: Contest, how: MergeHow) -> Merged:
         if how.bulk is not None and how.bulk.takes(contest):
@@ -321,8 +277,8 @@ class _Planned:
         if found.conflicts:
             raise MergeConflictsError(found.conflicts_json())
         writes = self._writes(how)
-        # A fast forward is checked against nothing, and another schema against all rows: they are
-        # right only where we still stand.
+        # A fast-forward is checked against nothing, and a new schema against all rows: both are
+        # valid only while our branch stands where it was read.
         is_unchecked = self.outcome is Outcome.FAST_FORWARD
         is_whole = is_unchecked or self.sides.schema is not None
         standing = self.sides.standing
@@ -340,7 +296,7 @@ class _Planned:
         )
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
-        """Give what is known of the merge."""
+        """Return the outcome of the merge, as far as it is known."""
         return Merge(
             source=source,
             target=target,
@@ -354,7 +310,7 @@ class _Planned:
         )
 
     def _settle(self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]) -> None:
-        """Check the graph that the merge would leave, and settle what a choice settles."""
+        """Check the graph that the merge would leave, and settle what a choice decides."""
         unfit = self.sides.violations
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
         verdict = settling.run()
@@ -364,7 +320,7 @@ class _Planned:
         self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
 
     def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """Give the violations, but for those that depend on what is undecided already."""
+        """Yield the violations, except those that depend on a conflict that is open already."""
         undecided = {(each.type, each.row_id, each.property) for each in self.conflicts}
         for each in violations:
             names = (None, *(each.field or "").split(","))
@@ -387,7 +343,7 @@ class _Planned:
         if self.outcome is Outcome.FAST_FORWARD and not self.changes:
             ours, theirs = self.ours.commit.tables, self.theirs.commit.tables
             return {key: (Adopt(theirs[key]),) for key in theirs if theirs[key] != ours.get(key)}
-        # The schema may make other tables of ours, also of those that no row changes in.
+        # The schema may rewrite our tables, also those in which no row changes.
         evolved = self.sides.tables
         writes: dict[str, tuple[TableWrite, ...]] = {
             key: (Adopt(state),) for key, state in evolved.items()
@@ -421,13 +377,13 @@ class _Planned:
 
 
 def _place(conflict: Conflict) -> tuple[str, ...]:
-    """Give what conflicts are sorted by."""
+    """Return the sort key of a conflict."""
     row = conflict.type, conflict.row_id or "", conflict.property or ""
     return (*row, conflict.kind, conflict.message)
 
 
 def _message(found: Merge, how: MergeHow, *, reverts: bool) -> str:
-    """Give the message of a commit that has none of its own; it says what was chosen."""
+    """Return the default message of a merge, which says what was chosen."""
     text = f"revert {found.source}" if reverts else f"merge '{found.source}' into '{found.target}'"
     chosen = how.resolutions
     parts = [f"all {chosen.default}"] if chosen.default is not None else []

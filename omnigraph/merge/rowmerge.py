@@ -1,4 +1,4 @@
-"""Rowmerge: one type of a merge, row by row: what changes for us, and what clashes."""
+"""Rowmerge: merges one type row by row: what changes for us, and what conflicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,11 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
 from omnigraph.merge.bases import Agreement, told_once
-from omnigraph.merge.diff import Op, TableDiff, diff_of
-from omnigraph.merge.threeway import Conflict, Side3, Terms, Threeway
+from omnigraph.merge.conflict import Conflict
+from omnigraph.merge.diff import TableDiff, diff_of
+from omnigraph.merge.row_change import Op
+from omnigraph.merge.threeway import Side3, Terms, Threeway
+from omnigraph.merge.virtual_base import VirtualBase
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.storage.table import Table
@@ -18,15 +21,19 @@ from omnigraph.write.draft import Change
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One type that is merged: its table at every base, on our side and on theirs."""
+    """One type to merge: its table at every base, on our side and on theirs.
+
+    `root` is the table where two bases parted, if there is one such place.
+    """
 
     stored: StoredType
     bases: tuple[Table, ...]
     ours: Table
     theirs: Table
+    root: Table | None = None
 
     def parted(self) -> list["Parted"]:
-        """Give what both sides did since each base; of ours only the ids may be needed."""
+        """Return what both sides did since each base; of ours possibly only the ids are needed."""
         return [
             Parted(
                 diff_of(self.stored, base, self.ours, only_ids=True),
@@ -46,10 +53,10 @@ class Parted:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A type merged: its change for us, what they did to it, and what nobody settled.
+    """The merge of one type: its change for us, what they did to it, and what is unresolved.
 
     With `adopts` our rows would become exactly theirs. `violations` are those of single rows, as
-    far as they were looked for already; then the rows hold only what the rules between rows read.
+    far as they were checked already; then the rows hold only what the rules between rows read.
     """
 
     change: Change
@@ -60,17 +67,29 @@ class Merged:
 
 
 def merged_rows(contest: Contest, parted: Sequence[Parted], terms: Terms) -> Merged:
-    """Merge rows of a type; where the sides have several bases, all have to lead to the same."""
+    """Merge rows of a type; with several bases, all have to lead to the same result."""
     first, *others = (_merged(contest, each, terms) for each in parted)
     if not others:
         return first
     every = [first, *others]
-    agreement = Agreement(contest.stored, contest.ours, terms.resolutions)
-    change = agreement.of([each.change for each in every])
     conflicts = [conflict for each in every for conflict in each.conflicts]
+    disputed = {each.row_id for each in conflicts if each.row_id is not None}
+    agreement = Agreement(
+        contest.stored, contest.ours, terms.resolutions, _virtual_base(contest, terms)
+    )
+    change = agreement.of([each.change for each in every], disputed)
+    left = [each for each in conflicts if each.row_id not in agreement.merged]
     adopts = not agreement.differs and all(each.adopts for each in every)
-    told = told_once([*conflicts, *agreement.conflicts])
+    told = told_once([*left, *agreement.conflicts])
     return Merged(change, first.counts, adopts, tuple(told))
+
+
+def _virtual_base(contest: Contest, terms: Terms) -> VirtualBase | None:
+    """Return how the bases merge; a strict merge lets no row pass that both sides changed."""
+    if terms.strict or contest.root is None or len(contest.bases) != 2:
+        return None
+    one, other = contest.bases
+    return VirtualBase(contest.stored, contest.root, (one, other), contest.ours, contest.theirs)
 
 
 def _merged(contest: Contest, parted: Parted, terms: Terms) -> Merged:
@@ -88,13 +107,13 @@ def _merged(contest: Contest, parted: Parted, terms: Terms) -> Merged:
 
 
 def in_order(change: Change) -> Change:
-    """Give a change with its rows and ids sorted, so that it does not show who made it."""
+    """Return a change with its rows and ids sorted, so that it does not reveal who made it."""
     gone = change.gone.take(pc.sort_indices(change.gone))
     return Change(change.stored, change.rows.sort_by("id"), gone)
 
 
 def without(change: Change, ids: pa.Array) -> Change:
-    """Give a change that leaves some rows alone."""
+    """Return a change without some of its rows."""
     rows = change.rows.filter(pc.invert(pc.is_in(change.rows["id"], value_set=ids)))
     gone = change.gone.filter(pc.invert(pc.is_in(change.gone, value_set=ids)))
     return Change(change.stored, rows, gone)

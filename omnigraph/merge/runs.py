@@ -1,24 +1,23 @@
-"""Runs: changes made aside on a hidden branch, and then published at once or given up."""
+"""Runs: changes on a hidden branch, published together or discarded."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     HeadMovedError,
     InputError,
-    Json,
     OmniGraphError,
     OutcomeUnknownError,
     RunNotFoundError,
     StorageError,
 )
 from omnigraph.merge.merge import MergeHow, merge
+from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
@@ -27,7 +26,7 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes, check_operation_hash
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid, time_of
@@ -37,43 +36,12 @@ _BEGUN = "begun"
 _CLAIMED = "claimed"
 _ENDED = "ended"
 _OPERATIONS = "operations"
-# The branch of a run is made before its record; so long, in microseconds, it is not taken for one
-# that a crash left.
+# The branch of a run is created before its record. For this many microseconds a branch without a
+# record is not taken for one that a crash left.
 _LONGEST_BEGINNING = 3_600_000_000
-# So long, in microseconds, a claim holds off those who would end its run in another way.
+# For this many microseconds a claim holds off whoever would end the run in another way.
 _LONGEST_ENDING = 3_600_000_000
 _END_AGAIN = "end it in the same way again to complete it"
-
-
-class RunStatus(StrEnum):
-    """How far a run came."""
-
-    RUNNING = "running"
-    PUBLISHED = "published"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A run: where it publishes to, where it writes meanwhile, and how it ended."""
-
-    run_id: str
-    target_branch: str
-    run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
-    operation_hash: str | None
-    actor_id: str | None
-    status: RunStatus
-    published_snapshot_id: str | None
-    created_at: int
-    updated_at: int
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the record in the stable machine form."""
-        found: dict[str, Json] = asdict(self)
-        return {**found, "status": str(self.status)}
 
 
 def begin_run(
@@ -83,16 +51,16 @@ def begin_run(
     operation_hash: str | None = None,
     actor: str | None = None,
 ) -> RunRecord:
-    """Begin a run on a branch; with an operation hash that a live run has, give that run."""
+    """Begin a run on a branch, or return the live run that has the same operation hash."""
     repository.check_writable()
     check_operation_hash(operation_hash)
     check_notes(actor=actor)
     clean_up(repository)
-    branch = normalized(target)
+    branch = normalize_name(target)
     if operation_hash is None:
         return _completed(repository, _new(repository, branch, None, actor))
     folder = _operation(branch, operation_hash)
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         taken = repository.store.objects.names(folder)
         last = _record(repository, f"{folder}/{taken[-1]}") if taken else None
         if last is not None and not _is_over(repository, last.run_id):
@@ -101,13 +69,13 @@ def begin_run(
         path = f"{folder}/{_number(taken[-1]) + 1 if taken else 1:08}.json"
         if repository.store.objects.create(path, _encoded(record)):
             if taken and _record(repository, f"{folder}/{taken[-1]}") != last:
-                # A cleanup took the last one meanwhile, so others may have begun to count anew.
+                # A cleanup removed the last one meanwhile, so others may count from 1 again.
                 repository.store.objects.delete(path)
                 continue
             repository.tables.sync([path])
             reached("run claimed")
             return _completed(repository, record)
-    raise HeadMovedError(f"others begin '{operation_hash}' again and again", hint="begin again")
+    raise HeadMovedError(f"others kept beginning runs of '{operation_hash}'", hint="begin again")
 
 
 def _new(
@@ -131,7 +99,7 @@ def _new(
 
 
 def _completed(repository: Repository, record: RunRecord) -> RunRecord:
-    """Make the branch and the record of a run; whoever began it may have come half the way."""
+    """Create the branch and the record of a run, as far as they are missing."""
     if find_run(repository, record.run_id) is None:
         with suppress(BranchExistsError):
             create_system_branch(repository, record.run_branch, record.base_snapshot_id)
@@ -140,10 +108,10 @@ def _completed(repository: Repository, record: RunRecord) -> RunRecord:
 
 
 def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord:
-    """Merge what a run wrote into its target; its branch is removed.
+    """Merge what a run wrote into its target and remove its branch.
 
-    A run that was published is returned as it is. The branch of the run must still be there when
-    its changes appear on the target, so that they never do after the run was aborted.
+    A published run is returned as it is. The branch of the run must still exist when its changes
+    appear on the target, so that they never do after the run was aborted.
     """
     record = _not_ended_otherwise(repository, run_id, RunStatus.PUBLISHED)
     if record.status is RunStatus.PUBLISHED:
@@ -159,23 +127,25 @@ def publish_run(repository: Repository, run_id: str, how: MergeHow) -> RunRecord
         raise
     if done.commit is None:
         return _published(repository, record, done.ours.id)
-    merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not noted"
+    merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not recorded"
     with aftermath(merged, _END_AGAIN):
         return _published(repository, record, done.commit.id)
 
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
-    """Give a run up, as aborted or failed; what it wrote is never published.
+    """End a run as aborted or failed; what it wrote is never published.
 
-    A run that ended so is given as it is. Its branch is removed first, which no publisher survives;
-    whoever came before that is found on the target.
+    A run that ended so is returned as it is. Its branch is removed first, which makes any publisher
+    fail; one that came before that is found on the target.
     """
     record = _not_ended_otherwise(repository, run_id, status)
     if record.status is status:
         return record
     _claim(repository, record, status)
     _remove(repository, record.run_branch)
-    with aftermath(f"the branch of run '{run_id}' is gone, but its end is not noted", _END_AGAIN):
+    with aftermath(
+        f"the branch of run '{run_id}' is gone, but its end is not recorded", _END_AGAIN
+    ):
         merged = _merged(repository, record)
     if merged is not None:
         _published(repository, record, merged.id)
@@ -184,12 +154,12 @@ def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord
 
 
 def list_runs(repository: Repository) -> list[RunRecord]:
-    """Give all runs, newest first."""
+    """Return all runs, newest first."""
     return list(runs_after(repository))
 
 
 def runs_after(repository: Repository, after: str | None = None) -> Iterator[RunRecord]:
-    """Give the runs, newest first, behind one of them; each is read when it is its turn."""
+    """Yield the runs after one of them, newest first; each is read when it is reached."""
     names = repository.store.objects.names(layout.RUNS)
     ids = sorted({name.partition("/")[0] for name in names}, reverse=True)
     wanted = (each for each in ids if after is None or each < after)
@@ -197,7 +167,7 @@ def runs_after(repository: Repository, after: str | None = None) -> Iterator[Run
 
 
 def get_run(repository: Repository, run_id: str) -> RunRecord:
-    """Give a run by its id."""
+    """Return a run by its id."""
     found = find_run(repository, run_id)
     if found is None:
         raise RunNotFoundError(f"no run '{run_id}'")
@@ -205,7 +175,7 @@ def get_run(repository: Repository, run_id: str) -> RunRecord:
 
 
 def find_run(repository: Repository, run_id: str) -> RunRecord | None:
-    """Give a run by its id, or None when there is none."""
+    """Return a run by its id, or None when there is none."""
     return _read(repository, run_id) if is_ulid(run_id) else None
 
 
@@ -217,30 +187,30 @@ def clean_up(repository: Repository) -> None:
 
 
 def expire_runs(repository: Repository, before: int) -> None:
-    """End the runs to which nobody wrote since a time, as failed, and remove what crashes left.
+    """End as failed the runs that nobody wrote to since a time, and remove what crashes left.
 
-    One that is about to be published stays: whoever began that can go on with it.
+    A run that is about to be published stays, so that its publisher can continue.
     """
     clean_up(repository)
     live = (each for each in list_runs(repository) if each.status is RunStatus.RUNNING)
-    ledger = repository.manifest.newest()
+    at = repository.manifest.newest()
     for record in live:
         is_free = _claimed_as(repository, record.run_id) in (None, RunStatus.FAILED)
-        if is_free and _last_written(repository, record, ledger) < before:
+        if is_free and _last_written(repository, record, at) < before:
             with suppress(InputError):
                 end_run(repository, record.run_id, RunStatus.FAILED)
 
 
-def _last_written(repository: Repository, record: RunRecord, ledger: Table) -> int:
-    """Return when a run was begun or, if that is later, when its branch last moved."""
-    if repository.manifest.twin(record.run_branch, ledger) is None:
+def _last_written(repository: Repository, record: RunRecord, at: Table) -> int:
+    """Return when a run was begun or its branch last moved, whichever is later."""
+    if repository.manifest.twin(record.run_branch, at) is None:
         return record.updated_at
-    head = repository.manifest.head_commit(record.run_branch, ledger)
+    head = repository.manifest.head_commit(record.run_branch, at)
     return max(record.updated_at, head.created_at)
 
 
 def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[str]:
-    """Return those of the files of runs that belong to runs which ended before a time."""
+    """Return those of the files of runs whose run ended before a time."""
     runs = {each.run_id: each for each in list_runs(repository)}
 
     def is_outdated(path: str) -> bool:
@@ -250,10 +220,28 @@ def outdated(repository: Repository, paths: Iterable[str], before: int) -> set[s
         record = _record(repository, path)
         if record is None or record.run_id in runs:
             return record is not None and _ended_before(runs[record.run_id], before)
-        # The run itself went before, or never began.
+        # The run itself was removed before, or never began.
         return record.created_at < before
 
     return {each for each in paths if is_outdated(each)}
+
+
+def run_files(paths: Iterable[str], before: Set[str], heads: Container[str]) -> set[str]:
+    """Return those of the files of runs that belong to a graph whose heads were read.
+
+    `before` are the files that were there before that. A run whose branch is among the heads goes
+    on: how it ended came later. One that has no branch there had ended, or was not begun yet.
+    """
+
+    def belongs(path: str) -> bool:
+        _, run_id, *name = path.split("/")
+        if run_id == _OPERATIONS:
+            return path in before
+        if PREFIX + run_id in heads:
+            return name == [f"{_BEGUN}.json"]
+        return _path(run_id, _BEGUN) in before
+
+    return {each for each in paths if each.startswith(f"{layout.RUNS}/") and belongs(each)}
 
 
 def _ended_before(record: RunRecord, time: int) -> bool:
@@ -261,7 +249,7 @@ def _ended_before(record: RunRecord, time: int) -> bool:
 
 
 def _is_over(repository: Repository, run_id: str) -> bool:
-    """Tell whether a run ended, or did not begin in so long a time that it never will."""
+    """Whether a run ended, or has not begun for so long that it never will."""
     record = _read(repository, run_id)
     if record is None:
         return repository.clock.time() - time_of(run_id) > _LONGEST_BEGINNING
@@ -279,17 +267,17 @@ def refuse_live(repository: Repository, branch: str) -> None:
 
 
 def live_runs(repository: Repository, branch: str) -> list[RunRecord]:
-    """Give the runs that are to be published to a branch."""
+    """Return the runs that are to be published to a branch."""
     found = list_runs(repository)
     return [
         each
         for each in found
-        if each.status is RunStatus.RUNNING and each.target_branch == normalized(branch)
+        if each.status is RunStatus.RUNNING and each.target_branch == normalize_name(branch)
     ]
 
 
 def _not_ended_otherwise(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:
-    """Give a run that goes on or has this status; raises InputError for any other end."""
+    """Return a run that is live or has this status; raises InputError if it ended otherwise."""
     repository.check_writable()
     record = get_run(repository, run_id)
     if record.status not in (RunStatus.RUNNING, status):
@@ -298,11 +286,12 @@ def _not_ended_otherwise(repository: Repository, run_id: str, status: RunStatus)
 
 
 def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool:
-    """Note how a run is about to end, and tell whether this is who noted it.
+    """Record how a run is about to end; returns whether this caller recorded it.
 
-    Who ends it in the same way goes on: the other one may have died, and to publish twice is to
-    publish once. Another end has to wait until the claim is so old that a crash left it. The claim
-    only spares vain work: that no run is given up and published is seen to by its branch.
+    Whoever ends it the same way continues: the other may have died, and publishing twice is the
+    same as publishing once. Another end has to wait until the claim is so old that a crash must
+    have left it. The claim only saves useless work: the branch of the run ensures that no run is
+    both given up and published.
     """
     path = _path(record.run_id, _CLAIMED)
     objects, claim = repository.store.objects, json.dumps(status).encode()
@@ -320,21 +309,21 @@ def _claim(repository: Repository, record: RunRecord, status: RunStatus) -> bool
 
 
 def _claimed_as(repository: Repository, run_id: str) -> str | None:
-    """Return how a run is about to end, or None when nobody ends it."""
+    """Return how a run is about to end, or None when nobody is ending it."""
     claim = repository.store.objects.read(_path(run_id, _CLAIMED))
     found: str | None = json.loads(claim or b"null")
     return found
 
 
 def _is_left(repository: Repository, path: str) -> bool:
-    """Tell whether a claim is older than any end of a run takes."""
+    """Whether a claim is older than any end of a run takes."""
     found = repository.store.objects.listing(path.rpartition("/")[0])
     oldest = repository.clock.time() - _LONGEST_ENDING
     return any(each.path == path and each.modified < oldest for each in found)
 
 
 def _merged(repository: Repository, record: RunRecord) -> Commit | None:
-    """Give the commit of the target by which a run was published, if it was."""
+    """Return the commit of the target that published a run, if there is one."""
     try:
         for commit in history.log(repository, record.target_branch):
             if commit.id == record.base_snapshot_id:
@@ -343,12 +332,12 @@ def _merged(repository: Repository, record: RunRecord) -> Commit | None:
             if merged is not None and repository.commit(merged).branch == record.run_branch:
                 return commit
     except BranchNotFoundError:
-        return None  # the target is gone, and with it what was published to it
+        return None  # the target is gone, with all that was published to it
     return None
 
 
 def _published(repository: Repository, record: RunRecord, commit_id: str) -> RunRecord:
-    """Note that a run was published; its branch is left to the next run if it cannot be removed."""
+    """Record that a run was published; the next run removes its branch if that fails here."""
     ended = _ended(repository, record, RunStatus.PUBLISHED, commit_id)
     with suppress(OmniGraphError):
         _remove(repository, record.run_branch)
@@ -358,10 +347,10 @@ def _published(repository: Repository, record: RunRecord, commit_id: str) -> Run
 def _ended(
     repository: Repository, record: RunRecord, status: RunStatus, published: str | None
 ) -> RunRecord:
-    """Note how a run ended, and give its record; another one may have noted the same."""
+    """Record how a run ended and return its record; another process may have recorded the same."""
     now = repository.clock.time()
     ended = replace(record, status=status, published_snapshot_id=published, updated_at=now)
-    with aftermath(f"how run '{record.run_id}' ended could not be noted", _END_AGAIN):
+    with aftermath(f"how run '{record.run_id}' ended could not be recorded", _END_AGAIN):
         is_first = _write(repository, ended, _ENDED)
     if not is_first:
         return _not_ended_otherwise(repository, record.run_id, status)
@@ -382,7 +371,7 @@ def _branches(repository: Repository) -> Iterator[str]:
 
 
 def _write(repository: Repository, record: RunRecord, name: str) -> bool:
-    """Write the record of a run's begin or end, which is never changed; False if there is one."""
+    """Write a record of a run's begin or end, which never changes; False if there is one."""
     path, data, objects = _path(record.run_id, name), _encoded(record), repository.store.objects
     hint = "look at the run before repeating it"
     try:
@@ -393,7 +382,7 @@ def _write(repository: Repository, record: RunRecord, name: str) -> bool:
             created = objects.read(path) == data
         if not created and repository.store.is_local:
             raise
-        if not created:  # the request may still be on its way
+        if not created:  # the request may still be under way
             raise OutcomeUnknownError(unsure, hint=hint) from failed
     with aftermath(f"{path} is written but could not be flushed", hint):
         repository.tables.sync([path])
@@ -410,7 +399,7 @@ def _read(repository: Repository, run_id: str) -> RunRecord | None:
 
 
 def _operation(branch: str, operation_hash: str) -> str:
-    """Give the folder of the runs that were begun for an operation on a branch, by number."""
+    """Return the folder of the numbered runs of one operation on a branch."""
     digest = hashlib.sha256(json.dumps([branch, operation_hash]).encode()).hexdigest()
     return f"{layout.RUNS}/{_OPERATIONS}/{digest}"
 
@@ -425,13 +414,13 @@ def _encoded(record: RunRecord) -> bytes:
 
 
 def _record(repository: Repository, path: str) -> RunRecord | None:
-    """Give the record in a file, or None when there is no such file."""
+    """Return the record in a file, or None when there is no such file."""
     data = repository.store.objects.read(path)
     if data is None:
         return None
     try:
         found = json.loads(data)
-        return RunRecord(**{**found, "status": RunStatus(found["status"])})
+        return RunRecord.from_json(found)
     except (ValueError, TypeError, KeyError) as failed:
         hint = "fsck tells whether more is damaged"
         raise StorageError(f"the record of a run, {path}, cannot be read", hint=hint) from failed

@@ -1,6 +1,6 @@
-"""Settle: where two sides break a rule together, rows become as the chosen side has them.
+"""Settle: where the sides break a rule together, takes the rows of the chosen side.
 
-Only rows change by which the merged image differs from that side: an edge or the node that it
+Only rows in which the merged graph differs from that side change: an edge or the node that it
 lacks, the owners of one unique value, the edges of a node that has too few or too many.
 """
 
@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Code, Violation
+from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.rowmerge import in_order, without
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change
@@ -26,10 +26,10 @@ _Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Settling:
-    """What a merge does to each type, while rows of it are settled.
+    """The changes of a merge to each type, while rows of them are settled.
 
-    `known` holds, of types whose rows lack columns, the violations of single rows. `unfit` are
-    rows of ours that break a rule of their schema, as long as they stay as they are.
+    `known` has the violations of single rows for types whose rows lack columns. `unfit` are rows of
+    ours that break a rule of their schema unless they change.
     """
 
     ours: Snapshot
@@ -41,7 +41,7 @@ class Settling:
     settled: dict[str, set[str]] = field(default_factory=dict)
 
     def run(self) -> Verdict:
-        """Settle what can be, and give what is left; a row that was settled stays so."""
+        """Settle what can be and return what is left; a settled row stays settled."""
         while True:
             verdict = self._verdict()
             chosen = [
@@ -56,7 +56,7 @@ class Settling:
                 self._take(name, row_ids, side)
 
     def _due(self, chosen: Sequence[tuple[Violation, Side]]) -> dict[tuple[str, Side], set[str]]:
-        """Give the rows, by type, that have to become as a side has them."""
+        """Return the rows, by type, that have to become as a side has them."""
         found: dict[tuple[str, Side], set[str]] = {}
         image = _Image(self.ours, self.theirs, self.changes, [each for each, _ in chosen])
         for violation, side in chosen:
@@ -79,7 +79,7 @@ class Settling:
         return self.resolutions.of(violation.type, violation.id)
 
     def _take(self, name: str, row_ids: set[str], side: Side) -> None:
-        """Let rows be as a side has them."""
+        """Change rows to what a side has."""
         stored = stored_type(self.ours, name)
         self.settled.setdefault(name, set()).update(row_ids)
         ids = pa.array(sorted(row_ids), pa.utf8())
@@ -87,9 +87,9 @@ class Settling:
         change = without(self.changes.get(name, nothing), ids)
         if side is Side.THEIRS:
             tables = [each.table(stored.identity) for each in (self.ours, self.theirs)]
-            rows = rows_with(tables[1], "id", ids, change.rows.column_names)
+            rows = look_up_rows(tables[1], "id", ids, change.rows.column_names)
             lost = ids.filter(pc.invert(pc.is_in(ids, value_set=rows["id"])))
-            gone = rows_with(tables[0], "id", lost, ["id"])["id"].combine_chunks()
+            gone = look_up_rows(tables[0], "id", lost, ["id"])["id"].combine_chunks()
             joined = pa.concat_tables([change.rows, rows.cast(change.rows.schema)])
             change = in_order(Change(stored, joined, pa.concat_arrays([change.gone, gone])))
         if name in self.known:
@@ -101,9 +101,9 @@ class Settling:
             del self.changes[name]
 
     def _broken(self, stored: StoredType, ids: pa.Array) -> Iterator[Violation]:
-        """Give those of some rows of theirs that break a rule by themselves."""
+        """Yield those of some rows of theirs that break a rule by themselves."""
         table = self.theirs.table(stored.identity)
-        return broken_rows(Change(stored, rows_with(table, "id", ids, table.schema.names)))
+        return broken_rows(Change(stored, look_up_rows(table, "id", ids, table.schema.names)))
 
 
 class _Image:
@@ -134,7 +134,7 @@ class _Image:
         self._leaving = {name: self._merged_edges(name, ids) for name, ids in nodes.items()}
 
     def concerned(self, violation: Violation, side: Side) -> Iterator[tuple[str, str]]:
-        """Give the rows, by type and id, in which the image differs from a side."""
+        """Yield the rows, by type and id, in which the merged graph differs from a side."""
         assert violation.type is not None
         assert violation.id is not None
         stored = stored_type(self._ours, violation.type)
@@ -183,7 +183,7 @@ class _Image:
     def _sought(
         self, violations: Sequence[Violation]
     ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-        """Give the ids of the rows to look at, and of the nodes whose edges to look at, by type."""
+        """Return the ids of rows to look at, and of nodes whose edges to look at, by type."""
         rows: dict[str, set[str]] = {}
         nodes: dict[str, set[str]] = {}
         for each in violations:
@@ -200,15 +200,15 @@ class _Image:
         stored = stored_type(self._ours, name)
         table = self._sides[side].table(stored.identity)
         sought = pa.array(sorted(ids), pa.utf8())
-        return _by_id(rows_with(table, "id", sought, compared_columns(stored)))
+        return _by_id(look_up_rows(table, "id", sought, compared_columns(stored)))
 
     def _read_edges(self, side: Side, name: str, nodes: set[str]) -> dict[str, set[str]]:
         table = self._sides[side].table(stored_type(self._ours, name).identity)
         sought = pa.array(sorted(nodes), pa.utf8())
-        return _by_source(rows_with(table, "src", sought, ["id", "src"]))
+        return _by_source(look_up_rows(table, "src", sought, ["id", "src"]))
 
     def _merged(self, name: str, ids: set[str]) -> dict[str, _Row]:
-        """Give those of some rows that the merge would leave."""
+        """Return those of some rows that the merge would leave."""
         found = dict(self._rows[Side.OURS, name])
         change = self._changes.get(name)
         if change is None:
@@ -220,7 +220,7 @@ class _Image:
         return found | _by_id(change.rows.filter(sought).select(columns))
 
     def _merged_edges(self, name: str, nodes: set[str]) -> dict[str, set[str]]:
-        """Give the edges that would leave each of some nodes."""
+        """Return the edges that would leave each of some nodes."""
         found = self._edges[Side.OURS, name]
         change = self._changes.get(name)
         if change is None:
@@ -232,7 +232,7 @@ class _Image:
 
 
 def _by_source(edges: pa.Table) -> dict[str, set[str]]:
-    """Give the ids of the edges that leave each node."""
+    """Return the ids of the edges that leave each node."""
     found: dict[str, set[str]] = {}
     for row in edges.select(["id", "src"]).to_pylist():
         found.setdefault(row["src"], set()).add(row["id"])
@@ -240,11 +240,11 @@ def _by_source(edges: pa.Table) -> dict[str, set[str]]:
 
 
 def stored_type(snapshot: Snapshot, name: str) -> StoredType:
-    """Give a type that is known to be there."""
+    """Return a type that must exist in the snapshot."""
     found = snapshot.catalog.stored(name)
     assert found is not None
     return found
 
 
 def _by_id(rows: pa.Table) -> dict[str, _Row]:
-    return {row["id"]: row for row in with_moments(rows).to_pylist()}
+    return {row["id"]: row for row in with_timestamps(rows).to_pylist()}

@@ -1,120 +1,25 @@
-"""Threeway: the rows of one type that both sides of a merge changed become one, or a conflict."""
+"""Threeway: combines rows of one type that both sides changed, or reports a conflict."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import with_moments
-from omnigraph.data.values.equality import Mask, alike_values
-from omnigraph.errors import InputError
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.data.values.equality import Mask, equal_values
 from omnigraph.merge.changes import shown_columns
-from omnigraph.merge.diff import Op, TableDiff
+from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions, Side
+from omnigraph.merge.diff import TableDiff
+from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType, field_name
-from omnigraph.syntax.problems import nearest_name
 from omnigraph.write.draft import Change
-
-
-class Side(StrEnum):
-    """Whose version of something is taken."""
-
-    OURS = "ours"
-    THEIRS = "theirs"
-
-
-class ConflictKind(StrEnum):
-    """Why two sides cannot become one."""
-
-    DIVERGENT_INSERT = "DivergentInsert"
-    DIVERGENT_UPDATE = "DivergentUpdate"
-    DELETE_VS_UPDATE = "DeleteVsUpdate"
-    ORPHAN_EDGE = "OrphanEdge"
-    UNIQUE = "UniqueViolation"
-    CARDINALITY = "CardinalityViolation"
-    VALUE = "ValueConstraintViolation"
-
-
-# What stands in a conflict as a preview writes it, and the choice that is added to it.
-CHOICE_KEYS = frozenset(
-    (
-        *("kind", "table_key", "type_name", "row_id", "property", "message"),
-        *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
-        "take",
-    )
-)
-_BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """One row that two sides changed in ways that exclude each other.
-
-    The values are those of the row, or of the one property that is named; None where there is none.
-    """
-
-    kind: ConflictKind
-    type: str
-    table_key: str
-    row_id: str | None
-    message: str
-    property: str | None = None
-    base: object = None
-    ours: object = None
-    theirs: object = None
-
-
-def _check_keys(choice: Mapping[str, object]) -> None:
-    """Raise InputError when a choice has a key that no conflict has: it may be a slip of `take`."""
-    unknown = sorted(set(choice) - CHOICE_KEYS)
-    if unknown:
-        name = f"{unknown[0][:57]}…" if len(unknown[0]) > 60 else unknown[0]
-        near = nearest_name(name, sorted(CHOICE_KEYS))
-        hint = None if near is None else f"did you mean '{near}'?"
-        raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)
-
-
-@dataclass(frozen=True, slots=True)
-class Resolutions:
-    """Whose version is taken where both sides changed a row: of all, a type, a row, a property."""
-
-    default: Side | None = None
-    types: Mapping[str, Side] = field(default_factory=dict)
-    rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
-    properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
-
-    @staticmethod
-    def chosen(
-        choices: Iterable[Mapping[str, object]], default: Side | None = None
-    ) -> "Resolutions":
-        """Give what conflicts say that have `take` set, in the form that a preview writes."""
-        rows: dict[tuple[str, str], Side] = {}
-        properties: dict[tuple[str, str, str], Side] = {}
-        for choice in choices:
-            _check_keys(choice)
-            if choice.get("take") is None:
-                continue
-            side = Side(str(choice["take"]))
-            key = str(choice["type_name"]), str(choice["row_id"])
-            name = choice.get("property")
-            if name is None or choice.get("kind") not in _BY_PROPERTY:
-                rows[key] = side
-            else:
-                properties[*key, str(name)] = side
-        return Resolutions(default, {}, rows, properties)
-
-    def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
-        """Give the side that was chosen for a row or one of its properties, if any was."""
-        found = None if name is None else self.properties.get((type_name, row_id, name))
-        found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
-        return found or self.default
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms rows are merged; `strict` lets no row pass that both sides changed."""
+    """The terms on which rows are merged; `strict` rejects every row that both sides changed."""
 
     resolutions: Resolutions = field(default_factory=Resolutions)
     strict: bool = False
@@ -146,7 +51,7 @@ class Side3:
 
     @property
     def counts(self) -> dict[Op, int]:
-        """How many rows came, changed and went."""
+        """Numbers of inserted, updated and deleted rows."""
         return {
             Op.INSERT: self.inserted.num_rows,
             Op.UPDATE: self.after.num_rows,
@@ -168,7 +73,7 @@ class Threeway:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def merged(self, ours: Side3, theirs: Side3) -> Change:
-        """Give what has to happen to our rows so that they hold what both sides did."""
+        """Return what has to happen to our rows so that they contain what both sides did."""
         parts = [
             _without(theirs.inserted, ours.inserted),
             self._both_inserted(ours.inserted, theirs.inserted),
@@ -203,7 +108,7 @@ class Threeway:
         shown: pa.Table,
         why: tuple[ConflictKind, str],
     ) -> pa.Table:
-        """Give rows of both sides as one; only those that are not as ours are already."""
+        """Combine rows of both sides; returns only those that differ from ours."""
         count = mine.num_rows
         if not count:
             return yours
@@ -234,16 +139,16 @@ class Threeway:
         return pa.Table.from_arrays(columns, schema=yours.schema)
 
     def _deleted_by_us(self, ours: Side3, theirs: Side3) -> pa.Table:
-        """Give the rows that we removed and they updated, as far as theirs are to be taken."""
+        """Return the rows that we deleted and they updated, as far as theirs are taken."""
         gone, kept = _aligned(ours.deleted, theirs.after)
         sides = self._sides(gone, (gone, None, kept), "was removed by us and updated by them")
         return kept.filter(pa.array([side is Side.THEIRS for side in sides], pa.bool_()))
 
     def _deleted_by_them(self, ours: Side3, theirs: Side3) -> pa.Array:
-        """Give the rows that they removed and we updated, but where ours is to be taken.
+        """Return the ids of rows that they deleted and we updated, except where ours is taken.
 
-        As long as nobody chose they are gone, whoever removed them: so what else is found to be
-        wrong does not depend on whose side is whose.
+        Without a choice the rows are gone, whoever deleted them, so that further findings do not
+        depend on whose side is whose.
         """
         kept, gone = _aligned(ours.after, theirs.deleted)
         sides = self._sides(gone, (gone, kept, None), "was updated by us and removed by them")
@@ -252,7 +157,7 @@ class Threeway:
     def _sides(
         self, rows: pa.Table, images: Sequence[pa.Table | None], message: str
     ) -> list[Side | None]:
-        """Give the side that was chosen for each row; a row without a choice is a conflict."""
+        """Return the side that was chosen for each row; a row without a choice is a conflict."""
         why, found = (ConflictKind.DELETE_VS_UPDATE, message), []
         for place, row_id in enumerate(rows["id"].to_pylist()):
             side = self.terms.resolutions.of(self.stored.name, row_id)
@@ -263,7 +168,7 @@ class Threeway:
         return found
 
     def _image(self, rows: pa.Table, place: int) -> Mapping[str, object]:
-        """Give a row as a diff shows it, without blobs and vectors."""
+        """Return a row as a diff shows it, without blobs and vectors."""
         row = _row(rows.select(shown_columns(self.stored)), place)
         return {field_name(self.stored, name): value for name, value in row.items()}
 
@@ -284,7 +189,7 @@ def conflict_of(
     name: str | None,
     values: Sequence[object],
 ) -> Conflict:
-    """Give the conflict of a row, or of one of its properties, with its values on all sides."""
+    """Return the conflict of a row or of one of its properties, with its values on all sides."""
     kind, message = why
     base, ours, theirs = values
     return Conflict(
@@ -301,7 +206,7 @@ def conflict_of(
 
 
 def ids_of(rows: pa.Table) -> pa.Array:
-    """Give the ids of rows."""
+    """Return the ids of rows."""
     return rows["id"].combine_chunks()
 
 
@@ -310,13 +215,13 @@ def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def _aligned(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Give the rows of two tables that have the same ids, in the same order."""
+    """Return the rows of two tables that have the same ids, in the same order."""
     places = pc.index_in(ids_of(one), value_set=ids_of(other))
     return one.filter(places.is_valid()), other.take(places.drop_null())
 
 
 def _same(one: pa.Table, other: pa.Table, name: str) -> Mask:
-    return alike_values(one[name].combine_chunks(), other[name].combine_chunks())
+    return equal_values(one[name].combine_chunks(), other[name].combine_chunks())
 
 
 def _changed(side: pa.Table, base: pa.Table | None, name: str, count: int) -> Mask:
@@ -331,7 +236,7 @@ def _any(masks: Mapping[str, Mask], count: int) -> Mask:
 
 
 def _chosen(mine: pa.Table, yours: pa.Table, name: str, takes: Mask) -> pa.Array:
-    """Give a column with our values, and theirs where they are taken."""
+    """Return a column with our values, and theirs where they are taken."""
     both = pa.concat_arrays([mine[name].combine_chunks(), yours[name].combine_chunks()])
     places = np.arange(len(takes)) + np.where(takes, len(takes), 0)
     return both.take(pa.array(places))
@@ -344,5 +249,5 @@ def _values(
 
 
 def _row(rows: pa.Table, place: int) -> Mapping[str, object]:
-    found: Iterator[Mapping[str, object]] = iter(with_moments(rows.slice(place, 1)).to_pylist())
+    found: Iterator[Mapping[str, object]] = iter(with_timestamps(rows.slice(place, 1)).to_pylist())
     return next(found)

@@ -1,10 +1,10 @@
-"""Policy: who may do what on which branches, as rules that Cedar decides.
+"""Policy: who may do what on which branches, as rules that Cedar evaluates.
 
-actions  what a policy decides about: the ten actions, a request for one, and a decision
-rules    the file `policy.yaml`, read strictly into frozen values
-cases    the file `policy.tests.yaml`: what a policy is expected to decide
-cedar    rules as Cedar policies, parsed once, and asked through `cedarpy`
-sandbox  cedar policies are parsed and validated in a child process before they are used
+actions  the ten actions, a request for one, and the decision on it
+rules    the file `policy.yaml`, parsed strictly into frozen values
+sandbox  validates Cedar policies in a child process before this one parses them
+cedar    the rules as Cedar policies, parsed once and evaluated by `cedarpy`
 policy   decides requests by the rules of a file; what no rule allows is denied
-reload   a policy that is read again from its file while it is in use
+reload   a policy that can be read again from its file while it is in use
+cases    the file `policy.tests.yaml`: the decisions that a policy is expected to make
 """

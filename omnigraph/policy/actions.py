@@ -1,4 +1,4 @@
-"""Actions: what a policy decides about: the ten actions, a request for one, and a decision."""
+"""Actions: the ten actions, a request for one, and the decision on it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Action(StrEnum):
-    """What an actor may be allowed to do."""
+    """An action that a policy can allow."""
 
     READ = "read"
     EXPORT = "export"
@@ -21,7 +21,7 @@ class Action(StrEnum):
 
     @property
     def takes_target(self) -> bool:
-        """Whether it is about the branch it ends at, and not about the one it works on."""
+        """Whether a rule names the branch that the action ends at, not the one it starts from."""
         return self not in (Action.READ, Action.EXPORT, Action.CHANGE)
 
 
@@ -29,7 +29,7 @@ ACTIONS: frozenset[str] = frozenset(Action)
 
 
 class Scope(StrEnum):
-    """The branches that a rule is about."""
+    """The branches to which a rule applies."""
 
     ANY = "any"
     PROTECTED = "protected"
@@ -38,7 +38,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """May this actor do this? Without a branch it is about the whole graph."""
+    """An actor wants to do an action on a branch; without one, on the whole graph."""
 
     actor: str | None
     action: str
@@ -56,7 +56,7 @@ class Decision:
 
 
 class Decider(Protocol):
-    """Whatever decides requests: a policy, or one that is loaded again when its file changes."""
+    """Decides requests: a policy, or one that is reloaded when its file changes."""
 
     def decide(self, request: Request) -> Decision:
-        """Give the decision on a request; what is in doubt is denied."""
+        """Decide a request; deny it in case of doubt."""

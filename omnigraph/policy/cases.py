@@ -1,4 +1,4 @@
-"""Cases: the file `policy.tests.yaml`: what a policy is expected to decide."""
+"""Cases: the file `policy.tests.yaml`: the decisions that a policy is expected to make."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
-from omnigraph.policy.rules import check_unique, check_version, named
+from omnigraph.policy.rules import check_unique, check_version, read_name
 
 _CASE = ("id", "actor", "action", "branch", "target_branch", "expect")
 
@@ -22,8 +22,8 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was decided in a case."""
+class CaseResult:
+    """A case and the decision on it."""
 
     case: Case
     decision: Decision
@@ -35,7 +35,7 @@ class Outcome:
 
 
 def load_cases(path: Path) -> tuple[Case, ...]:
-    """Read a file of cases; raises ConfigError with everything that is wrong in it."""
+    """Read a file of cases; raise ConfigError with all its problems."""
     top = parse_yaml(str(path), file_bytes(path), ("version", "cases"))
     check_version(top)
     cases = tuple(_case(each) for each in top.items("cases", _CASE))
@@ -46,13 +46,13 @@ def load_cases(path: Path) -> tuple[Case, ...]:
     return cases
 
 
-def run_cases(policy: Decider, cases: Iterable[Case]) -> list[Outcome]:
+def run_cases(policy: Decider, cases: Iterable[Case]) -> list[CaseResult]:
     """Decide every case, in the order of the file."""
-    return [Outcome(case, policy.decide(case.request)) for case in cases]
+    return [CaseResult(case, policy.decide(case.request)) for case in cases]
 
 
 def cases_beside(policy: Path) -> Path:
-    """Give where the cases of a policy are when nothing else is said: `policy.tests.yaml`."""
+    """Return the default path of a policy's cases, `policy.tests.yaml` beside it."""
     return policy.with_name(f"{policy.stem}.tests{policy.suffix}")
 
 
@@ -66,8 +66,8 @@ def _case(section: Section) -> Case:
     if action in ACTIONS:
         own, other = _kinds(Action(action))
         if other in section and own not in section:
-            section.report(other, f"does not go with '{action}' alone, which takes '{own}'")
-    return Case(named(section, "id"), request, section.required("expect") == "allow")
+            section.report(other, f"is not enough for '{action}', which needs '{own}'")
+    return Case(read_name(section, "id"), request, section.required("expect") == "allow")
 
 
 def _kinds(action: Action) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""Cedar: rules as Cedar policies, parsed once, and asked through `cedarpy`.
+"""Cedar: the rules as Cedar policies, parsed once and evaluated by `cedarpy`.
 
 A branch is in the scope `any` and in one of `protected` and `unprotected`; the whole graph is in
-`any` alone. So a policy compares no attribute, and nothing in it can fail to evaluate.
+`any` alone. So no policy reads an attribute, and evaluating one cannot fail.
 """
 
 import json
@@ -23,11 +23,11 @@ entity Graph in [Scope];
 action {actions} appliesTo {{ principal: [Actor], resource: [Branch, Graph] }};
 """.format(actions=", ".join(f'"{action}"' for action in Action))
 
-_MOST_KEPT = 10_000
+_MOST_CACHED = 10_000
 
 
 class Cedar:
-    """The handles of a policy that was checked apart; safe for threads."""
+    """A policy loaded into Cedar after `check_in_child` passed it; safe for threads."""
 
     def __init__(self, rules: Rules) -> None:
         from cedarpy import PolicySet, Schema
@@ -37,26 +37,26 @@ class Cedar:
         self._rules = rules
         self._groups = rules.actors
         self._order = {rule.id: place for place, rule in enumerate(rules.rules)}
-        self._kept: dict[tuple[str, Action, Scope], str | None] = {}
+        self._cached: dict[tuple[str, Action, Scope], str | None] = {}
 
     def knows(self, actor: str) -> bool:
-        """Tell whether some group has an actor."""
+        """Return whether some group has an actor."""
         return actor in self._groups
 
-    def permitting(self, actor: str, action: Action, branch: str | None) -> str | None:
-        """Give the id of the first rule that permits it; None when none does, or in any doubt.
+    def find_rule(self, actor: str, action: Action, branch: str | None) -> str | None:
+        """Return the id of the first rule that permits it; None if none does, or on any error.
 
-        The answer is the same for all branches of a scope, so it is kept by scope.
+        The answer is the same for all branches of a scope, so it is cached by scope.
         """
         key = (actor, action, self._scope(branch))
-        if key not in self._kept:
-            found = self._asked(actor, action, branch)
-            if len(self._kept) >= _MOST_KEPT:
+        if key not in self._cached:
+            found = self._ask(actor, action, branch)
+            if len(self._cached) >= _MOST_CACHED:
                 return found
-            self._kept[key] = found
-        return self._kept[key]
+            self._cached[key] = found
+        return self._cached[key]
 
-    def _asked(self, actor: str, action: Action, branch: str | None) -> str | None:
+    def _ask(self, actor: str, action: Action, branch: str | None) -> str | None:
         from cedarpy import Decision, is_authorized
 
         resource = _uid("Graph", "graph") if branch is None else _uid("Branch", branch)
@@ -68,7 +68,7 @@ class Cedar:
         entities = json.dumps([self._actor(actor), self._resource(resource, branch)])
         try:
             result = is_authorized(request, self._policies, entities, self._schema)
-        except Exception:  # whatever fails is a no
+        except Exception:  # a policy that cannot be evaluated allows nothing
             return None
         if result.decision is not Decision.Allow or result.diagnostics.errors:
             return None
@@ -80,7 +80,7 @@ class Cedar:
         return min(known, key=self._order.__getitem__, default=None)
 
     def _scope(self, branch: str | None) -> Scope:
-        """Give the narrowest scope of a branch, or of the whole graph."""
+        """Return the narrowest scope of a branch, or of the whole graph."""
         if branch is None:
             return Scope.ANY
         return Scope.PROTECTED if self._rules.is_protected(branch) else Scope.UNPROTECTED
@@ -93,12 +93,12 @@ class Cedar:
 
 
 def cedar_text(rules: Rules) -> str:
-    """Give the rules as Cedar policies, each with the id of its rule."""
+    """Return the rules as Cedar policies, each with the id of its rule."""
     return "\n".join(_permit(rule) for rule in rules.rules)
 
 
-def quoted(text: str) -> str:
-    """Give a text as Cedar writes a string; it cannot end before its closing quote."""
+def cedar_string(text: str) -> str:
+    """Return a text as a Cedar string literal; nothing in it can end the literal early."""
     return '"' + "".join(_escaped(char) for char in text) + '"'
 
 
@@ -108,11 +108,11 @@ def _escaped(char: str) -> str:
 
 
 def _permit(rule: Rule) -> str:
-    actions = ", ".join(f"Action::{quoted(action)}" for action in rule.actions)
+    actions = ", ".join(f"Action::{cedar_string(action)}" for action in rule.actions)
     return (
-        f"@id({quoted(rule.id)})\n"
-        f"permit (principal in Group::{quoted(rule.group)}, action in [{actions}], "
-        f"resource in Scope::{quoted(rule.scope)});"
+        f"@id({cedar_string(rule.id)})\n"
+        f"permit (principal in Group::{cedar_string(rule.group)}, action in [{actions}], "
+        f"resource in Scope::{cedar_string(rule.scope)});"
     )
 
 

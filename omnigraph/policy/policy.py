@@ -8,38 +8,38 @@ from omnigraph.files.bytes import file_bytes
 from omnigraph.policy.actions import ACTIONS, Action, Decision, Request
 from omnigraph.policy.cedar import SCHEMA, Cedar, cedar_text
 from omnigraph.policy.rules import Rules, parse_rules
-from omnigraph.policy.sandbox import check_apart
-from omnigraph.syntax.names import is_system, normalized
+from omnigraph.policy.sandbox import check_in_child
+from omnigraph.syntax.names import is_system, normalize_name
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one file, and Cedar with them; never changes."""
+    """The rules of one file, loaded into Cedar; immutable."""
 
     rules: Rules
     _cedar: Cedar = field(repr=False, compare=False)
 
     def decide(self, request: Request) -> Decision:
-        """Give the decision on a request, and the first rule of the file that allows it."""
+        """Decide a request, and name the first rule of the file that allows it."""
         try:
-            actor, action, branch = self._understood(request)
+            actor, action, branch = self._resolve_request(request)
         except _DoubtError as doubt:
             return Decision(allowed=False, rule_id=None, reason=str(doubt))
-        rule_id = self._cedar.permitting(actor, action, branch)
+        rule_id = self._cedar.find_rule(actor, action, branch)
         if rule_id is None:
             about = "the whole graph" if branch is None else f"'{branch}'"
             reason = f"no rule allows '{actor}' {action} on {about}"
             return Decision(allowed=False, rule_id=None, reason=reason)
         return Decision(allowed=True, rule_id=rule_id, reason=f"rule '{rule_id}' allows it")
 
-    def _understood(self, request: Request) -> tuple[str, Action, str | None]:
-        """Give who wants to do what to which branch, if that is beyond doubt."""
+    def _resolve_request(self, request: Request) -> tuple[str, Action, str | None]:
+        """Return actor, action and branch of a request; raise _DoubtError if one is unclear."""
         if request.actor is None:
-            raise _DoubtError("no actor is given")
+            raise _DoubtError("the request names no actor")
         if not self._cedar.knows(request.actor):
             raise _DoubtError(f"no group has the actor {request.actor!r}")
         if request.action not in ACTIONS:
-            raise _DoubtError(f"there is no action {request.action!r}")
+            raise _DoubtError(f"unknown action {request.action!r}")
         action = Action(request.action)
         return request.actor, action, _branch(action, request)
 
@@ -49,31 +49,31 @@ class _DoubtError(Exception):
 
 
 def load_policy(path: Path) -> Policy:
-    """Read a policy file; raises ConfigError with everything that is wrong in it."""
+    """Read a policy file; raise ConfigError with all its problems."""
     return parse_policy(str(path), file_bytes(path))
 
 
 def parse_policy(name: str, data: bytes) -> Policy:
-    """Give the policy of a text; raises ConfigError with everything that is wrong in it."""
+    """Parse a policy; raise ConfigError with all its problems."""
     rules = parse_rules(name, data)
     try:
-        check_apart(cedar_text(rules), SCHEMA)
+        check_in_child(cedar_text(rules), SCHEMA)
     except ValueError as wrong:
-        raise ConfigError(f"{name}: Cedar refuses the policy: {wrong}") from None
+        raise ConfigError(f"{name}: Cedar rejects the policy: {wrong}") from None
     return Policy(rules, Cedar(rules))
 
 
 def _branch(action: Action, request: Request) -> str | None:
-    """Give the one form of the branch that an action is about; None is the whole graph."""
+    """Return the normalized branch that an action is about; None is the whole graph."""
     given = (request.target_branch, request.branch)
     own, other = given if action.takes_target else given[::-1]
     if own is None and other is not None:
         kind = "target branch" if action.takes_target else "branch"
-        raise _DoubtError(f"'{action}' is about a {kind}, and none is given")
+        raise _DoubtError(f"'{action}' needs a {kind}, and the request names none")
     try:
-        name = None if own is None else normalized(own)
+        name = None if own is None else normalize_name(own)
     except BranchNameError as wrong:
         raise _DoubtError(wrong.message) from None
     if name is not None and is_system(name):
-        raise _DoubtError(f"'{name}' is the system's own")
+        raise _DoubtError(f"'{name}' is an internal branch")
     return name

@@ -1,4 +1,4 @@
-"""Rules: the file `policy.yaml`, read strictly into frozen values."""
+"""Rules: the file `policy.yaml`, parsed strictly into frozen values."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from omnigraph.errors import BranchNameError
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Scope
-from omnigraph.syntax.names import fold, is_system, is_visible, normalized
+from omnigraph.syntax.names import fold, is_system, is_visible, normalize_name
 from omnigraph.syntax.problems import nearest_name
 
 VERSION = 1
@@ -20,7 +20,7 @@ _ALLOW = ("actors", "actions", "branch_scope", "target_branch_scope")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Lets the actors of a group do some actions on the branches of a scope."""
+    """Allows the actors of a group some actions on the branches of a scope."""
 
     id: str
     group: str
@@ -30,7 +30,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All that `policy.yaml` says; the names of protected branches are folded."""
+    """The content of `policy.yaml`; the names of protected branches are folded."""
 
     groups: Mapping[str, frozenset[str]]
     protected: frozenset[str]
@@ -46,12 +46,12 @@ class Rules:
         return found
 
     def is_protected(self, branch: str) -> bool:
-        """Tell whether a branch is protected; upper and lower case make no difference."""
+        """Return whether a branch is protected; upper and lower case make no difference."""
         return fold(branch) in self.protected
 
 
 def parse_rules(name: str, data: bytes) -> Rules:
-    """Give what a policy file says; raises ConfigError with everything that is wrong in it."""
+    """Parse a policy file; raise ConfigError with all its problems."""
     top = parse_yaml(name, data, _TOP)
     check_version(top)
     groups = {group: _actors(top, group, found) for group, found in top.lists("groups").items()}
@@ -63,25 +63,25 @@ def parse_rules(name: str, data: bytes) -> Rules:
 
 
 def check_version(top: Section) -> None:
-    """Note when a file is not of the version that this release reads."""
+    """Note a version that this release does not read."""
     version = top.count("version")
     if "version" not in top:
         top.note("'version' is missing")
     elif version is not None and version != VERSION:
-        top.report("version", f"is {version}, and only {VERSION} is known")
+        top.report("version", f"must be {VERSION}, not {version}")
 
 
 def check_unique(top: Section, key: str, ids: Iterable[str]) -> None:
-    """Note every id of a list that is given more than once."""
+    """Note every id that a list has more than once."""
     seen: set[str] = set()
     for each in ids:
         if each and each in seen:
-            top.report(key, f"has the id '{each}' twice")
+            top.report(key, f"repeats the id '{each}'")
         seen.add(each)
 
 
-def named(section: Section, key: str) -> str:
-    """Give a field that has to be there and holds a name of our own, such as that of a rule."""
+def read_name(section: Section, key: str) -> str:
+    """Return a required name, such as that of a rule; an invalid one is noted."""
     text = section.required(key)
     if text and (reason := name_problem(text)) is not None:
         section.report(key, reason)
@@ -89,13 +89,13 @@ def named(section: Section, key: str) -> str:
 
 
 def name_problem(text: str) -> str | None:
-    """Tell what is wrong with the name of an actor, a group, a rule or a case."""
+    """Return what is wrong with the name of an actor, a group, a rule or a case, or None."""
     if not text.strip() or text != text.strip():
-        return "holds a name that is empty, or begins or ends with a space"
+        return "has a name that is empty, or starts or ends with a space"
     if not is_visible(text):
-        return "holds a name with a character that cannot be seen"
+        return "has a name with an invisible character"
     if len(text.encode()) > MOST_NAME_BYTES:
-        return f"holds a name of more than {MOST_NAME_BYTES} bytes"
+        return f"has a name of more than {MOST_NAME_BYTES} bytes"
     return None
 
 
@@ -104,32 +104,32 @@ def _actors(top: Section, group: str, actors: tuple[str, ...]) -> frozenset[str]
     for problem in dict.fromkeys(each for each in problems if each is not None):
         top.report("groups", problem)
     for actor in [each for each, count in Counter(actors).items() if count > 1]:
-        top.report("groups", f"has '{actor}' twice in '{group}'")
+        top.report("groups", f"repeats '{actor}' in '{group}'")
     return frozenset(actors)
 
 
 def _protected(top: Section) -> frozenset[str]:
-    """Give the folded names of the protected branches; one that no branch can have is reported.
+    """Return the folded names of the protected branches; note names that no branch can have.
 
-    Such a name would protect nothing, and nobody would notice.
+    Such an entry would protect nothing without anyone noticing.
     """
     found = set()
     for each in top.texts("protected_branches"):
         try:
-            name = normalized(each)
+            name = normalize_name(each)
         except BranchNameError as wrong:
-            top.report("protected_branches", f"holds a name that protects nothing: {wrong.message}")
+            top.report("protected_branches", f"has a name that no branch can have: {wrong.message}")
             continue
         if is_system(name):
-            top.report("protected_branches", f"holds '{name}', which is the system's own")
+            top.report("protected_branches", f"has '{name}', which is an internal branch")
         if fold(name) in found:
-            top.report("protected_branches", f"holds '{name}' twice")
+            top.report("protected_branches", f"repeats '{name}'")
         found.add(fold(name))
     return frozenset(found)
 
 
 def _rule(section: Section, groups: Mapping[str, object]) -> Rule:
-    rule_id = named(section, "id")
+    rule_id = read_name(section, "id")
     if "allow" not in section:
         section.note("needs 'allow'; what no rule allows is denied")
         return Rule(rule_id, "", (), Scope.UNPROTECTED)
@@ -159,11 +159,11 @@ def _actions(allow: Section) -> tuple[Action, ...]:
     for each in given:
         if each not in ACTIONS:
             near = nearest_name(each, list(Action))
-            known = f"known are {', '.join(Action)}"
+            known = f"expected {', '.join(Action)}"
             meant = known if near is None else f"did you mean '{near}'?"
-            allow.report("actions", f"holds the unknown action '{each}'; {meant}")
+            allow.report("actions", f"has the unknown action '{each}'; {meant}")
         elif Action(each) in found:
-            allow.report("actions", f"holds '{each}' twice")
+            allow.report("actions", f"repeats '{each}'")
         else:
             found.append(Action(each))
     return tuple(found)
@@ -178,6 +178,6 @@ def _scope(allow: Section, actions: tuple[Action, ...]) -> Scope:
         wrong = "branch_scope" if action.takes_target else "target_branch_scope"
         if wrong in allow:
             right = "target_branch_scope" if action.takes_target else "branch_scope"
-            allow.report(wrong, f"does not go with '{action}', which takes '{right}'")
+            allow.report(wrong, f"does not apply to '{action}', which takes '{right}'")
     given = branch if target is None else target
     return Scope(given) if given in list(Scope) else Scope.UNPROTECTED

@@ -1,7 +1,7 @@
-"""Sandbox: Cedar policies are parsed and validated in a child process before they are used.
+"""Sandbox: validates Cedar policies in a child process before this one parses them.
 
-Cedar's parser ends its process when a text is nested too deeply. The file is also the program of
-that process, and imports nothing of the package, so that it starts quickly.
+Cedar's parser aborts its process on a text that is nested too deeply. This file is also the program
+of the child, and imports nothing from the package, so that it starts quickly.
 """
 
 import json
@@ -13,17 +13,17 @@ _LONGEST = 30.0
 
 
 @lru_cache(maxsize=16)
-def check_apart(text: str, schema: str) -> None:
-    """Raise ValueError with what is wrong unless this process can parse policies safely.
+def check_in_child(text: str, schema: str) -> None:
+    """Raise ValueError with the problem unless this process can parse the policies safely.
 
-    Only that they can is remembered: a process may fail to start today and start tomorrow.
+    Only success is cached: a child process that failed to start may start the next time.
     """
-    problem = _found(text, schema)
+    problem = _run_child(text, schema)
     if problem is not None:
         raise ValueError(problem)
 
 
-def _found(text: str, schema: str) -> str | None:
+def _run_child(text: str, schema: str) -> str | None:
     command = [sys.executable, "-P", __file__]
     given = json.dumps([text, schema]).encode()
     try:
@@ -33,9 +33,9 @@ def _found(text: str, schema: str) -> str | None:
     except subprocess.TimeoutExpired:
         return f"checking it took more than {_LONGEST:.0f} seconds"
     except OSError as failed:
-        return f"no process could be started to check it: {failed.strerror}"
+        return f"could not start a process to check it: {failed.strerror}"
     if done.returncode != 0:
-        return "the process that checked it died"
+        return "the process that checked it crashed"
     found: str | None = json.loads(done.stdout)
     return found
 

@@ -10,7 +10,7 @@ from omnigraph.syntax.literal import Literal, Name
 
 
 class Operator(StrEnum):
-    """What can stand between the two sides of a comparison."""
+    """An operator of a comparison."""
 
     EQUAL = "="
     NOT_EQUAL = "!="
@@ -32,7 +32,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class PropertyAccess:
     """`$p.name`."""
 
     variable: Variable
@@ -44,7 +44,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """`count(distinct $p)`, `bm25($d.text, $q)`, `now()`: a function and its arguments."""
 
     function: str
@@ -62,7 +62,7 @@ class ListExpr:
 
 
 # A bare name is an alias in return, having and order, and a property in where.
-Expr: TypeAlias = Literal | Variable | Access | Name | Call | ListExpr
+Expr: TypeAlias = Literal | Variable | PropertyAccess | Name | FunctionCall | ListExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Not:
 
 
 # A call is a predicate when it is a text search.
-Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | Call
+Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | FunctionCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Ordering:
     descending: bool | None = None
 
 
-Bound: TypeAlias = Literal | Variable
+RowBound: TypeAlias = Literal | Variable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,8 +213,8 @@ class Read:
     distinct: bool = False
     having: tuple[Predicate, ...] = ()
     order: tuple[Ordering, ...] = ()
-    skip: Bound | None = None
-    limit: Bound | None = None
+    skip: RowBound | None = None
+    limit: RowBound | None = None
 
 
 Assignments: TypeAlias = tuple[tuple[Name, Expr], ...]

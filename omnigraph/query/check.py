@@ -1,4 +1,4 @@
-"""Check: a parsed query against the catalog; what passes can be executed as written."""
+"""Check: a parsed query against the catalog; a query that passes can run as written."""
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import (
-    Bound,
+    BoundVariable,
     CheckedMutation,
     CheckedQuery,
     CheckedRead,
@@ -34,10 +34,10 @@ from omnigraph.query.expr import (
     parts,
 )
 from omnigraph.query.parser import RANKINGS
-from omnigraph.query.patterns import Patterns
+from omnigraph.query.patterns import PatternChecker
 from omnigraph.query.printer import expr_text
-from omnigraph.query.resolve import Expressions, constant
-from omnigraph.query.statements import Statements
+from omnigraph.query.resolve import ExpressionResolver, constant
+from omnigraph.query.statements import StatementChecker
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer, is_single
@@ -47,14 +47,14 @@ from omnigraph.syntax.problems import Problems
 
 
 def check_query(query: ast.Query, catalog: Catalog, problems: Problems) -> CheckedQuery | None:
-    """Give the checked query, or None when problems were reported."""
+    """Check a query against the catalog; return None if problems were reported."""
     before = problems.total
     params = _params(query.params, problems)
     body: CheckedRead | CheckedMutation | None
     if isinstance(query.body, ast.Read):
         body = _ReadChecker(query.body, catalog, params, problems).check()
     else:
-        statements = Statements(catalog, params, problems)
+        statements = StatementChecker(catalog, params, problems)
         checked = [statements.check(each) for each in query.body.statements]
         body = CheckedMutation(tuple(each for each in checked if each is not None))
     if body is None or problems.total > before:
@@ -90,7 +90,7 @@ class _ReadChecker:
     problems: Problems
 
     def check(self) -> CheckedRead | None:
-        patterns = Patterns(self.catalog, self.params, self.problems)
+        patterns = PatternChecker(self.catalog, self.params, self.problems)
         pattern, scope = patterns.check(self.read.match, ChainMap())
         aliases: dict[str, Expr] = {}
         columns = self._columns(scope, aliases)
@@ -116,8 +116,10 @@ class _ReadChecker:
             self._check_groups(checked)
         return checked
 
-    def _expressions(self, scope: Mapping[str, Bound], aliases: Mapping[str, Expr]) -> Expressions:
-        return Expressions(
+    def _expressions(
+        self, scope: Mapping[str, BoundVariable], aliases: Mapping[str, Expr]
+    ) -> ExpressionResolver:
+        return ExpressionResolver(
             catalog=self.catalog,
             params=self.params,
             problems=self.problems,
@@ -126,8 +128,10 @@ class _ReadChecker:
             in_result=True,
         )
 
-    def _columns(self, scope: Mapping[str, Bound], aliases: dict[str, Expr]) -> list[Column]:
-        """Give the columns; each alias can be used by the projections after it."""
+    def _columns(
+        self, scope: Mapping[str, BoundVariable], aliases: dict[str, Expr]
+    ) -> list[Column]:
+        """Return the columns; later projections can use earlier aliases."""
         columns: list[Column] = []
         names: set[str] = set()
         for projection in self.read.projections:
@@ -141,7 +145,7 @@ class _ReadChecker:
             if expr is None:
                 continue
             if isinstance(expr, ListOf) and common_type(expr.items) is None:
-                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, _untyped(expr))
+                self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, _why_untyped(expr))
                 continue
             columns.append(Column(name, expr))
             if projection.alias is not None:
@@ -150,11 +154,13 @@ class _ReadChecker:
 
     def _add_alias(self, alias: Name, expr: Expr, aliases: dict[str, Expr]) -> None:
         if alias.text in ("true", "false", "null"):
-            message = f"'{alias.text}' cannot be an alias: it could not be told from the literal"
+            message = f"'{alias.text}' is a literal and cannot be an alias"
             self.problems.report(Code.DUPLICATE_NAME, alias.span, message)
         aliases[alias.text] = expr
 
-    def _order_key(self, ordering: ast.Ordering, expressions: Expressions) -> OrderKey | None:
+    def _order_key(
+        self, ordering: ast.Ordering, expressions: ExpressionResolver
+    ) -> OrderKey | None:
         expr = expressions.value(ordering.expr)
         if expr is None:
             return None
@@ -163,12 +169,12 @@ class _ReadChecker:
             message = f"rows cannot be ordered by {kind or 'an empty list'} values"
             self.problems.report(Code.UNSUITABLE_OPERATOR, ordering.expr.span, message)
             return None
-        if isinstance(ordering.expr, ast.Call) and ordering.expr.function in RANKINGS:
+        if isinstance(ordering.expr, ast.FunctionCall) and ordering.expr.function in RANKINGS:
             best_first = ordering.descending is not False
             return OrderKey(expr, descending=best_first != isinstance(expr, Nearest))
         return OrderKey(expr, bool(ordering.descending))
 
-    def _bound(self, bound: ast.Bound | None, word: str) -> RowCount | None:
+    def _bound(self, bound: ast.RowBound | None, word: str) -> RowCount | None:
         if bound is None:
             return None
         if isinstance(bound, Literal):
@@ -190,7 +196,7 @@ class _ReadChecker:
         return ParamRef(bound.name, param.type)
 
     def _check_groups(self, checked: CheckedRead) -> None:
-        """Refuse to read what groups and distinct rows no longer have."""
+        """Report expressions that have no single value for a group or a distinct row."""
         if not checked.grouped and not checked.distinct:
             return
         if self._check_comparable(checked):
@@ -205,7 +211,7 @@ class _ReadChecker:
             self._check_grouped(key.expr, keys, ordering.expr.span, aggregates=checked.grouped)
 
     def _check_comparable(self, checked: CheckedRead) -> bool:
-        """Refuse groups of, or distinct rows with, values that cannot be compared."""
+        """Report columns whose values cannot be compared; return whether there are any."""
         found = False
         spans = {_column_name(each): each.expr.span for each in self.read.projections}
         for column in checked.columns:
@@ -213,7 +219,7 @@ class _ReadChecker:
             if isinstance(column.expr, Aggregate | Known) and not isinstance(kind, VectorType):
                 continue
             if kind is None or not (isinstance(kind, EntityType) or is_single(kind)):
-                message = f"rows cannot be told apart by {kind} values"
+                message = f"rows cannot be grouped or made distinct by {kind} values"
                 self.problems.report(Code.UNSUITABLE_OPERATOR, spans[column.name], message)
                 found = True
         return found
@@ -228,12 +234,12 @@ class _ReadChecker:
     ) -> None:
         if not _reads_only(node, keys, aggregates=aggregates):
             what = "each group" if aggregates else "each distinct row"
-            message = f"this is not one value for {what}"
-            hint = "return it as well, or aggregate it"
+            message = f"this may have more than one value for {what}"
+            hint = "also return it, or aggregate it"
             self.problems.report(Code.UNGROUPED_EXPRESSION, span, message, hint)
 
     def _check_rankings(self, checked: CheckedRead) -> bool:
-        """Refuse rankings where they have no meaning; True when one was refused."""
+        """Report misplaced rankings; return whether there are any."""
         before = self.problems.total
         exprs: list[Expr | Predicate] = [column.expr for column in checked.columns]
         exprs += [*checked.having, *(key.expr for key in checked.order)]
@@ -243,18 +249,22 @@ class _ReadChecker:
         if not rankings:
             return False
         if checked.grouped:
-            message = "a ranking cannot stand beside an aggregate"
+            message = "a ranking cannot be combined with an aggregate"
             self.problems.report(Code.MISUSED_SEARCH, self._ranking_span(), message)
         if self.read.limit is None and any(isinstance(each, Nearest) for each in rankings):
             message = "nearest needs a limit: every row has a distance"
-            hint = "add limit 10 or the like"
+            hint = "add a limit, for example limit 10"
             self.problems.report(Code.NEAREST_WITHOUT_LIMIT, self._ranking_span(), message, hint)
         return self.problems.total > before
 
     def _ranking_span(self) -> Span:
         nodes = [each.expr for each in self.read.order]
         nodes += [each.expr for each in self.read.projections]
-        calls = [each for each in nodes if isinstance(each, ast.Call) and each.function in RANKINGS]
+        calls = [
+            each
+            for each in nodes
+            if isinstance(each, ast.FunctionCall) and each.function in RANKINGS
+        ]
         return (calls or nodes)[0].span
 
 
@@ -266,7 +276,7 @@ def _has_aggregate(
 
 
 def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) -> bool:
-    """Tell whether a node reads nothing but constants, keys and aggregates."""
+    """Return whether a node reads nothing but constants, keys and aggregates."""
     if isinstance(node, Aggregate):
         return aggregates
     if node in keys:
@@ -278,16 +288,16 @@ def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) ->
     return all(_reads_only(child, keys, aggregates=aggregates) for child in children(node))
 
 
-def _untyped(members: ListOf) -> str:
-    """Say why a list has no type."""
+def _why_untyped(members: ListOf) -> str:
+    """Return why a list has no type."""
     if not members.items:
         return "an empty list has no type"
     kinds = " and ".join(dict.fromkeys(str(item.type) for item in members.items))
-    return f"no type holds all of these {kinds} values as they are"
+    return f"no type can represent all of these {kinds} values exactly"
 
 
 def _column_name(projection: ast.Projection) -> str:
-    """Give the alias, or the expression as written without its `$` signs."""
+    """Return the alias, or the expression as written without its `$` signs."""
     if projection.alias is not None:
         return projection.alias.text
     if isinstance(projection.expr, Literal) and isinstance(projection.expr.value, str):

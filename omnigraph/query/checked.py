@@ -1,4 +1,4 @@
-"""Checked queries: every name resolved, every expression typed, nothing ordered yet."""
+"""Checked: a query with every name resolved and every expression typed, not yet ordered."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,10 +26,10 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class BoundVariable:
     """A variable that a pattern binds; `interface` is the one it was declared with, if any.
 
-    One of no types at all stands for a variable whose own problem is reported already.
+    A variable without any type is one whose problem was reported already.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Link:
 class Pattern:
     """A match block, or the inside of `not` or `optional`."""
 
-    bound: tuple[Bound, ...] = ()
+    bound: tuple[BoundVariable, ...] = ()
     outer: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     filters: tuple[Predicate, ...] = ()
@@ -95,7 +95,7 @@ Assigned: TypeAlias = Known
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRead:
-    """A read that means something on this catalog."""
+    """A read that was checked against the catalog."""
 
     pattern: Pattern
     columns: tuple[Column, ...]
@@ -128,7 +128,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """The end of the rows that match; for nodes, also of the edges that touch them."""
+    """Removal of the rows that match; for nodes, also of the edges that touch them."""
 
     kind: EntityKind
     type: str
@@ -140,7 +140,7 @@ CheckedStatement: TypeAlias = Insert | Update | Delete
 
 @dataclass(frozen=True, slots=True)
 class CheckedMutation:
-    """Statements that mean something on this catalog."""
+    """Statements that were checked against the catalog."""
 
     statements: tuple[CheckedStatement, ...]
 
@@ -155,7 +155,7 @@ class ParamDecl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedQuery:
-    """A query that means something on this catalog."""
+    """A query that was checked against the catalog."""
 
     name: str
     params: tuple[ParamDecl, ...]

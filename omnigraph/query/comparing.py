@@ -1,4 +1,4 @@
-"""Comparing: which types can stand on the two sides of an operator."""
+"""Comparing: which types an operator takes on its two sides."""
 
 from collections.abc import Sequence
 
@@ -35,14 +35,14 @@ _WIDER = {
 
 
 def type_of(expr: Expr) -> "ValueType | EntityType | None":
-    """Give the type of an expression; None for an empty list."""
+    """Return the type of an expression; None for an empty list."""
     if isinstance(expr, ListOf):
         return None if expr.item is None else ListType(expr.item)
     return expr.type
 
 
 def type_name(expr: Expr) -> str:
-    """Give the type of an expression as messages name it."""
+    """Return the type of an expression as messages name it."""
     kind = type_of(expr)
     if isinstance(kind, EntityType):
         return f"a {kind} {kind.kind}"
@@ -50,14 +50,14 @@ def type_name(expr: Expr) -> str:
 
 
 def compatible(left: ValueType, right: ValueType) -> bool:
-    """Tell whether values of two types can be equal: numbers, the same type, enum and String."""
+    """Return whether values of two types can be equal: numbers, the same type, enum and String."""
     if left == right or (is_number(left) and is_number(right)):
         return True
     return STRING in (left, right) and is_text(left) and is_text(right)
 
 
 def operator_problem(left: Expr, operator: Operator, right: Expr) -> tuple[Code, str] | None:
-    """Give the code and reason why an operator cannot stand between two expressions, or None."""
+    """Return code and reason if an operator does not take these two sides, or None."""
     left_type, right_type = type_of(left), type_of(right)
     if isinstance(left_type, EntityType) or isinstance(right_type, EntityType):
         return _entity_problem(left_type, operator, right_type)
@@ -73,7 +73,7 @@ def operator_problem(left: Expr, operator: Operator, right: Expr) -> tuple[Code,
 
 
 def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
-    """Give the string constant that is compared with an enum which does not have it."""
+    """Return a string constant that is compared with an enum without that value, or None."""
     kind = type_of(one)
     if not isinstance(kind, EnumType):
         return None
@@ -85,16 +85,16 @@ def enum_outsider(one: Expr, other: Expr) -> tuple[str, EnumType] | None:
     return None
 
 
-def as_wide(one: Expr, other: Expr) -> Expr:
-    """Give a number written in the query as wide as the F32 it is compared with.
+def match_width(one: Expr, other: Expr) -> Expr:
+    """Return a number of the query as an F32 if it is compared with one.
 
     `0.1` would equal no F32 otherwise, because none of them is 0.1 to 64 bits. A whole number
-    says exactly what is meant, so one that no F32 is stays as it is.
+    is exact, so one that no F32 equals stays as it is.
     """
     if type_of(other) not in (F32, ListType(Scalar.F32)):
         return one
     if isinstance(one, ListOf):
-        items = tuple(as_wide(item, other) for item in one.items)
+        items = tuple(match_width(item, other) for item in one.items)
         return ListOf(
             tuple(each for each in items if isinstance(each, Constant | ParamRef)), one.item
         )
@@ -108,7 +108,7 @@ def as_wide(one: Expr, other: Expr) -> Expr:
 
 
 def common_type(items: Sequence[Constant | ParamRef]) -> ValueType | None:
-    """Give the type that holds every item of a list unchanged, or None when no type does."""
+    """Return the type that holds every item of a list exactly, or None."""
     kinds = {item.type for item in items}
     if len(kinds) < 2:
         return next(iter(kinds), None)
@@ -117,7 +117,7 @@ def common_type(items: Sequence[Constant | ParamRef]) -> ValueType | None:
 
 
 def _holds(kind: ScalarType, item: Constant | ParamRef) -> bool:
-    """Tell whether a type of numbers holds a value, or every value of a parameter."""
+    """Return whether a type of numbers holds a value, or every value of a parameter."""
     if isinstance(item, ParamRef):
         return item.type == kind or assignable(item.type, kind)
     try:
@@ -127,7 +127,7 @@ def _holds(kind: ScalarType, item: Constant | ParamRef) -> bool:
 
 
 def assignable(source: ValueType, target: ValueType) -> bool:
-    """Tell whether a parameter of one type can be stored in a property of another, unchanged."""
+    """Return whether a parameter of one type can be stored in a property of another, unchanged."""
     if source == target or (is_text(target) and source == STRING):
         return True
     if isinstance(source, EnumType):
@@ -136,7 +136,7 @@ def assignable(source: ValueType, target: ValueType) -> bool:
 
 
 def integer_type(value: int) -> ValueType:
-    """Give the type of an integer written in a query."""
+    """Return the type of an integer literal."""
     return I64 if value < 2**63 else U64
 
 
@@ -146,11 +146,13 @@ def _entity_problem(
     right: "ValueType | EntityType | None",
 ) -> tuple[Code, str] | None:
     if not isinstance(left, EntityType) or not isinstance(right, EntityType):
-        return _unsuitable("a node or edge cannot be compared with a value; name a property")
+        return _unsuitable(
+            "a node or edge cannot be compared with a value; compare one of its properties"
+        )
     if operator not in (Operator.EQUAL, Operator.NOT_EQUAL):
         return _unsuitable(f"'{operator}' does not compare nodes or edges; '=' and '!=' do")
     if left.kind != right.kind or not set(left.types) & set(right.types):
-        return _mismatch(f"{left} and {right} are different types, so these are never equal")
+        return _mismatch(f"{left} and {right} are different types and never equal")
     return None
 
 
@@ -165,7 +167,7 @@ def _plain_problem(
     assert left is not None
     assert right is not None
     if operator in _ORDERING and not (is_ordered(left) and is_ordered(right)):
-        return _unsuitable(f"'{operator}' needs values that have an order; Bool has none")
+        return _unsuitable(f"'{operator}' needs ordered values; Bool has no order")
     if compatible(left, right):
         return None
     return _mismatch(f"{left} and {right} cannot be compared")

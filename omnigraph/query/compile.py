@@ -14,19 +14,19 @@ from omnigraph.query.rewrite import rewrite
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems, nearest_name
-from omnigraph.syntax.source import as_source, size_problem
+from omnigraph.syntax.source import make_source, size_problem
 
 
 def compile_query(text: str | Source, catalog: Catalog, name: str | None = None) -> Plan:
-    """Give the plan of one query of a text; the name may be left out when there is only one."""
-    source = as_source(text, "<query>")
+    """Compile one query of a text to its plan; a text with one query needs no name."""
+    source = make_source(text, "<query>")
     problems = Problems()
-    query = _named(read_queries(source, problems), source, name, problems)
-    return plan_query(_checked(query, catalog, source, problems), catalog)
+    query = _select(read_queries(source, problems), source, name, problems)
+    return plan_query(_check(query, catalog, source, problems), catalog)
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class AcceptedSchema:
     """An accepted schema; equal digests stand for equal catalogs."""
 
     digest: str
@@ -34,14 +34,14 @@ class Schema:
 
 
 @lru_cache(maxsize=256)
-def compiled(text: str | Source, schema: Schema, name: str | None) -> Plan:
-    """Give the plan of one query as `compile_query` does; those asked for last are kept."""
+def compile_cached(text: str | Source, schema: AcceptedSchema, name: str | None) -> Plan:
+    """Compile one query like `compile_query`; the 256 plans used last are cached."""
     return compile_query(text, schema.catalog, name)
 
 
 def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:
-    """Give the plans of all queries of a text by name, or raise QueryError with all problems."""
-    source = as_source(text, "<query>")
+    """Compile all queries of a text to plans by name; raise QueryError with all problems."""
+    source = make_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
     _report_twins(file, problems)
@@ -52,21 +52,21 @@ def compile_queries(text: str | Source, catalog: Catalog) -> dict[str, Plan]:
 
 @lru_cache(maxsize=256)
 def query_name(source: Source, name: str | None) -> str:
-    """Give the name of the query that is meant; it is not checked against any schema.
+    """Return the name of the selected query, without checking it against a schema.
 
     Raises QueryError when the text cannot be read, and QueryNotFoundError.
     """
     problems = Problems()
-    return _named(read_queries(source, problems), source, name, problems).name.text
+    return _select(read_queries(source, problems), source, name, problems).name.text
 
 
 def plan_query(query: CheckedQuery, catalog: Catalog) -> Plan:
-    """Give the plan of a checked query, lowered and rewritten."""
+    """Return the plan of a checked query, lowered and rewritten."""
     return rewrite(lower(query, catalog), catalog)
 
 
 def read_queries(source: Source, problems: Problems) -> ast.QueryFile:
-    """Give the parsed queries of a text that is not too large."""
+    """Parse the queries of a text; a text that is too large is reported instead."""
     too_large = size_problem(source, Code.QUERY_CAP)
     if too_large is None:
         return parse_queries(source, problems)
@@ -75,7 +75,7 @@ def read_queries(source: Source, problems: Problems) -> ast.QueryFile:
 
 
 def report_twin(query: ast.Query, seen: set[str], problems: Problems) -> None:
-    """Report a query whose name is taken by an earlier one; add its name to those seen."""
+    """Report a query whose name an earlier one has; add its name to `seen`."""
     if query.name.text in seen:
         message = f"query '{query.name.text}' is declared twice"
         problems.report(Code.DUPLICATE_NAME, query.name.span, message)
@@ -88,7 +88,7 @@ def _report_twins(file: ast.QueryFile, problems: Problems) -> None:
         report_twin(query, seen, problems)
 
 
-def _named(file: ast.QueryFile, source: Source, name: str | None, problems: Problems) -> ast.Query:
+def _select(file: ast.QueryFile, source: Source, name: str | None, problems: Problems) -> ast.Query:
     _report_twins(file, problems)
     _raise(problems, source)
     names = [query.name.text for query in file.queries]
@@ -99,16 +99,14 @@ def _named(file: ast.QueryFile, source: Source, name: str | None, problems: Prob
             return query
     known = ", ".join(names) or "none"
     if name is None:
-        message = f"{source.name} holds {len(names)} queries; say which"
+        message = f"{source.name} has {len(names)} queries; name the one to use"
         raise QueryNotFoundError(message, hint=f"the queries are: {known}")
     near = nearest_name(name, names)
     hint = f"did you mean '{near}'?" if near else f"the queries are: {known}"
     raise QueryNotFoundError(f"{source.name} has no query '{name}'", hint=hint)
 
 
-def _checked(
-    query: ast.Query, catalog: Catalog, source: Source, problems: Problems
-) -> CheckedQuery:
+def _check(query: ast.Query, catalog: Catalog, source: Source, problems: Problems) -> CheckedQuery:
     checked = check_query(query, catalog, problems)
     _raise(problems, source)
     assert checked is not None

@@ -20,7 +20,7 @@ _SHOWN_ITEMS = 8
 
 
 def explain_text(query: plan.Plan) -> str:
-    """Give the plan as indented lines, one for each operator."""
+    """Return the plan as indented lines, one for each operator."""
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
     if isinstance(query, plan.MutationPlan):
@@ -31,19 +31,19 @@ def explain_text(query: plan.Plan) -> str:
 
 
 def explain_json(query: plan.Plan) -> dict[str, Json]:
-    """Give the plan as JSON; every object names its kind in `op`."""
+    """Return the plan as JSON; every object names its kind in `op`."""
     encoded = _json(query)
     assert isinstance(encoded, dict)
     return encoded
 
 
 def operator_text(operator: plan.Operator) -> str:
-    """Give one operator as its line in the text of a plan."""
+    """Return the line of one operator."""
     return _line(*_operator(operator))
 
 
 def predicate_text(node: expr.Predicate) -> str:
-    """Give a typed predicate in the words of the language."""
+    """Return a typed predicate as the language writes it."""
     match node:
         case expr.Comparison(left, operator, right):
             return f"{expr_text(left)} {operator} {expr_text(right)}"
@@ -60,7 +60,7 @@ def predicate_text(node: expr.Predicate) -> str:
 
 
 def expr_text(node: expr.Expr) -> str:
-    """Give a typed expression in the words of the language."""
+    """Return a typed expression as the language writes it."""
     match node:
         case expr.Constant(value, _):
             return _value(value)

@@ -1,4 +1,4 @@
-"""Typed expressions: what check makes of the text and the engine computes."""
+"""Expr: typed expressions, which check makes of the text and the engine computes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -204,14 +204,14 @@ Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
 
 
 def parts(node: "Expr | Predicate") -> Iterator["Expr | Predicate"]:
-    """Give a node and everything inside it, from the outside in."""
+    """Yield a node and everything inside it, from the outside in."""
     yield node
     for child in children(node):
         yield from parts(child)
 
 
 def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
-    """Give the parts that a node is directly made of."""
+    """Return the direct parts of a node."""
     match node:
         case Comparison(left, _, right):
             return (left, right)
@@ -236,7 +236,7 @@ def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
 
 
 def variables(node: "Expr | Predicate") -> set[str]:
-    """Give the names of the variables that a node reads."""
+    """Return the names of the variables that a node reads."""
     found: set[str] = set()
     for part in parts(node):
         if isinstance(part, VariableRef) or (isinstance(part, PropertyRef) and part.variable):
@@ -246,14 +246,14 @@ def variables(node: "Expr | Predicate") -> set[str]:
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    """Give the predicates that all have to be true."""
+    """Return the parts of a conjunction, nested ones flattened."""
     if isinstance(predicate, And):
         return tuple(part for item in predicate.items for part in conjuncts(item))
     return (predicate,)
 
 
 def equality(predicate: Predicate) -> tuple[PropertyRef, Constant | ParamRef] | None:
-    """Give the two sides of `property = value`, in this order, if the predicate is that."""
+    """Return the property and the value of `property = value`, or None for other predicates."""
     if not isinstance(predicate, Comparison) or predicate.operator is not Operator.EQUAL:
         return None
     match (predicate.left, predicate.right):
@@ -266,7 +266,7 @@ def equality(predicate: Predicate) -> tuple[PropertyRef, Constant | ParamRef] | 
 
 
 def map_operands(predicate: Predicate, change: Callable[[Expr], Expr]) -> Predicate:
-    """Give the predicate with every expression in it changed."""
+    """Return the predicate with `change` applied to every expression in it."""
     match predicate:
         case Comparison(left, operator, right):
             return Comparison(change(left), operator, change(right))

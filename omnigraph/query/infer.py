@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import Bound, Direction, Link, Step
+from omnigraph.query.checked import BoundVariable, Direction, Link, Step
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.syntax.problems import Problems
@@ -20,9 +20,9 @@ class Inference:
     """Finds the types of variables and the directions of edges that agree with all traversals.
 
     Every edge allows one pair of types for its two variables, or two when it could be followed
-    either way. Pairs that disagree with what is known of a variable are dropped until nothing
+    either way. Pairs that contradict the known types of a variable are dropped until nothing
     changes. An edge that could still go either way, between variables that no binding types, is
-    read in text order; if that does not agree either, or a binding leaves it open, it is refused.
+    read in text order; if that fits nothing, or a binding leaves it open, it is an error.
     The order of the traversals makes no difference.
     """
 
@@ -32,7 +32,7 @@ class Inference:
     known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def resolve(self, traversals: list[ast.Traversal]) -> list[Link]:
-        """Give the links of all traversals that fit their types; report the others."""
+        """Return the links of all traversals that fit their types; report the others."""
         open_links = [_Open(each, edges) for each in traversals if (edges := self._edges(each))]
         self._settle(open_links)
         undecided = [link for link in open_links if link.is_open]
@@ -44,7 +44,7 @@ class Inference:
         return [link for link in found if link is not None]
 
     def types(self, name: str) -> tuple[str, ...] | None:
-        """Give what is known of a variable's types so far."""
+        """Return the types that a variable can still have, or None if nothing is known."""
         found = self.known.get(name)
         return self.typed.get(name) if found is None else found
 
@@ -74,7 +74,7 @@ class Inference:
         return True
 
     def _edges(self, traversal: ast.Traversal) -> list[tuple[ast.EdgeName, EdgeType]]:
-        """Give the edge types that a traversal names, or none when one is unknown."""
+        """Return the edge types that a traversal names; report unknown ones and return none."""
         found: list[tuple[ast.EdgeName, EdgeType]] = []
         seen: set[str] = set()
         for edge in traversal.edges:
@@ -111,7 +111,8 @@ class Inference:
     def _step(self, link: "_Open", at: int, *, was_open: bool) -> Step | None:
         (name, edge), pairs = link.edges[at], link.pairs[at]
         if name.undirected and not edge.chains:
-            message = f"{edge.name} cannot go both ways: it joins {edge.source} to {edge.target}"
+            ends = f"from {edge.source} to {edge.target}"
+            message = f"{edge.name} cannot be followed both ways: it goes {ends}"
             hint = f"write {name.name.text} without < >"
             self.problems.report(Code.AMBIGUOUS_DIRECTION, name.name.span, message, hint)
             return None
@@ -143,14 +144,18 @@ class Inference:
         single = (hops.minimum, hops.maximum) == (1, 1)
         message = None
         if hops.maximum is not None and hops.maximum < hops.minimum:
-            message = f"{hops.minimum} hops or more cannot be {hops.maximum} or less"
+            message = (
+                f"the minimum of {hops.minimum} hops is greater than the maximum of {hops.maximum}"
+            )
         elif hops.maximum == 0:
-            message = "a traversal follows at least one edge"
+            message = "a traversal must follow at least one edge"
         elif traversal.edge_variable is not None and not single:
-            message = "a named edge is one hop"
+            message = "a named edge must be a single hop"
         elif not single and not chained and (len(edges) > 1 or hops.minimum != 1):
             names = ", ".join(edge.name for edge in edges)
-            message = f"{names} cannot be followed {_times(hops.minimum)}: the ends differ in type"
+            message = (
+                f"{names} cannot be followed {_times(hops.minimum)}: the ends have different types"
+            )
         if message is not None:
             span = hops.span or traversal.span
             self.problems.report(Code.BAD_HOPS, span, message)
@@ -191,7 +196,7 @@ class _Open:
         ]
 
     def reachable(self, end: int) -> set[str]:
-        """Give the types that one end can have."""
+        """Return the types that one end can have."""
         return {pair[end] for pairs in self.pairs for pair in pairs}
 
 
@@ -200,17 +205,17 @@ def _pairs(edge: EdgeType) -> list[_Pair]:
     return [outwards] if edge.chains else [outwards, (edge.target, edge.source)]
 
 
-def node_variable(name: str, types: tuple[str, ...], interface: str | None) -> Bound:
-    """Give the variable that stands for nodes of these types."""
-    return Bound(name=name, type=EntityType(EntityKind.NODE, types), interface=interface)
+def node_variable(name: str, types: tuple[str, ...], interface: str | None) -> BoundVariable:
+    """Return the variable that stands for nodes of these types."""
+    return BoundVariable(name=name, type=EntityType(EntityKind.NODE, types), interface=interface)
 
 
-def edge_variable(link: Link) -> Bound | None:
-    """Give the variable that stands for the edges of a link, when it names them."""
+def edge_variable(link: Link) -> BoundVariable | None:
+    """Return the variable that stands for the edges of a link, or None if it has no name."""
     if link.edge_variable is None:
         return None
     types = tuple(step.edge for step in link.steps)
-    return Bound(name=link.edge_variable, type=EntityType(EntityKind.EDGE, types))
+    return BoundVariable(name=link.edge_variable, type=EntityType(EntityKind.EDGE, types))
 
 
 def _times(hops: int) -> str:

@@ -1,4 +1,4 @@
-"""Lint: checks every query of a file and reports what is wrong or doubtful."""
+"""Lint: checks every query of a file and reports errors and doubtful queries."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from omnigraph.query.compile import read_queries, report_twin
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
-from omnigraph.syntax.source import as_source
+from omnigraph.syntax.source import make_source
 
 _HARDCODED = "mutation declares no params; hardcoded mutations are easy to miss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing the linter has to say; an error holds the problem it comes from."""
+class LintFinding:
+    """One error or warning; an error keeps the problem that it comes from."""
 
     severity: str
     code: Code
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What the linter has to say about one query."""
+    """The result of linting one query."""
 
     name: str
     kind: str
@@ -49,7 +49,7 @@ class LintReport:
 
     source: Source
     results: tuple[QueryResult, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     errors: int = 0
 
     @property
@@ -61,7 +61,7 @@ class LintReport:
         return self.errors == 0
 
     def to_json(self, schema_path: str) -> dict[str, Json]:
-        """Give the report in the stable machine form."""
+        """Return the report as a JSON object; its form is stable."""
         return {
             "status": "ok" if self.ok else "error",
             "schema_source": {"kind": "file", "path": schema_path},
@@ -74,7 +74,7 @@ class LintReport:
             "findings": [self._finding_json(finding) for finding in self.findings],
         }
 
-    def _finding_json(self, finding: Finding) -> Json:
+    def _finding_json(self, finding: LintFinding) -> Json:
         found: dict[str, Json] = {
             "severity": finding.severity,
             "code": str(finding.code),
@@ -87,13 +87,17 @@ class LintReport:
             found["property"] = finding.property
         return found
 
-    def _message(self, finding: Finding) -> str:
-        return finding.message if finding.problem is None else _placed(finding.problem, self.source)
+    def _message(self, finding: LintFinding) -> str:
+        return (
+            finding.message
+            if finding.problem is None
+            else _place_message(finding.problem, self.source)
+        )
 
 
 def lint_queries(text: str | Source, catalog: Catalog) -> LintReport:
-    """Give everything that is wrong or doubtful about the queries of a text."""
-    source = as_source(text, "<query>")
+    """Lint the queries of a text: errors, and warnings about doubtful ones."""
+    source = make_source(text, "<query>")
     problems = Problems()
     file = read_queries(source, problems)
     return _Linter(source, catalog, problems).lint(file)
@@ -104,9 +108,9 @@ class _Linter:
     source: Source
     catalog: Catalog
     problems: Problems
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    warnings: list[Finding] = field(default_factory=list)
+    warnings: list[LintFinding] = field(default_factory=list)
 
     def lint(self, file: ast.QueryFile) -> LintReport:
         self.findings += [_error(problem, ()) for problem in self.problems.in_order()]
@@ -133,20 +137,24 @@ class _Linter:
         self.findings += [_error(problem, (name,)) for problem in found]
         error = None
         if self.problems.total > count:
-            error = _placed(found[0], self.source) if found else "too many problems in this file"
+            error = (
+                _place_message(found[0], self.source) if found else "too many problems in this file"
+            )
         warnings: tuple[str, ...] = ()
         is_mutation = isinstance(query.body, ast.Mutation)
         if is_mutation and not query.params:
             warnings = (_HARDCODED,)
             code = Code.MUTATION_WITHOUT_PARAMS
             message = f"{name}: {_HARDCODED}"
-            warning = Finding(severity="warning", code=code, message=message, query_names=(name,))
+            warning = LintFinding(
+                severity="warning", code=code, message=message, query_names=(name,)
+            )
             self.warnings.append(warning)
         kind = "mutation" if is_mutation else "read"
         return QueryResult(name=name, kind=kind, error=error, warnings=warnings), checked
 
-    def _never_updated(self, mutations: list[CheckedQuery]) -> list[Finding]:
-        """Give the nullable properties of updated types that no update sets."""
+    def _never_updated(self, mutations: list[CheckedQuery]) -> list[LintFinding]:
+        """Return a warning for each nullable property of an updated type that no update sets."""
         updated: defaultdict[str, set[str]] = defaultdict(set)
         queries: defaultdict[str, set[str]] = defaultdict(set)
         for mutation in mutations:
@@ -175,8 +183,8 @@ def _settable(stored: StoredType) -> set[str]:
     }
 
 
-def _never_set(stored: StoredType, name: str, queries: list[str]) -> Finding:
-    return Finding(
+def _never_set(stored: StoredType, name: str, queries: list[str]) -> LintFinding:
+    return LintFinding(
         severity="warning",
         code=Code.PROPERTY_NEVER_UPDATED,
         message=f"{stored.name}.{name} exists in schema but no update query sets it",
@@ -186,8 +194,8 @@ def _never_set(stored: StoredType, name: str, queries: list[str]) -> Finding:
     )
 
 
-def _error(problem: Problem, names: tuple[str, ...]) -> Finding:
-    return Finding(
+def _error(problem: Problem, names: tuple[str, ...]) -> LintFinding:
+    return LintFinding(
         severity="error",
         code=problem.code,
         message=problem.message,
@@ -196,8 +204,8 @@ def _error(problem: Problem, names: tuple[str, ...]) -> Finding:
     )
 
 
-def _placed(problem: Problem, source: Source) -> str:
-    """Give the message with its place and hint, for output that has no spans."""
+def _place_message(problem: Problem, source: Source) -> str:
+    """Return the message with its place and hint, for output without spans."""
     hint = "" if problem.hint is None else f" ({problem.hint})"
     if problem.span is None:
         return problem.message + hint

@@ -1,4 +1,4 @@
-"""Lower: a checked query to a plan, in a fixed order and without cleverness."""
+"""Lower: a checked query to a plan, in a fixed order and without optimization."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from omnigraph.query import plan
-from omnigraph.query.checked import Bound, CheckedQuery, CheckedRead, Direction, Link, Pattern, Step
+from omnigraph.query.checked import (
+    BoundVariable,
+    CheckedQuery,
+    CheckedRead,
+    Direction,
+    Link,
+    Pattern,
+    Step,
+)
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
     Aggregate,
@@ -26,7 +34,7 @@ _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
-    """Give the plan of a checked query."""
+    """Return the plan of a checked query, before any rewriting."""
     if not isinstance(query.body, CheckedRead):
         return plan.MutationPlan(
             name=query.name, params=query.params, statements=query.body.statements
@@ -47,12 +55,12 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
 def _pattern(
     pattern: Pattern, bound: set[str], catalog: Catalog, read: frozenset[str] = frozenset()
 ) -> list[plan.Operator]:
-    """Give the operators that match a pattern, given rows that bind the variables in `bound`.
+    """Return the operators that match a pattern, starting from rows with `bound`.
 
-    Afterwards `bound` holds the variables that the pattern binds as well. `read` are those that
-    the rest of the query reads; the others can be counted when they are reached last.
+    Afterwards `bound` also has the variables that the pattern binds. `read` are the variables
+    that the rest of the query reads; the others can be counted when they are reached last.
     """
-    operators = _Steps(pattern, bound, catalog, read).operators()
+    operators = _PatternOrder(pattern, bound, catalog, read).operators()
     bound |= {each.name for each in pattern.bound}
     early: list[Pattern] = []
     late: list[Pattern] = []
@@ -73,7 +81,7 @@ def _negation(pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.AntiJ
 
 
 @dataclass(slots=True)
-class _Steps:
+class _PatternOrder:
     """Orders the scans and expands of one pattern, one connected part after the other."""
 
     pattern: Pattern
@@ -102,7 +110,7 @@ class _Steps:
         frontier: list[str],
         links: dict[str, list[int]],
         used: set[int],
-        nodes: dict[str, Bound],
+        nodes: dict[str, BoundVariable],
     ) -> None:
         """Follow every link that leads out of the frontier, nearest first."""
         at = 0
@@ -122,7 +130,7 @@ class _Steps:
     def _from(self, link: Link, source: str) -> Link:
         return link if link.source == source else _reversed(link)
 
-    def _expand(self, link: Link, nodes: dict[str, Bound], *, closes: bool) -> plan.Expand:
+    def _expand(self, link: Link, nodes: dict[str, BoundVariable], *, closes: bool) -> plan.Expand:
         target = nodes.get(link.target)
         return plan.Expand(
             source=link.source,
@@ -149,7 +157,7 @@ def _reversed(link: Link) -> Link:
 
 
 def _read_by_tail(read: CheckedRead) -> frozenset[str]:
-    """Give the variables that the result depends on by more than their number."""
+    """Return the variables whose values the result needs, not only how many there are."""
     exprs = [*(each.expr for each in read.columns), *(key.expr for key in read.order)]
     nodes = [part for each in (*exprs, *read.having) for part in parts(each)]
     counted = {id(node.argument) for node in nodes if _only_counts(node)}
@@ -168,8 +176,8 @@ def _only_counts(node: Expr | Predicate) -> TypeGuard[Aggregate]:
             return False
 
 
-def _selectivity(steps: _Steps) -> Callable[[Bound], tuple[int, int]]:
-    """Give the order in which variables are tried as roots: by key, by filter, read, as written."""
+def _selectivity(steps: _PatternOrder) -> Callable[[BoundVariable], tuple[int, int]]:
+    """Return a sort key for roots: by key, then filtered, then read, then as written."""
     pattern, catalog = steps.pattern, steps.catalog
     equal: defaultdict[str, set[str]] = defaultdict(set)
     filtered: set[str] = set()
@@ -182,7 +190,7 @@ def _selectivity(steps: _Steps) -> Callable[[Bound], tuple[int, int]]:
                 equal[found[0].variable].add(found[0].property)
     places = {each.name: at for at, each in enumerate(pattern.bound)}
 
-    def rank(bound: Bound) -> tuple[int, int]:
+    def rank(bound: BoundVariable) -> tuple[int, int]:
         given = equal[bound.name]
         key = catalog.nodes[bound.type.types[0]].key if len(bound.type.types) == 1 else ()
         by_key = "id" in given or (key and set(key) <= given)

@@ -1,4 +1,4 @@
-"""Params: binds what JSON or Python gives to the parameters that a query declares."""
+"""Params: binds values from JSON or Python to the parameters that a query declares."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _ANY = 2**64
 
 
 def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | None]:
-    """Give a value of the declared type for every parameter, null for an omitted optional one.
+    """Return a value of the declared type for every parameter; omitted optional ones are null.
 
     Raises ParamsError with every parameter that is missing, unknown, null or of another type.
     """
@@ -34,7 +34,7 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
     for name, kind in declared.items():
         value = given.get(name)
         if value is not None:
-            bound[name] = _coerced(name, value, kind, problems)
+            bound[name] = _coerce_param(name, value, kind, problems)
         elif kind.nullable:
             bound[name] = None
         elif name in given:
@@ -49,7 +49,7 @@ def bind_params(plan: Plan, given: Mapping[str, object]) -> dict[str, Value | No
 
 
 def params_of_texts(plan: Plan, texts: Mapping[str, str]) -> dict[str, object]:
-    """Give each text as the JSON that it is, where that fits its parameter, else as it stands."""
+    """Parse each text as JSON if that fits its parameter; else keep the text itself."""
     declared = {param.name: param.type for param in plan.params}
     return {name: _of_text(text, declared.get(name)) for name, text in texts.items()}
 
@@ -66,7 +66,7 @@ def _of_text(text: str, kind: TypeRef | None) -> object:
     return text if value is None and not kind.nullable else value
 
 
-def _coerced(name: str, value: object, kind: TypeRef, problems: Problems) -> Value | None:
+def _coerce_param(name: str, value: object, kind: TypeRef, problems: Problems) -> Value | None:
     try:
         return coerce(value, kind.type)
     except BadValue as bad:
@@ -78,18 +78,18 @@ def _check_bounds(plan: Plan, bound: Mapping[str, Value | None], problems: Probl
     """Report numbers that are too small or too large for what the query does with them."""
     if not any(is_integer(param.type.type) for param in plan.params):
         return
-    for param, what, least, most in _counted(_Same(plan)):
+    for param, what, least, most in _count_params(_Same(plan)):
         value = bound.get(param.name)
         if isinstance(value, int) and not least <= value <= most:
-            message = f"'${param.name}' is used as {what} and has to be {least} or more"
+            message = f"'${param.name}' is used as {what} and must be at least {least}"
             if value > most:
-                message = f"'${param.name}' is used as {what} and has to be {most} or less"
+                message = f"'${param.name}' is used as {what} and must be at most {most}"
             problems.report(Code.PARAM_BOUND, None, message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Same:
-    """A plan that is equal to itself only, so that it need not be compared part by part."""
+    """A plan compared by identity, so that a cache need not compare it part by part."""
 
     plan: Plan
 
@@ -101,13 +101,13 @@ class _Same:
 
 
 @lru_cache(maxsize=256)
-def _counted(same: _Same) -> tuple[tuple[ParamRef, str, int, int], ...]:
-    """Give every parameter of a plan that counts something."""
+def _count_params(same: _Same) -> tuple[tuple[ParamRef, str, int, int], ...]:
+    """Return `_counts` of a plan, cached by the identity of the plan."""
     return tuple(_counts(same.plan))
 
 
 def _counts(node: object) -> Iterator[tuple[ParamRef, str, int, int]]:
-    """Give every parameter that counts something, with what it counts and its bounds."""
+    """Yield every parameter used as a count, with what it counts and its bounds."""
     match node:
         case Limit(skip, limit):
             yield from _count(skip, "skip", 0, _ANY)

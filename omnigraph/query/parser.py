@@ -8,18 +8,16 @@ from collections.abc import Sequence
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import (
-    Access,
     And,
     Assignments,
     Binding,
-    Bound,
-    Call,
     Clause,
     Comparison,
     Delete,
     EdgeName,
     Expr,
     Filter,
+    FunctionCall,
     Hops,
     Insert,
     ListExpr,
@@ -34,9 +32,11 @@ from omnigraph.query.ast import (
     Param,
     Predicate,
     Projection,
+    PropertyAccess,
     Query,
     QueryFile,
     Read,
+    RowBound,
     Statement,
     Traversal,
     Update,
@@ -57,19 +57,19 @@ RANKINGS = ("bm25", "nearest", "rrf")
 _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
-_SIGN_HINTS = {"=": "equality is one =", ">": "inequality is !=", ",": "no comma stands here"}
+_SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
 _STATEMENTS = ("insert", "update", "delete")
 
 
 def parse_queries(source: Source, problems: Problems) -> QueryFile:
-    """Give the syntax tree of every query that can be read; report the rest."""
-    parser = _Parser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
+    """Parse every query of a text; report those that do not parse."""
+    parser = _QueryParser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
     if problems.total:
         return QueryFile(())
     return QueryFile(tuple(parser.declarations(parser.query, parser.starts_query)))
 
 
-class _Expressions(Cursor):
+class _ExpressionParser(Cursor):
     """The rules for values and predicates."""
 
     def predicate(self) -> Predicate:
@@ -93,7 +93,7 @@ class _Expressions(Cursor):
         return Not(item, start.span.to(item.span))
 
     def _not_is_a_name(self) -> bool:
-        """Tell `not = 1` and `not in [1]`, where `not` is a name, from `not in = 1`."""
+        """Distinguish `not = 1` and `not in [1]`, where `not` is a name, from `not in = 1`."""
         follower, second = self.peek(1), self.peek(2)
         if follower.kind in _SIGNS:
             return True
@@ -111,9 +111,9 @@ class _Expressions(Cursor):
             self.expect(")")
             return inner
         left = self.expr()
-        is_text = isinstance(left, Call) and left.function in TEXT_FUNCTIONS
+        is_text = isinstance(left, FunctionCall) and left.function in TEXT_FUNCTIONS
         if is_text and not self._at_operator() and not self.at_word("is"):
-            assert isinstance(left, Call)
+            assert isinstance(left, FunctionCall)
             return left
         return self._comparison(left)
 
@@ -121,12 +121,12 @@ class _Expressions(Cursor):
         if self.at_word("is"):
             self.advance()
             negated = self.accept_word("not") is not None
-            end = self.expect_word("null", "null stands only in 'is null' and 'is not null'")
+            end = self.expect_word("null", "null is only allowed in 'is null' and 'is not null'")
             return NullTest(left, negated, left.span.to(end.span))
         if not self._at_operator():
-            hint = "write = true to test a Bool" if isinstance(left, Access) else None
+            hint = "write = true to test a Bool" if isinstance(left, PropertyAccess) else None
             if self.at_word("not"):
-                hint = "write not in front of the whole comparison"
+                hint = "write 'not' before the whole comparison"
             self.fail_expecting("a comparison such as '='", hint)
         operator = Operator(self.advance().text)
         right = self.expr()
@@ -152,15 +152,15 @@ class _Expressions(Cursor):
             case "word" if self._at_call():
                 return self._call()
             case "word" if token.text == "null":
-                hint = "null stands only in 'is null' and 'is not null'"
-                self.fail(token.span, "null is not a value here", hint)
+                hint = "null is only allowed in 'is null' and 'is not null'"
+                self.fail(token.span, "null is not allowed here", hint)
             case "word":
                 return self.ident("a value")
             case _:
                 self.fail_expecting("a value", _SIGN_HINTS.get(token.kind))
 
     def _at_call(self) -> bool:
-        """Tell `count (…)` and `cuont(…)`, which are calls, from `total (…)`, which is a name."""
+        """Distinguish the calls `count (…)` and `cuont(…)` from `total (…)`, which is a name."""
         word, follower = self.token, self.peek(1)
         return follower.kind == "(" and (word.text in _FUNCTIONS or word.end == follower.start)
 
@@ -168,13 +168,13 @@ class _Expressions(Cursor):
         token = self.expect("var", what)
         name = token.text[1:]
         if name[0].isupper():
-            self.fail(token.span, f"variable '${name}' has to start in lower case")
+            self.fail(token.span, f"variable '${name}' must start with a lower-case letter")
         return Variable(name, token.span)
 
-    def _variable_or_access(self) -> Variable | Access:
+    def _variable_or_access(self) -> Variable | PropertyAccess:
         variable = self.variable()
         if self.accept("."):
-            return Access(variable, self.ident("the name of a property"))
+            return PropertyAccess(variable, self.ident("the name of a property"))
         return variable
 
     def _list(self) -> ListExpr:
@@ -184,13 +184,13 @@ class _Expressions(Cursor):
             while not self.at("]"):
                 items.append(self.expr())
                 if len(items) > MOST_ITEMS:
-                    self.fail_cap(start.span, f"a list has at most {MOST_ITEMS:,} items")
+                    self.fail_cap(start.span, f"a list can have at most {MOST_ITEMS:,} items")
                 if not self.accept(","):
                     break
         end = self.expect("]")
         return ListExpr(tuple(items), start.span.to(end.span))
 
-    def _call(self) -> Call | Literal:
+    def _call(self) -> FunctionCall | Literal:
         name = self.advance()
         if name.text not in _FUNCTIONS:
             near = nearest_name(name.text, _FUNCTIONS)
@@ -205,7 +205,7 @@ class _Expressions(Cursor):
         with self.nested():
             arguments: Sequence[Expr] = () if self.at(")") else self._arguments()
         end = self.expect(")")
-        return Call(name.text, tuple(arguments), name.span.to(end.span), distinct)
+        return FunctionCall(name.text, tuple(arguments), name.span.to(end.span), distinct)
 
     def _arguments(self) -> list[Expr]:
         arguments = [self.expr()]
@@ -224,13 +224,13 @@ class _Expressions(Cursor):
         return Literal(value, start.to(end.span))
 
 
-class _Patterns(_Expressions):
+class _PatternParser(_ExpressionParser):
     """The rules for what stands in `match`, `not` and `optional`."""
 
     def clauses(self) -> tuple[Clause, ...]:
         self.expect("{")
         if self.at("}"):
-            self.fail(self.token.span, "a pattern has at least one clause")
+            self.fail(self.token.span, "a pattern needs at least one clause")
         clauses = [self._clause()]
         while not self.at("}"):
             clauses.append(self._clause())
@@ -252,7 +252,7 @@ class _Patterns(_Expressions):
         return Filter(self.predicate())
 
     def _at_traversal(self) -> bool:
-        """Tell a traversal from a predicate that starts with the same variable.
+        """Distinguish a traversal from a predicate that starts with the same variable.
 
         `$a contains $b` can be either; it is read as a predicate, and check decides.
         """
@@ -291,7 +291,7 @@ class _Patterns(_Expressions):
         edge_variable = None
         if self.at("var"):
             edge_variable = self.variable("the variable of the edge")
-            self.expect(":", hint="an edge is named by $a $e:knows $b")
+            self.expect(":", hint="write a named edge as $a $e:knows $b")
         edges = [self._edge()]
         while self.accept("|"):
             edges.append(self._edge())
@@ -312,16 +312,16 @@ class _Patterns(_Expressions):
             return EdgeName(name, undirected=True)
         if self.at("word") and self.token.text[0].isupper():
             written = self.token.text
-            hint = f"an edge is written {written[0].lower()}{written[1:]} in a traversal"
+            hint = f"write {written[0].lower()}{written[1:]} in a traversal"
             self.fail_expecting("the name of an edge", hint)
         return EdgeName(self.ident("the name of an edge"))
 
     def _hops(self) -> Hops:
         start = self.advance()
-        minimum = self._count("the least number of hops")
+        minimum = self._count("the minimum number of hops")
         maximum: int | None = minimum
         if self.accept(","):
-            maximum = None if self.at("}") else self._count("the greatest number of hops")
+            maximum = None if self.at("}") else self._count("the maximum number of hops")
         end = self.expect("}")
         return Hops(minimum, maximum, start.span.to(end.span))
 
@@ -331,7 +331,7 @@ class _Patterns(_Expressions):
         return literal.value
 
 
-class _Parser(_Patterns):
+class _QueryParser(_PatternParser):
     """The rules for whole queries."""
 
     def starts_query(self) -> bool:
@@ -341,10 +341,13 @@ class _Parser(_Patterns):
         is_body = any(map(self.at_word, ("match", *_STATEMENTS)))
         self.expect_word("query", "write query NAME() { … } around it" if is_body else None)
         name = self.ident("the name of the query")
-        self.expect("(", hint=f"a query without parameters is written query {name.text}()")
-        params: Sequence[Param] = () if self.accept(")") else self.listed(self._param, ")")
+        self.expect("(", hint=f"write query {name.text}() if it has no parameters")
+        params: Sequence[Param] = () if self.accept(")") else self.comma_list(self._param, ")")
         if len(params) > MOST_PARAMS:
-            self.fail_cap(params[MOST_PARAMS].name.span, f"more than {MOST_PARAMS:,} parameters")
+            self.fail_cap(
+                params[MOST_PARAMS].name.span,
+                f"a query can have at most {MOST_PARAMS:,} parameters",
+            )
         notes = self._annotations()
         self.expect("{")
         body = self._read() if self.at_word("match") else self._mutation()
@@ -364,7 +367,7 @@ class _Parser(_Patterns):
 
     def _param(self) -> Param:
         variable = self.variable("a parameter")
-        self.expect(":", hint="a parameter has a type: $name: String")
+        self.expect(":", hint="write the type of the parameter: $name: String")
         return Param(Name(variable.name, variable.span), parse_type(self))
 
     def _annotations(self) -> dict[str, str]:
@@ -373,15 +376,15 @@ class _Parser(_Patterns):
             start = self.advance()
             name = self.ident("the name of an annotation")
             if name.text not in ("description", "instruction"):
-                hint = "queries take @description and @instruction"
+                hint = "a query can have @description and @instruction"
                 self.fail(start.span.to(name.span), f"unknown annotation '@{name.text}'", hint)
             if name.text in notes:
-                self.fail(start.span.to(name.span), f"@{name.text} stands here twice")
+                self.fail(start.span.to(name.span), f"@{name.text} is repeated")
             self.expect("(")
             text = self.string("a string")
             assert isinstance(text.value, str)
             if not text.value.strip():
-                self.fail(text.span, f"@{name.text} takes a string that is not empty")
+                self.fail(text.span, f"@{name.text} takes a non-empty string")
             notes[name.text] = text.value
             self.expect(")")
         return notes
@@ -431,7 +434,7 @@ class _Parser(_Patterns):
 
     def _order(self) -> tuple[Ordering, ...]:
         self.expect("{")
-        return tuple(self.listed(self._ordering, "}"))
+        return tuple(self.comma_list(self._ordering, "}"))
 
     def _ordering(self) -> Ordering:
         expr = self.expr()
@@ -439,7 +442,7 @@ class _Parser(_Patterns):
             return Ordering(expr, self.advance().text == "desc")
         return Ordering(expr)
 
-    def _bound(self, word: str) -> Bound:
+    def _bound(self, word: str) -> RowBound:
         if self.at("var"):
             return self.variable()
         return self.whole(f"a whole number or a parameter after {word}")
@@ -451,8 +454,8 @@ class _Parser(_Patterns):
             statements.append(self._statement())
         deletes = [isinstance(statement, Delete) for statement in statements]
         if any(deletes) and not all(deletes):
-            message = "one query cannot delete and also insert or update"
-            hint = "split it: one query that inserts and updates, one that deletes"
+            message = "a query cannot both delete and insert or update"
+            hint = "split it into one query that inserts and updates, and one that deletes"
             span = first.span.to(self.peek(-1).span)
             self.problems.report(Code.MIXED_MUTATION, span, message, hint)
             raise Unparsable
@@ -482,6 +485,6 @@ class _Parser(_Patterns):
         return tuple(assignments)
 
     def _where(self) -> Predicate:
-        hint = "say which rows: where id = $id"
+        hint = "select the rows, for example where id = $id"
         self.expect_word("where", hint)
         return self.predicate()

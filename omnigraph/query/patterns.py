@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import Bound, Link, Pattern
+from omnigraph.query.checked import BoundVariable, Link, Pattern
 from omnigraph.query.expr import NullTest, Predicate, VariableRef, variables
 from omnigraph.query.infer import Inference, edge_variable, node_variable
-from omnigraph.query.resolve import Expressions
+from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.syntax.literal import Literal, Name
@@ -20,11 +20,11 @@ from omnigraph.syntax.problems import Problems
 _WORDS = (ast.Operator.CONTAINS, ast.Operator.STARTS_WITH, ast.Operator.IN)
 
 
-Scope: TypeAlias = ChainMap[str, Bound]
+VariableScope: TypeAlias = ChainMap[str, BoundVariable]
 
 
 @dataclass(slots=True)
-class Patterns:
+class PatternChecker:
     """Checks the patterns of one query."""
 
     catalog: Catalog
@@ -32,12 +32,14 @@ class Patterns:
     problems: Problems
     anonymous: int = field(default=0)
 
-    def check(self, clauses: tuple[ast.Clause, ...], outer: Scope) -> tuple[Pattern, Scope]:
-        """Give the checked pattern and the variables in scope after it.
+    def check(
+        self, clauses: tuple[ast.Clause, ...], outer: VariableScope
+    ) -> tuple[Pattern, VariableScope]:
+        """Return the checked pattern and the variables in scope after it.
 
-        What the pattern adds to the scope lies in a map of its own, before those around it.
+        What the pattern adds to the scope is in a map of its own, before the enclosing ones.
         """
-        clauses = tuple(self._named(clause) for clause in clauses)
+        clauses = tuple(self._rename_clause(clause) for clause in clauses)
         traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
         bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
         scope, links = self._bind(bindings, traversals, outer)
@@ -46,7 +48,7 @@ class Patterns:
             for clause in clauses
             if isinstance(clause, ast.OptionalMatch)
         ]
-        filters = [*_present(bindings, outer), *self._filters(clauses, scope)]
+        filters = [*_null_tests(bindings, outer), *self._filters(clauses, scope)]
         negations = [
             self._negation(clause, scope) for clause in clauses if isinstance(clause, ast.Negation)
         ]
@@ -67,8 +69,8 @@ class Patterns:
         self,
         bindings: list[ast.Binding],
         traversals: list[ast.Traversal],
-        outer: Scope,
-    ) -> tuple[Scope, list[Link]]:
+        outer: VariableScope,
+    ) -> tuple[VariableScope, list[Link]]:
         declared: dict[str, tuple[tuple[str, ...], str | None]] = {}
         for binding in bindings:
             self._declare(binding, declared, outer)
@@ -77,8 +79,8 @@ class Patterns:
         typed = _Typed({name: types for name, (types, _) in declared.items()}, outer)
         inference = Inference(self.catalog, self.problems, typed)
         links = inference.resolve(usable)
-        scope: Scope = outer.new_child()
-        for variable in _bound_in(bindings, traversals):
+        scope: VariableScope = outer.new_child()
+        for variable in _variables_of(bindings, traversals):
             self._add(variable.name, inference, declared, scope)
         for link in links:
             edge = edge_variable(link)
@@ -91,9 +93,9 @@ class Patterns:
         name: str,
         inference: Inference,
         declared: Mapping[str, tuple[tuple[str, ...], str | None]],
-        scope: Scope,
+        scope: VariableScope,
     ) -> None:
-        """Put a variable into scope; one whose types are not known has a problem already."""
+        """Add a variable to the scope; one without types was reported already."""
         before = scope.get(name)
         types = inference.types(name) or ()
         interface = None if before is None else before.interface
@@ -107,7 +109,7 @@ class Patterns:
         self,
         binding: ast.Binding,
         declared: dict[str, tuple[tuple[str, ...], str | None]],
-        outer: Scope,
+        outer: VariableScope,
     ) -> None:
         name = binding.variable.name
         types = self.catalog.node_types(binding.type.text)
@@ -128,8 +130,10 @@ class Patterns:
         name, span = binding.type.text, binding.type.span
         if name in self.catalog.edges:
             written = name[0].lower() + name[1:]
-            hint = f"an edge is followed by $a {written} $b, and named by $a $e:{written} $b"
-            self.problems.report(Code.UNKNOWN_TYPE, span, f"{name} is an edge type", hint)
+            hint = f"follow an edge by $a {written} $b, and name it by $a $e:{written} $b"
+            self.problems.report(
+                Code.UNKNOWN_TYPE, span, f"{name} is an edge type, not a node type", hint
+            )
             return
         near = self.problems.nearest(name, [*self.catalog.nodes, *self.catalog.interfaces])
         self.problems.report(Code.UNKNOWN_TYPE, span, f"unknown type '{name}'", near)
@@ -138,9 +142,9 @@ class Patterns:
         self,
         traversals: list[ast.Traversal],
         known: Mapping[str, object],
-        outer: Mapping[str, Bound],
+        outer: Mapping[str, BoundVariable],
     ) -> dict[str, ast.Traversal]:
-        """Give the traversal that names each edge; report names that are taken."""
+        """Return the traversal that names each edge; report names that are taken."""
         named: dict[str, ast.Traversal] = {}
         for each in traversals:
             edge = each.edge_variable
@@ -157,7 +161,7 @@ class Patterns:
         self,
         traversal: ast.Traversal,
         named: Mapping[str, ast.Traversal],
-        outer: Mapping[str, Bound],
+        outer: Mapping[str, BoundVariable],
     ) -> bool:
         edge = traversal.edge_variable
         fine = edge is None or named.get(edge.name) is traversal
@@ -179,9 +183,9 @@ class Patterns:
         return True
 
     def _filters(
-        self, clauses: tuple[ast.Clause, ...], scope: Mapping[str, Bound]
+        self, clauses: tuple[ast.Clause, ...], scope: Mapping[str, BoundVariable]
     ) -> list[Predicate]:
-        expressions = Expressions(
+        expressions = ExpressionResolver(
             catalog=self.catalog, params=self.params, problems=self.problems, scope=scope
         )
         predicates: list[ast.Predicate] = []
@@ -194,16 +198,16 @@ class Patterns:
         return [each for each in typed if each is not None]
 
     def _inline(self, binding: ast.Binding) -> Iterator[ast.Comparison]:
-        """Give `{ name: "x" }` as `$p.name = "x"`."""
+        """Yield `{ name: "x" }` as `$p.name = "x"`."""
         seen = set()
         for name, value in binding.values:
             if name.text in seen:
-                message = f"'{name.text}' is given twice"
+                message = f"'{name.text}' is set twice"
                 self.problems.report(Code.DUPLICATE_NAME, name.span, message)
                 continue
             seen.add(name.text)
             if self._is_value(value):
-                access = ast.Access(replace(binding.variable, span=name.span), name)
+                access = ast.PropertyAccess(replace(binding.variable, span=name.span), name)
                 span = name.span.to(value.span)
                 yield ast.Comparison(access, ast.Operator.EQUAL, value, span)
 
@@ -212,22 +216,22 @@ class Patterns:
             return True
         if isinstance(value, ast.Variable) and value.name in self.params:
             return True
-        if isinstance(value, ast.Call) and value.function == "now":
+        if isinstance(value, ast.FunctionCall) and value.function == "now":
             return True
-        message = "a value in a binding is a literal, a parameter or now()"
+        message = "expected a literal, a parameter or now() in a binding"
         hint = "compare with another variable in a clause of its own: $a.x = $b.y"
         self.problems.report(Code.NOT_A_VALUE, value.span, message, hint)
         return False
 
-    def _negation(self, clause: ast.Negation, scope: Scope) -> Pattern:
+    def _negation(self, clause: ast.Negation, scope: VariableScope) -> Pattern:
         pattern, _ = self.check(clause.clauses, scope)
         if not pattern.outer:
-            message = "this negation mentions no variable from outside"
-            hint = "without one it would keep all rows or none; join it to the pattern"
+            message = "this negation uses no variable of the enclosing pattern"
+            hint = "it would keep all rows or none; connect it to the pattern"
             self.problems.report(Code.UNCORRELATED_NEGATION, clause.span, message, hint)
         return pattern
 
-    def _optional(self, clause: ast.OptionalMatch, scope: Scope) -> Pattern:
+    def _optional(self, clause: ast.OptionalMatch, scope: VariableScope) -> Pattern:
         """Check an optional block, and put what it binds into scope."""
         before = self.problems.total
         pattern, inner = self.check(clause.clauses, scope)
@@ -235,13 +239,15 @@ class Patterns:
         for bound in new:
             scope[bound.name] = replace(bound, optional=True)
         if not new and self.problems.total == before:
-            message = "this optional block binds nothing new, so it changes nothing"
-            hint = "a variable that other clauses bind as well is not optional; move them inside"
+            message = "this optional block binds no new variable, so it has no effect"
+            hint = (
+                "a variable that other clauses also bind is not optional; move those clauses inside"
+            )
             self.problems.report(Code.OPTIONAL_ESCAPE, clause.span, message, hint)
         return pattern
 
-    def _named(self, clause: ast.Clause) -> ast.Clause:
-        """Give each `$_` a name that no text can write, and `$a contains $b` its meaning."""
+    def _rename_clause(self, clause: ast.Clause) -> ast.Clause:
+        """Name each `$_` as no text can, and read `$a contains $b` as a traversal if it is one."""
         match clause:
             case ast.Binding(variable):
                 return replace(clause, variable=self._own_name(variable))
@@ -278,8 +284,8 @@ class Patterns:
         filters: list[Predicate],
         nested: Iterable[Pattern],
     ) -> dict[str, None]:
-        """Give the names of the variables that a pattern mentions, in a fixed order."""
-        names = dict.fromkeys(variable.name for variable in _bound_in(bindings, traversals))
+        """Return the names of the variables that a pattern mentions, in a fixed order."""
+        names = dict.fromkeys(variable.name for variable in _variables_of(bindings, traversals))
         for predicate in filters:
             names |= dict.fromkeys(sorted(variables(predicate)))
         for pattern in nested:
@@ -290,7 +296,7 @@ class Patterns:
 class _Typed(Mapping[str, tuple[str, ...]]):
     """The types that bindings of a block, or the scope around it, give to variables."""
 
-    def __init__(self, declared: Mapping[str, tuple[str, ...]], outer: Scope) -> None:
+    def __init__(self, declared: Mapping[str, tuple[str, ...]], outer: VariableScope) -> None:
         self._declared = declared
         self._outer = outer
 
@@ -313,9 +319,9 @@ def _clashes(
     types: tuple[str, ...],
     interface: str | None,
     declared: tuple[tuple[str, ...], str | None] | None,
-    outer: Bound | None,
+    outer: BoundVariable | None,
 ) -> bool:
-    """Tell whether a variable is bound already, and not to the same."""
+    """Return whether a variable is already bound to other types."""
     if declared is not None and declared != (types, interface):
         return True
     if outer is None or not outer.type.types:
@@ -323,16 +329,18 @@ def _clashes(
     return not outer.is_node or (outer.interface, outer.type.types) != (interface, types)
 
 
-def _present(bindings: list[ast.Binding], outer: Scope) -> Iterator[Predicate]:
-    """Give the tests that nodes are there which an optional block around may have left null."""
+def _null_tests(bindings: list[ast.Binding], outer: VariableScope) -> Iterator[Predicate]:
+    """Yield null tests for bound nodes that an enclosing optional block may leave null."""
     for name in dict.fromkeys(binding.variable.name for binding in bindings):
         bound = outer.get(name)
         if bound is not None and bound.is_node and bound.optional:
             yield NullTest(VariableRef(name, bound.type), negated=True)
 
 
-def _bound_in(bindings: list[ast.Binding], traversals: list[ast.Traversal]) -> list[ast.Variable]:
-    """Give the variables that clauses bind or join, by where they first stand in the text."""
+def _variables_of(
+    bindings: list[ast.Binding], traversals: list[ast.Traversal]
+) -> list[ast.Variable]:
+    """Return the variables that clauses bind or join, in the order of the text."""
     found = [each.variable for each in bindings]
     for each in traversals:
         named = [] if each.edge_variable is None else [each.edge_variable]

@@ -1,4 +1,4 @@
-"""Plan: what a query does, as data: a pipeline of operators that can be printed and rewritten."""
+"""Plan: a query as data: a pipeline of operators that can be printed and rewritten."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -148,12 +148,12 @@ Operator: TypeAlias = (
 )
 
 
-def flat(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """Give operators with those nested in them."""
+def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
+    """Yield operators and those nested in them."""
     for operator in operators:
         yield operator
         if isinstance(operator, AntiJoin | Optional):
-            yield from flat(operator.inner)
+            yield from flatten(operator.inner)
 
 
 @dataclass(frozen=True, slots=True)

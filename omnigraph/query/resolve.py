@@ -1,4 +1,4 @@
-"""Resolve: finds what the names in values and predicates stand for, and types them."""
+"""Resolve: resolves the names in values and predicates, and types them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,13 +8,13 @@ from typing import NoReturn
 
 from omnigraph.errors import Code
 from omnigraph.query import ast, expr
-from omnigraph.query.checked import Bound
+from omnigraph.query.checked import BoundVariable
 from omnigraph.query.comparing import (
-    as_wide,
     common_type,
     compatible,
     enum_outsider,
     integer_type,
+    match_width,
     operator_problem,
     type_name,
     type_of,
@@ -40,20 +40,20 @@ from omnigraph.schema.types import (
 )
 from omnigraph.schema.values import BadValue, coerce
 from omnigraph.span import Span
-from omnigraph.syntax.literal import Literal, Name, Scalar, literal_text
-from omnigraph.syntax.problems import Problems, listed
+from omnigraph.syntax.literal import Literal, LiteralValue, Name, literal_text
+from omnigraph.syntax.problems import Problems, list_names
 
 RRF_K = 60
 MOST_EDITS = 10
 
 
 class Unresolved(Exception):
-    """Leaves an expression whose problem is already reported."""
+    """Leaves an expression whose problem was reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expressions:
-    """Types expressions in one place of a query.
+class ExpressionResolver:
+    """Types the expressions in one place of a query.
 
     `scope` holds the bound variables, `aliases` the projections that a bare name may mean, `row`
     the type whose properties a bare name may mean. Aggregates and rankings are allowed only
@@ -63,13 +63,13 @@ class Expressions:
     catalog: Catalog
     params: Mapping[str, TypeRef]
     problems: Problems
-    scope: Mapping[str, Bound]
+    scope: Mapping[str, BoundVariable]
     aliases: Mapping[str, expr.Expr] | None = None
     row: StoredType | None = None
     in_result: bool = False
 
     def predicate(self, node: ast.Predicate) -> expr.Predicate | None:
-        """Give the typed predicate, or None when a problem was reported."""
+        """Type a predicate; return None if a problem was reported."""
         match node:
             case ast.And(items):
                 inner = self._predicates(items)
@@ -83,15 +83,15 @@ class Expressions:
             case ast.Comparison():
                 return self._comparison(node)
             case ast.NullTest(operand, negated, _):
-                typed = self.value(self._tested(operand))
+                typed = self.value(self._left_side(operand))
                 return None if typed is None else expr.NullTest(typed, negated)
-            case ast.Call():
+            case ast.FunctionCall():
                 typed = self.value(node)
                 assert typed is None or isinstance(typed, expr.TextMatch)
                 return typed
 
     def value(self, node: ast.Expr) -> expr.Expr | None:
-        """Give the typed expression, or None when a problem was reported."""
+        """Type an expression; return None if a problem was reported."""
         try:
             return self._value(node)
         except Unresolved:
@@ -103,7 +103,7 @@ class Expressions:
         return found if len(found) == len(typed) else None
 
     def _comparison(self, node: ast.Comparison) -> expr.Comparison | None:
-        left, right = self.value(self._tested(node.left)), self.value(node.right)
+        left, right = self.value(self._left_side(node.left)), self.value(node.right)
         if left is None or right is None:
             return None
         problem = operator_problem(left, node.operator, right)
@@ -117,11 +117,11 @@ class Expressions:
                 value, kind = outsider
                 self.report_enum(value, kind.values, node.span)
                 return None
-        return expr.Comparison(as_wide(left, right), node.operator, as_wide(right, left))
+        return expr.Comparison(match_width(left, right), node.operator, match_width(right, left))
 
     def report_enum(self, value: str, values: tuple[str, ...], span: Span) -> None:
         """Report a string that is not one of an enum's values."""
-        message = f"'{value}' is not one of {listed(values)}"
+        message = f"'{value}' is not one of {list_names(values)}"
         self.problems.report(Code.ENUM_VALUE, span, message, self.problems.nearest(value, values))
 
     def _value(self, node: ast.Expr) -> expr.Expr:
@@ -130,16 +130,16 @@ class Expressions:
                 return constant(value)
             case ast.Variable():
                 return self._variable(node)
-            case ast.Access():
+            case ast.PropertyAccess():
                 return self.access(node)
             case Name():
                 return self._name(node)
             case ast.ListExpr():
                 return self._list(node)
-            case ast.Call():
+            case ast.FunctionCall():
                 return self._call(node)
 
-    def _tested(self, node: ast.Expr) -> ast.Expr:
+    def _left_side(self, node: ast.Expr) -> ast.Expr:
         """Read `true` on the left side as the property of that name, where a row has one."""
         if self.row is not None and isinstance(node, Literal) and isinstance(node.value, bool):
             name = literal_text(node.value)
@@ -152,7 +152,7 @@ class Expressions:
             return expr.ParamRef(node.name, param.type)
         return expr.VariableRef(node.name, self._bound(node).type)
 
-    def _bound(self, node: ast.Variable) -> Bound:
+    def _bound(self, node: ast.Variable) -> BoundVariable:
         found = self.scope.get(node.name)
         if found is not None and not found.type.types:
             raise Unresolved
@@ -160,18 +160,18 @@ class Expressions:
             return found
         message = f"unknown variable '${node.name}'"
         if node.name == "_":
-            anonymous = "'$_' is a new variable each time; give it a name to use it"
+            anonymous = "'$_' is a new variable each time; name the variable to use it"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, anonymous)
         if self.row is not None:
-            hint = f"a condition names the properties of {self.row.name} without a variable"
+            hint = f"write the properties of {self.row.name} without a variable"
             self._fail(Code.UNKNOWN_VARIABLE, node.span, message, hint)
         near = self.problems.nearest(
             f"${node.name}", (f"${x}" for x in chain(self.scope, self.params))
         )
         self._fail(Code.UNKNOWN_VARIABLE, node.span, message, near)
 
-    def access(self, node: ast.Access) -> expr.PropertyRef:
-        """Give the typed property of a variable; raises Unresolved."""
+    def access(self, node: ast.PropertyAccess) -> expr.PropertyRef:
+        """Type `$variable.property`; raise Unresolved."""
         name = node.variable.name
         clashing = name in self.scope and not self.scope[name].type.types
         if name in self.params and not clashing:
@@ -194,8 +194,8 @@ class Expressions:
         if self.row is not None:
             return self._row_property(node, self.row)
         if self.aliases is None:
-            hint = f"a property is written $variable.{node.text}" if self.scope else None
-            message = f"'{node.text}' means nothing here"
+            hint = f"write a property as $variable.{node.text}" if self.scope else None
+            message = f"unknown name '{node.text}'"
             self._fail(Code.UNKNOWN_ALIAS, node.span, message, hint)
         found = self.aliases.get(node.text)
         if found is None:
@@ -218,19 +218,19 @@ class Expressions:
         for item in node.items:
             typed = self._value(item)
             if not isinstance(typed, expr.Constant | expr.ParamRef):
-                message = "a list holds literals and parameters"
+                message = "a list can only have literals and parameters"
                 self._fail(Code.NOT_A_VALUE, item.span, message)
             if not isinstance(typed.type, ScalarType):
-                self._fail(Code.TYPE_MISMATCH, item.span, f"a list cannot hold {typed.type}")
+                self._fail(Code.TYPE_MISMATCH, item.span, f"a list cannot have {typed.type} items")
             if items and not compatible(items[0].type, typed.type):
-                message = f"this list holds {items[0].type}, not {typed.type}"
+                message = f"this list has {items[0].type} items, not {typed.type}"
                 self._fail(Code.TYPE_MISMATCH, item.span, message)
             items.append(typed)
         return list_of(items)
 
-    def _call(self, node: ast.Call) -> expr.Expr:
+    def _call(self, node: ast.FunctionCall) -> expr.Expr:
         if node.distinct and node.function not in AGGREGATES:
-            message = f"'distinct' goes with aggregates, not with {node.function}"
+            message = f"'distinct' is only allowed in aggregates, not in {node.function}"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         if node.function == "now":
             if node.arguments:
@@ -238,18 +238,18 @@ class Expressions:
             return expr.Now()
         if node.function in TEXT_FUNCTIONS:
             if self.row is not None:
-                message = f"{node.function} may not stand in a mutation"
+                message = f"{node.function} is not allowed in a mutation"
                 self._fail(Code.MISUSED_SEARCH, node.span, message)
             return self._text_match(node)
         if not self.in_result:
             code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
-            hint = "it stands alone in return, having or order"
-            self._fail(code, node.span, f"{node.function} may not stand here", hint)
+            hint = "use it in return, having or order, by itself"
+            self._fail(code, node.span, f"{node.function} is not allowed here", hint)
         if node.function in AGGREGATES:
             return self._aggregate(node)
         return self._rrf(node) if node.function == "rrf" else self._ranking(node)
 
-    def _text_match(self, node: ast.Call) -> expr.TextMatch:
+    def _text_match(self, node: ast.FunctionCall) -> expr.TextMatch:
         most = 3 if node.function == "fuzzy" else 2
         self._arity(node, 2, most, f"{node.function}($variable.property, query)")
         field = self._field(node, STRING)
@@ -263,7 +263,7 @@ class Expressions:
                 self._fail(Code.MISUSED_SEARCH, third.span, message)
         return expr.TextMatch(expr.TextFunction(node.function), field, query, edits)
 
-    def _ranking(self, node: ast.Call) -> expr.Bm25 | expr.Nearest:
+    def _ranking(self, node: ast.FunctionCall) -> expr.Bm25 | expr.Nearest:
         self._arity(node, 2, 2, f"{node.function}($variable.property, query)")
         if node.function == "bm25":
             field = self._field(node, STRING)
@@ -273,7 +273,9 @@ class Expressions:
         assert isinstance(field.type, VectorType)
         return expr.Nearest(field, self._nearest_query(node, field.type))
 
-    def _nearest_query(self, node: ast.Call, kind: VectorType) -> expr.Constant | expr.ParamRef:
+    def _nearest_query(
+        self, node: ast.FunctionCall, kind: VectorType
+    ) -> expr.Constant | expr.ParamRef:
         argument = node.arguments[1]
         if isinstance(argument, ast.ListExpr):
             return self._vector(argument, kind)
@@ -285,31 +287,34 @@ class Expressions:
         try:
             return expr.Constant(coerce(values, kind), kind)
         except BadValue as bad:
-            self._fail(Code.TYPE_MISMATCH, node.span, f"this is not a {kind}: {bad}")
+            self._fail(Code.TYPE_MISMATCH, node.span, f"invalid {kind}: {bad}")
 
-    def _rrf(self, node: ast.Call) -> expr.Rrf:
+    def _rrf(self, node: ast.FunctionCall) -> expr.Rrf:
         arguments = list(node.arguments)
         k: expr.Constant | expr.ParamRef = expr.Constant(RRF_K, I64)
-        if arguments and not isinstance(arguments[-1], ast.Call):
+        if arguments and not isinstance(arguments[-1], ast.FunctionCall):
             last = arguments.pop()
             k = self._number(node, last, "a whole number k")
             if isinstance(k, expr.Constant) and not _within(k, 1, 2**31):
-                self._fail(Code.MISUSED_SEARCH, last.span, "k has to be 1 or more")
+                self._fail(Code.MISUSED_SEARCH, last.span, "k must be at least 1")
         rankings = []
         for argument in arguments:
-            if not isinstance(argument, ast.Call) or argument.function not in ("bm25", "nearest"):
-                message = "rrf fuses rankings: bm25(…) and nearest(…)"
+            if not isinstance(argument, ast.FunctionCall) or argument.function not in (
+                "bm25",
+                "nearest",
+            ):
+                message = "rrf takes rankings: bm25(…) and nearest(…)"
                 self._fail(Code.MISUSED_SEARCH, argument.span, message)
             rankings.append(self._ranking(argument))
         if len(rankings) < 2:
             self._fail(Code.MISUSED_SEARCH, node.span, "rrf needs two or more rankings")
         return expr.Rrf(tuple(rankings), k)
 
-    def _field(self, node: ast.Call, kind: ValueType | None) -> expr.PropertyRef:
-        """Give the property that a search works on: of this type, or a vector for None."""
+    def _field(self, node: ast.FunctionCall, kind: ValueType | None) -> expr.PropertyRef:
+        """Return the property to search: of this type, or any vector if it is None."""
         argument = node.arguments[0]
-        if not isinstance(argument, ast.Access):
-            message = f"{node.function} searches a property, written $variable.property"
+        if not isinstance(argument, ast.PropertyAccess):
+            message = f"{node.function} searches a property: write $variable.property"
             self._fail(Code.MISUSED_SEARCH, argument.span, message)
         field = self.access(argument)
         fits = isinstance(field.type, VectorType) if kind is None else field.type == kind
@@ -321,31 +326,33 @@ class Expressions:
 
     def _operand(
         self,
-        call: ast.Call,
+        call: ast.FunctionCall,
         node: ast.Expr,
         fits: Callable[[ValueType], bool],
         wanted: str,
     ) -> expr.Constant | expr.ParamRef:
         typed = self._value(node)
         if not isinstance(typed, expr.Constant | expr.ParamRef) or not fits(typed.type):
-            message = f"{call.function} takes {wanted} here: a literal or a parameter"
+            message = f"{call.function} takes {wanted} here, as a literal or a parameter"
             self._fail(Code.MISUSED_SEARCH, node.span, message)
         return typed
 
-    def _number(self, call: ast.Call, node: ast.Expr, wanted: str) -> expr.Constant | expr.ParamRef:
+    def _number(
+        self, call: ast.FunctionCall, node: ast.Expr, wanted: str
+    ) -> expr.Constant | expr.ParamRef:
         found = self._operand(call, node, is_integer, wanted)
         if isinstance(found, expr.ParamRef) and self.params[found.name].nullable:
             message = f"{call.function} takes {wanted} here; '${found.name}' may be null"
             self._fail(Code.MISUSED_SEARCH, node.span, message, f"declare it as {found.type}")
         return found
 
-    def _arity(self, node: ast.Call, least: int, most: int, example: str) -> None:
+    def _arity(self, node: ast.FunctionCall, least: int, most: int, example: str) -> None:
         if not least <= len(node.arguments) <= most:
             count = str(least) if least == most else f"{least} to {most}"
             message = f"{node.function} takes {count} arguments, not {len(node.arguments)}"
             self._fail(Code.MISUSED_SEARCH, node.span, message, f"write {example}")
 
-    def _aggregate(self, node: ast.Call) -> expr.Aggregate:
+    def _aggregate(self, node: ast.FunctionCall) -> expr.Aggregate:
         if len(node.arguments) != 1:
             message = f"{node.function} takes one argument"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
@@ -359,11 +366,11 @@ class Expressions:
             and isinstance(argument, expr.PropertyRef)
             and not is_single(argument.type)
         ):
-            message = f"distinct {argument.type} values cannot be told apart"
+            message = f"{argument.type} values cannot be compared, so they cannot be distinct"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         kind = _aggregate_type(node.function, type_of(argument))
         if kind is None:
-            wanted = "numbers" if node.function in ("sum", "avg") else "values that have an order"
+            wanted = "numbers" if node.function in ("sum", "avg") else "ordered values"
             message = f"{node.function} needs {wanted}, not {type_name(argument)}"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         return expr.Aggregate(node.function, argument, node.distinct, kind)
@@ -373,8 +380,8 @@ class Expressions:
         raise Unresolved
 
 
-def constant(value: Scalar) -> expr.Constant:
-    """Give the constant of a literal."""
+def constant(value: LiteralValue) -> expr.Constant:
+    """Return the typed constant of a literal."""
     match value:
         case bool():
             return expr.Constant(value, BOOL)
@@ -391,14 +398,14 @@ def constant(value: Scalar) -> expr.Constant:
 
 
 def list_of(items: list[expr.Constant | expr.ParamRef]) -> expr.ListOf:
-    """Give the list of items of one kind; numbers that no type holds all can only be compared."""
+    """Return a typed list; numbers that fit no common type can only be compared."""
     kind = common_type(items) or (F64 if items else None)
     assert kind is None or isinstance(kind, ScalarType)
     return expr.ListOf(tuple(items), None if kind is None else kind.scalar)
 
 
-def property_type(bound: Bound, name: str, catalog: Catalog) -> ValueType | None:
-    """Give the type of a property that every type of a variable has; None when one lacks it."""
+def property_type(bound: BoundVariable, name: str, catalog: Catalog) -> ValueType | None:
+    """Return the type of a property that all types of a variable share, or None."""
     if bound.interface is not None:
         if name == "id":
             return STRING
@@ -410,8 +417,8 @@ def property_type(bound: Bound, name: str, catalog: Catalog) -> ValueType | None
     return kind if same else None
 
 
-def property_names(bound: Bound, catalog: Catalog) -> Iterator[str]:
-    """Give the properties of a variable that can be read by name."""
+def property_names(bound: BoundVariable, catalog: Catalog) -> Iterator[str]:
+    """Yield the properties of a variable that can be read by name."""
     if bound.interface is not None:
         yield from ("id", *catalog.interfaces[bound.interface].properties)
         return
@@ -427,7 +434,7 @@ def _stored(kind: EntityType, name: str, catalog: Catalog) -> StoredType:
 
 
 def _aggregate_type(function: str, kind: "ValueType | EntityType | None") -> ValueType | None:
-    """Give the type of an aggregate's result, or None when it does not take such values."""
+    """Return the type of an aggregate's result, or None if it does not take such values."""
     if function == "count":
         return I64
     if kind is None or isinstance(kind, EntityType):

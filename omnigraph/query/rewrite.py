@@ -45,7 +45,7 @@ Operators = tuple[Operator, ...]
 
 
 def rewrite(plan: Plan, catalog: Catalog) -> Plan:
-    """Give the plan after every rule."""
+    """Apply every rule to a plan, in order; mutations stay as they are."""
     if not isinstance(plan, ReadPlan):
         return plan
     operators = plan.operators
@@ -55,7 +55,7 @@ def rewrite(plan: Plan, catalog: Catalog) -> Plan:
 
 
 def push_filters(operators: Operators, _: Catalog) -> Operators:
-    """Test each condition as early as its variables are there, inside the scan if it can be."""
+    """Test each condition as soon as its variables are bound, inside the scan if possible."""
     return _push(operators)
 
 
@@ -67,12 +67,12 @@ def read_by_key(operators: Operators, catalog: Catalog) -> Operators:
 def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
     """Count the targets that nothing reads, instead of making a row for each.
 
-    Rows are ordered by the ids of all variables, so one that is not read can be left out of the
-    order only when it comes after all that are not counted: the rows that it made are equal then.
+    Rows are ordered by the ids of all variables, so a variable can be left out of the order only
+    if it comes after all that are not counted: the rows that it multiplies are equal then.
     """
     needed = _references(operators)
     while True:
-        found, counted = _counted(operators, set(needed))
+        found, counted = _mark_counted(operators, set(needed))
         before = _ordering_before_others(operators, counted)
         if not before:
             return tuple(_without_ties(each, counted) for each in found)
@@ -80,7 +80,7 @@ def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
 
 
 def _ordering_before_others(operators: Operators, counted: set[str]) -> set[str]:
-    """Give the counted variables by which rows would be ordered before some that are not."""
+    """Return the counted variables that order rows before some that are not counted."""
     for operator in operators:
         match operator:
             case Aggregate() | Distinct():
@@ -91,8 +91,8 @@ def _ordering_before_others(operators: Operators, counted: set[str]) -> set[str]
     return set()
 
 
-def _counted(operators: Operators, needed: set[str]) -> tuple[list[Operator], set[str]]:
-    """Mark what binds none of the needed variables; gives the operators and what is counted."""
+def _mark_counted(operators: Operators, needed: set[str]) -> tuple[list[Operator], set[str]]:
+    """Mark operators that bind no needed variable; return all, and what the marked ones bind."""
     kept: list[Operator] = []
     counted: set[str] = set()
     for operator in reversed(operators):
@@ -120,7 +120,7 @@ def prune_columns(operators: Operators, catalog: Catalog) -> Operators:
     for operator in operators:
         for name in _objects(operator):
             wanted[name] |= _shown_properties(types.get(name, ()), catalog)
-    places = _Places(catalog)
+    places = _PropertyOrder(catalog)
     columns = {
         name: places.sorted(properties, types[name])
         for name, properties in wanted.items()
@@ -171,7 +171,7 @@ def _push(operators: Operators) -> Operators:
 
 
 def _with_tests(operator: Operator, tests: list[Predicate]) -> list[Operator]:
-    """Put the conditions on what an operator binds into it, and the others behind it."""
+    """Put conditions on what an operator binds into it, and the others after it."""
     own, edge, rest = [], [], []
     for test in tests:
         match operator, variables(test):
@@ -212,7 +212,7 @@ def _by_key(operator: Operator, catalog: Catalog) -> Operator:
             given.setdefault(found[0].property, (predicate, found[1]))
     node = catalog.nodes[operator.types[0]] if len(operator.types) == 1 else None
     for columns in [("id",), *([node.key] if node is not None and node.key else [])]:
-        values = [_fitting(given.get(name), _kind(node, name)) for name in columns]
+        values = [_key_value(given.get(name), _kind(node, name)) for name in columns]
         point = tuple(value for value in values if value is not None)
         if len(point) == len(columns):
             used = [given[name][0] for name in columns]
@@ -225,10 +225,10 @@ def _kind(node: NodeType | None, name: str) -> ValueType:
     return STRING if node is None or name == "id" else node.properties[name].type
 
 
-def _fitting(
+def _key_value(
     given: tuple[Predicate, Constant | ParamRef] | None, kind: ValueType
 ) -> Constant | ParamRef | None:
-    """Give the value as the key holds it; None when it is missing or only comparable."""
+    """Return the value as the key stores it; None if it is missing or does not fit exactly."""
     if given is None:
         return None
     value = given[1]
@@ -241,7 +241,7 @@ def _fitting(
 
 
 def _references(operators: Operators) -> set[str]:
-    """Give the variables whose single values matter, not only how many there are."""
+    """Return the variables whose values are needed, not only how many there are."""
     needed: set[str] = set()
     for operator in operators:
         match operator:
@@ -280,9 +280,9 @@ def _without_ties(operator: Operator, counted: set[str]) -> Operator:
 
 
 def _expressions(operators: Operators) -> list[Expr | Predicate]:
-    """Give what operators read from the columns of earlier ones.
+    """Return the expressions that operators compute from columns of earlier ones.
 
-    Conditions inside a scan and searches are not among them: they read the table themselves.
+    Conditions inside a scan and searches are left out: they read the table themselves.
     """
     found: list[Expr | Predicate] = []
     for operator in operators:
@@ -301,7 +301,7 @@ def _expressions(operators: Operators) -> list[Expr | Predicate]:
 
 
 def _objects(operator: Operator) -> list[str]:
-    """Give the variables that the result shows as whole objects."""
+    """Return the variables that the result shows as whole objects."""
     columns: Sequence[Expr] = ()
     if isinstance(operator, Project):
         columns = [column.expr for column in operator.columns]
@@ -326,7 +326,7 @@ def _types(operators: Operators) -> dict[str, tuple[str, ...]]:
 
 
 def _shown_properties(types: tuple[str, ...], catalog: Catalog) -> set[str]:
-    """Give the columns of an object in a result: all but vectors and blobs."""
+    """Return the columns of an object in a result: all but vectors and blobs."""
     shown = {"id"}
     for name in types:
         stored = catalog.stored(name)
@@ -351,15 +351,15 @@ def _with_columns(operator: Operator, columns: Mapping[str, tuple[str, ...]]) ->
             return operator
 
 
-class _Places:
-    """Where each property stands in its type; found out once for each type."""
+class _PropertyOrder:
+    """The declared order of properties, looked up once for each type."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._of_type: dict[str, dict[str, int]] = {}
 
     def sorted(self, names: set[str], types: tuple[str, ...]) -> tuple[str, ...]:
-        """Give properties as they are declared, the columns of the table itself first."""
+        """Return properties in declared order, after `id`, `src` and `dst`."""
         places = {name: (-1, at) for at, name in enumerate(EDGE_COLUMNS)}
         for number, kind in enumerate(types):
             missing = names - places.keys()

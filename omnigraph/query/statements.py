@@ -9,7 +9,7 @@ from omnigraph.query import ast
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
-from omnigraph.query.resolve import Expressions
+from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,
     EDGE_ENDS,
@@ -42,7 +42,7 @@ _SYSTEM = {False: NODE_COLUMNS, True: EDGE_COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
+class StatementChecker:
     """Checks the statements of one mutation."""
 
     catalog: Catalog
@@ -50,7 +50,7 @@ class Statements:
     problems: Problems
 
     def check(self, statement: ast.Statement) -> CheckedStatement | None:
-        """Give the checked statement, or None when a problem was reported."""
+        """Check a statement; return None if a problem was reported."""
         stored = self.catalog.stored(statement.type.text)
         if stored is None:
             self._unknown_type(statement.type)
@@ -80,8 +80,8 @@ class Statements:
     def _where(self, stored: StoredType, where: ast.Predicate) -> Predicate | None:
         return self._expressions(stored).predicate(where)
 
-    def _expressions(self, stored: StoredType | None) -> Expressions:
-        return Expressions(
+    def _expressions(self, stored: StoredType | None) -> ExpressionResolver:
+        return ExpressionResolver(
             catalog=self.catalog,
             params=self.params,
             problems=self.problems,
@@ -110,15 +110,15 @@ class Statements:
     def _target(
         self, stored: StoredType, name: Name, column: str, *, inserting: bool
     ) -> ValueType | None:
-        """Give the type of a column that a statement may set."""
+        """Return the type of a column that a statement may set; report any other."""
         code, message, hint = Code.READ_ONLY_PROPERTY, None, None
         if column == "id" and stored.key:
-            message = f"the id of a {stored.name} is its key"
+            message = f"the id of {stored.name} comes from its key"
             hint = f"set {', '.join(stored.key)}"
         elif not inserting and column in stored.key:
             code = Code.KEY_UPDATE
-            message = f"'{name.text}' is part of the key of {stored.name}"
-            hint = "delete the row and insert another"
+            message = f"'{name.text}' is part of the key of {stored.name} and cannot be updated"
+            hint = "delete the row and insert a new one"
         elif not inserting and column in _SYSTEM[_is_edge(stored)]:
             message = f"'{name.text}' cannot be updated"
         elif (found := stored.column(column)) is not None:
@@ -144,13 +144,13 @@ class Statements:
         return value if fits else None
 
     def _may_hold(self, stored: StoredType, column: str, value: Assigned, node: ast.Expr) -> bool:
-        """Refuse a parameter that may be null where a value is required."""
+        """Return whether a column may store a value; report a nullable parameter if it may not."""
         item = stored.properties.get(column)
         required = item is None or not item.nullable
         return not required or self._is_given(column, value, node)
 
     def _is_given(self, column: str, value: Assigned, node: ast.Expr) -> bool:
-        """Refuse a parameter that may be null."""
+        """Return whether a value is never null; report a nullable parameter."""
         if not (isinstance(value, ParamRef) and self.params[value.name].nullable):
             return True
         message = f"'{column}' is required, but '${value.name}' may be null"
@@ -164,9 +164,9 @@ class Statements:
             message = f"unknown parameter '${node.name}'"
             self.problems.report(Code.UNKNOWN_VARIABLE, node.span, message, hint)
             return None
-        is_now = isinstance(node, ast.Call) and node.function == "now"
+        is_now = isinstance(node, ast.FunctionCall) and node.function == "now"
         if not is_now and not isinstance(node, ast.Variable):
-            message = "a value to store is a literal, a parameter or now()"
+            message = "expected a literal, a parameter or now()"
             self.problems.report(Code.NOT_A_VALUE, node.span, message)
             return None
         value = self._expressions(None).value(node)
@@ -216,10 +216,10 @@ class Statements:
             return None
 
     def _item(self, name: Name, target: ScalarType, node: ast.Expr) -> Assigned | None:
-        """Give an item of a list, none of which may be null."""
+        """Check an item of a list; no item may be null."""
         value = self._assigned(name, target, node)
         if isinstance(value, Now):
-            message = "an item of a list is a literal or a parameter"
+            message = "expected a literal or a parameter as an item of the list"
             self.problems.report(Code.NOT_A_VALUE, node.span, message)
             return None
         return value if value is not None and self._is_given(name.text, value, node) else None
@@ -227,9 +227,9 @@ class Statements:
     def _mismatch(self, name: Name, target: ValueType, given: str, node: ast.Expr) -> None:
         hint = None
         if target == DATE:
-            hint = 'write date("2024-01-31"), or give a Date parameter'
+            hint = 'write date("2024-01-31"), or use a Date parameter'
         elif target == DATETIME:
-            hint = 'write datetime("2024-01-31T12:00:00Z"), now(), or give a DateTime parameter'
+            hint = 'write datetime("2024-01-31T12:00:00Z") or now(), or use a DateTime parameter'
         message = f"'{name.text}' is {target}, not {given}"
         self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
 
@@ -243,7 +243,7 @@ class Statements:
         if missing:
             names = ", ".join(f"'{name}'" for name in missing[:_MOST_MISSING])
             more = " and more" if len(missing) >= _MOST_MISSING else ""
-            message = f"insert {stored.name} has to set {names}{more}"
+            message = f"insert {stored.name} must set {names}{more}"
             self.problems.report(Code.REQUIRED_ASSIGNMENT, statement.type.span, message)
 
 

@@ -1,4 +1,4 @@
-"""Tail: lowers what follows the match: ranking, grouping, order, limit and projection."""
+"""Tail: lowers the part after the match: ranking, grouping, order, limit, projection."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ from omnigraph.schema.types import F64
 
 
 def lower_tail(read: CheckedRead) -> list[plan.Operator]:
-    """Give the operators that turn matches into the rows of the result."""
+    """Return the operators that turn matches into the rows of the result."""
     if read.grouped:
         return _grouped(read)
     ranks = _Ranks({key.expr for key in read.order})
@@ -35,7 +35,7 @@ def lower_tail(read: CheckedRead) -> list[plan.Operator]:
 
 
 def binds(pattern: Pattern) -> tuple[str, ...]:
-    """Give the variables that a pattern binds for what follows it."""
+    """Return the variables that a pattern binds for what follows it."""
     names = [each.name for each in pattern.bound]
     for optional in pattern.optionals:
         names += binds(optional)
@@ -45,8 +45,8 @@ def binds(pattern: Pattern) -> tuple[str, ...]:
 def _distinct(
     read: CheckedRead, columns: list[Column], keys: list[OrderKey]
 ) -> list[plan.Operator]:
-    """Order after the duplicates are gone, by the columns that are left."""
-    names = _Names(list(columns))
+    """Remove duplicates first, then order by the columns that are left."""
+    names = _ResultColumns(list(columns))
     by_column = tuple(OrderKey(names.column(key.expr), key.descending) for key in keys)
     order = plan.Order(by_column, tuple(each.name for each in columns))
     tail: list[plan.Operator] = [plan.Project(tuple(names.columns)), plan.Distinct(), order]
@@ -55,8 +55,8 @@ def _distinct(
 
 
 def _grouped(read: CheckedRead) -> list[plan.Operator]:
-    """Group by the projections that are no aggregates; the groups are distinct by themselves."""
-    names = _Names(list(read.columns))
+    """Group by the projections that are not aggregates; groups are distinct already."""
+    names = _ResultColumns(list(read.columns))
     having = [plan.Filter(map_operands(each, names.column)) for each in read.having]
     keys = tuple(OrderKey(names.column(key.expr), key.descending) for key in read.order)
     groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))
@@ -77,7 +77,7 @@ def _visible(columns: tuple[Column, ...] | list[Column]) -> plan.Project:
 
 
 def _as_column(column: Column) -> Expr:
-    """Give the reference to a column; what is the same for all rows stays what it is."""
+    """Return the reference to a column; a value known beforehand stays itself."""
     if isinstance(column.expr, Known):
         return column.expr
     kind = type_of(column.expr)
@@ -86,14 +86,14 @@ def _as_column(column: Column) -> Expr:
 
 
 @dataclass(slots=True)
-class _Names:
+class _ResultColumns:
     """The columns of grouped or distinct rows, with hidden ones for what only order reads."""
 
     columns: list[Column]
     known: dict[Expr, Column] = field(default_factory=dict)
 
     def column(self, expr: Expr) -> Expr:
-        """Give the column that holds an expression; a constant stays what it is."""
+        """Return the column of an expression; a value known beforehand stays itself."""
         if isinstance(expr, Known):
             return expr
         if not self.known:
@@ -123,7 +123,7 @@ class _Ranks:
         ]
 
     def column(self, expr: Expr) -> Expr:
-        """Give the column that holds a ranking; anything else stays what it is."""
+        """Return the column of a ranking; any other expression stays itself."""
         if not isinstance(expr, Bm25 | Nearest | Rrf):
             return expr
         return self.columns.setdefault(expr, ColumnRef(f"#rank{len(self.columns)}", F64))

@@ -1,17 +1,17 @@
 """Read: a plan becomes rows on one pinned snapshot.
 
-answer        runs a plan on a snapshot along the better road
-road          whether a plan is answered from whole tables in memory or by looking single rows up
-pushdown      the conditions of a scan that an index of its table narrows down
-reader        the rows of one snapshot, numbered, with their columns and the edges between them
-dense         reads whole tables once, and then answers from arrays in memory
-sparse        looks single rows up by the indexes of the tables, and keeps nothing
-whole_column  what is computed from a whole column, kept by the version of its table
-execution     one run of a query: its parameters, instant, variables and budget
-rows          the matches of a pattern so far: for each variable a column of codes, and a weight
-interpreter   runs a plan on a snapshot, operator by operator, and returns Arrow
-operators     one module for each step of a plan
-profile       what each operator of one execution took and gave
-blob          the content of one Blob property, decoded a range at a time
-spark         the same plan as DataFrame operations, with the same rows in the same order
+answer          runs a plan on a snapshot, along the road that costs less
+road            whether a plan reads whole tables into memory or looks up single rows by index
+pushdown        the conditions of a scan that an index of its table can narrow down
+reader          the rows of one snapshot by ordinal, with their columns and the edges between them
+dense_reader    reads whole tables once, then answers from arrays in memory
+sparse_reader   looks up single rows by the indexes of their tables, and caches nothing
+derived_column  what is computed from a whole column, cached by the version of its table
+execution       one execution of a plan: its parameters, instant, variables and budget
+interpreter     runs a plan on a snapshot, operator by operator, and returns Arrow
+matches         the matches of a pattern so far: for each variable a column of codes, and a weight
+operators       one module for each step of a plan
+profile         what each operator of one execution cost and returned
+blob            the content of one Blob property, decoded a range at a time
+spark           the same plan as DataFrame operations, with the same rows in the same order
 """

@@ -1,83 +1,59 @@
-"""Answer: runs a plan on a snapshot along the better road."""
+"""Answer: runs a plan on a snapshot, along the road that costs less."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from threading import Event
+from dataclasses import dataclass
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import Result, ResultStream
 from omnigraph.query.plan import Project, ReadPlan
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Budget, Run
-from omnigraph.read.interpreter import held, read
-from omnigraph.read.profile import Measured, Stopwatch
+from omnigraph.read.dense_reader import DenseReader
+from omnigraph.read.execution import PlanRequest
+from omnigraph.read.interpreter import collect_table, execute_plan
+from omnigraph.read.profile import Measurement
 from omnigraph.read.reader import Reader
-from omnigraph.read.road import LOOKUP_ROWS, Choice, Road, choose, columns_read
-from omnigraph.read.sparse import NeedsWhole, Sparse
-from omnigraph.schema.values import Value
+from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
+from omnigraph.read.sparse_reader import SparseReader, TooManyLookups
 from omnigraph.versioning.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms a query is answered: its values, its instant and its limits.
-
-    With `streams` the last columns are made while the rows are taken, else before.
-    """
-
-    params: Mapping[str, Value | None]
-    now: datetime
-    budget: Budget
-    environment: Mapping[str, str] = field(repr=False)
-    cancelled: Event = field(default_factory=Event)
-    measures: bool = False
-    streams: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The rows of a plan, the road that was taken, and what its operators took."""
+class PlanAnswer:
+    """The rows of a plan, the road it took, and what its operators cost."""
 
     rows: ResultStream
     road: Road
-    choice: Choice
-    measured: tuple[Measured, ...]
+    choice: RoadChoice
+    measurements: tuple[Measurement, ...]
 
 
-def answer(plan: ReadPlan, snapshot: Snapshot, topology: Topology, terms: Terms) -> Answer:
-    """Give the rows of a plan.
+def answer(
+    plan: ReadPlan, snapshot: Snapshot, topology: Topology, request: PlanRequest
+) -> PlanAnswer:
+    """Return the rows of a plan.
 
-    When more rows have to be looked up than was estimated, the plan is run again from whole
-    tables; reading changes nothing, so that is safe.
+    When more rows have to be looked up than estimated, the plan runs again from whole tables;
+    reading changes nothing, so that is safe.
     """
-    choice = choose(plan, snapshot, topology)
+    choice = choose_road(plan, snapshot, topology)
     if choice.road is Road.INDEX:
-        sparse = Sparse(snapshot, columns_read(plan, snapshot))
+        sparse = SparseReader(snapshot, find_columns_read(plan, snapshot))
         try:
-            found = _answered(plan, sparse, terms, choice, Road.INDEX)
-        except NeedsWhole:
+            found = _execute(plan, sparse, request, choice, Road.INDEX)
+        except TooManyLookups:
             pass
         else:
-            topology.spend(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
+            topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
             return found
-    topology.settle(choice.missing)
-    return _answered(plan, Dense(snapshot, topology), terms, choice, Road.ADJACENCY)
+    topology.clear_cost(choice.missing)
+    return _execute(plan, DenseReader(snapshot, topology), request, choice, Road.ADJACENCY)
 
 
-def _answered(plan: ReadPlan, reader: Reader, terms: Terms, choice: Choice, road: Road) -> Answer:
-    run = Run(
-        reader=reader,
-        params=terms.params,
-        now=terms.now,
-        budget=terms.budget,
-        environment=terms.environment,
-        cancelled=terms.cancelled,
-        stopwatch=Stopwatch() if terms.measures else None,
-    )
-    rows = read(run, plan)
-    if not terms.streams or road is Road.INDEX:  # a look-up can still ask for the other road
+def _execute(
+    plan: ReadPlan, reader: Reader, request: PlanRequest, choice: RoadChoice, road: Road
+) -> PlanAnswer:
+    execution = request.start(reader)
+    rows = execute_plan(execution, plan)
+    if not request.streams or road is Road.INDEX:  # a look-up can still ask for the other road
         last = [each for each in plan.operators[-1:] if isinstance(each, Project)]
-        rows = Result(plan.name, held(run, rows, last)).to_stream()
-    measured = () if run.stopwatch is None else tuple(run.stopwatch.measured)
-    return Answer(rows, road, choice, measured)
+        rows = Result(plan.name, collect_table(execution, rows, last)).to_stream()
+    measured = () if execution.stopwatch is None else tuple(execution.stopwatch.measurements)
+    return PlanAnswer(rows, road, choice, measured)

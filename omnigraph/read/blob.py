@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import InputError, RowNotFoundError
-from omnigraph.schema.catalog import Catalog, StoredType
+from omnigraph.schema.catalog import StoredType, find_type
 from omnigraph.schema.types import BLOB
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.snapshot import Snapshot
@@ -20,15 +20,15 @@ _MARK = b"base64:"
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """The content of a Blob property, or the URI that it refers to, which is not fetched."""
+    """The content of a Blob property, or the URI it refers to, which is not fetched."""
 
     uri: str | None
-    # The text after `base64:`. Every four characters of it are three bytes by themselves.
+    # The text after `base64:`; every four characters of it decode to three bytes.
     _encoded: pa.Buffer | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int | None:
-        """How many bytes the content has; unknown for a URI."""
+        """The number of bytes of the content; None for a URI."""
         if self._encoded is None:
             return None
         padding = bytes(memoryview(self._encoded)[-2:]).count(b"=")
@@ -36,34 +36,37 @@ class Blob:
 
     @property
     def text(self) -> str:
-        """The property as rows have it: `base64:` and the content, or the URI."""
+        """The property as rows hold it: `base64:` and the content, or the URI."""
         if self._encoded is None:
             return self.uri or ""
         return f"{_MARK.decode()}{self._encoded.to_pybytes().decode()}"
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
-        """Give the bytes from an offset on, all or so many; behind the end there are none."""
+        """Return up to `length` bytes from `offset` on; none beyond the end."""
         first, end = self._bounds(offset, length)
-        return self._decoded(first, end)
+        return self._decode(first, end)
 
     def chunks(
         self, size: int = CHUNK_BYTES, offset: int = 0, length: int | None = None
     ) -> Iterator[bytes]:
-        """Give what `read` gives in pieces of a size; only the last may be shorter."""
+        """Yield the bytes of `read` in chunks of `size` bytes; only the last may be shorter."""
         if size < 1:
-            raise InputError("a chunk has at least 1 byte")
+            raise InputError(f"expected chunks of at least 1 byte, found {size}")
         first, end = self._bounds(offset, length)
-        return (self._decoded(start, min(start + size, end)) for start in range(first, end, size))
+        return (self._decode(start, min(start + size, end)) for start in range(first, end, size))
 
     def _bounds(self, offset: int, length: int | None) -> tuple[int, int]:
-        if offset < 0 or (length is not None and length < 0):
-            raise InputError("the offset and the length of a range are 0 or more")
+        for name, number in (("an offset", offset), ("a length", length)):
+            if number is not None and number < 0:
+                raise InputError(f"expected {name} of 0 or more, found {number}")
         size = self.size
         if size is None:
-            raise InputError(f"the blob refers to {self.uri}", hint="fetch it from there")
+            raise InputError(
+                f"the blob has no content, it refers to {self.uri}", hint="fetch it there"
+            )
         return offset, size if length is None else min(size, offset + length)
 
-    def _decoded(self, first: int, end: int) -> bytes:
+    def _decode(self, first: int, end: int) -> bytes:
         if first >= end or self._encoded is None:
             return b""
         start = first // 3
@@ -71,31 +74,23 @@ class Blob:
         return a2b_base64(groups)[first - 3 * start : end - 3 * start]
 
 
-def blob_of(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
-    """Give a Blob property of one node or edge, or None when it is null."""
-    stored = _stored(snapshot.catalog, type_name)
+def read_blob(snapshot: Snapshot, type_name: str, row_id: str, name: str) -> Blob | None:
+    """Return a Blob property of one node or edge, or None when it is null."""
+    stored = find_type(type_name, snapshot.catalog)
     _check_blob(stored, name)
     ids = pa.array([row_id], pa.utf8())
-    found = rows_with(snapshot.table(stored.identity), "id", ids, [name])[name]
+    found = look_up_rows(snapshot.table(stored.identity), "id", ids, [name])[name]
     if not len(found):
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
     value = found[0].as_buffer()
-    return None if value is None else blob_in(value)
+    return None if value is None else parse_blob(value)
 
 
-def blob_in(value: pa.Buffer) -> Blob:
-    """Give the blob of a property as rows have it."""
+def parse_blob(value: pa.Buffer) -> Blob:
+    """Return the blob of a property as rows hold it."""
     if memoryview(value)[: len(_MARK)] != _MARK:
         return Blob(value.to_pybytes().decode())
     return Blob(None, value.slice(len(_MARK)))
-
-
-def _stored(catalog: Catalog, name: str) -> StoredType:
-    found = catalog.stored(name)
-    if found is None:
-        near = nearest_name(name, [*catalog.nodes, *catalog.edges])
-        raise InputError(f"no type '{name}'", hint=f"did you mean '{near}'?" if near else None)
-    return found
 
 
 def _check_blob(stored: StoredType, name: str) -> None:
@@ -106,5 +101,5 @@ def _check_blob(stored: StoredType, name: str) -> None:
         raise InputError(f"{stored.name} has no property '{name}'", hint=hint)
     if found.type != BLOB:
         raise InputError(
-            f"{stored.name}.{name} is {found.type}, not Blob", hint="read it by a query"
+            f"{stored.name}.{name} is {found.type}, not Blob", hint="read it with a query"
         )

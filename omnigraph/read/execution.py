@@ -1,4 +1,4 @@
-"""Execution: one run of a query: its parameters, instant, variables and budget."""
+"""Execution: one execution of a plan: its parameters, instant, variables and budget."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -8,18 +8,19 @@ from threading import Event
 
 import numpy as np
 
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
+from omnigraph.query.plan import Expand
 from omnigraph.read.profile import Stopwatch
-from omnigraph.read.reader import Domain, Reader
+from omnigraph.read.reader import Domain, Leg, Reader
 from omnigraph.schema.types import VectorType
 from omnigraph.schema.values import Value
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much a query may take; exceeding it is an error that names the limit."""
+    """How much a query may take; exceeding it raises BudgetError, which names the limit."""
 
     seconds: float = 60.0
     rows: int = 50_000_000
@@ -27,8 +28,8 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What all operators of one execution share."""
+class Execution:
+    """What the operators of one execution share."""
 
     reader: Reader
     params: Mapping[str, Value | None]
@@ -41,12 +42,16 @@ class Run:
     stopwatch: Stopwatch | None = None
 
     def bind(self, variable: str, kind: EntityType) -> Domain:
-        """Give the domain of a variable, which is known from here on."""
+        """Return the domain of a variable, which operators can use from here on."""
         self.domains[variable] = self.reader.domain(kind)
         return self.domains[variable]
 
+    def leg_of(self, expand: Expand) -> Leg:
+        """Return the leg of an expand whose two variables are bound."""
+        return Leg(expand.steps, self.domains[expand.source], self.domains[expand.target])
+
     def constant(self, value: Constant | ParamRef | Now | ListOf) -> Value | None:
-        """Give a value that is the same for all rows."""
+        """Return a value that is the same for all rows."""
         match value:
             case Constant(found, _):
                 return found
@@ -59,7 +64,7 @@ class Run:
                 return tuple(each for each in known if each is not None)
 
     def vector(self, field: PropertyRef, query: Value) -> "np.ndarray":
-        """Give the vector that a row's is compared with: the one given, or that of a text."""
+        """Return the vector to compare rows with: `query` itself, or the embedding of its text."""
         if not isinstance(query, str):
             return np.asarray(query, np.float32)
         types = self.domains[field.variable or ""].types
@@ -68,7 +73,7 @@ class Run:
         model = None if item.embed is None else item.embed.model
         assert isinstance(item.type, VectorType)
         embedder = embedder_for(model, self.environment)
-        vector: np.ndarray = embedder.embed([query], item.type.dimension, Task.QUERY)[0]
+        vector: np.ndarray = embedder.embed([query], item.type.dimension, EmbeddingTask.QUERY)[0]
         return vector
 
     def check_cancelled(self) -> None:
@@ -77,7 +82,7 @@ class Run:
             raise CancelledError("the query was cancelled")
 
     def check(self, rows: int, columns: int = 1) -> None:
-        """Raise BudgetError when so many rows, or the time so far, are too many."""
+        """Raise CancelledError, or BudgetError when the time or `rows` rows exceed the budget."""
         self.check_cancelled()
         if time.monotonic() - self.started > self.budget.seconds:
             raise BudgetError(
@@ -89,7 +94,7 @@ class Run:
         self.check_bytes(rows * columns * 8)
 
     def room(self, columns: int) -> Callable[[int], None]:
-        """Give the check of how many rows of so many columns there may be."""
+        """Return a check that raises when so many rows of `columns` columns exceed the budget."""
         return lambda rows: self.check(rows, columns)
 
     def check_work(self, rows: int, columns: int) -> None:
@@ -104,3 +109,31 @@ class Run:
         if size > self.budget.bytes:
             message = f"the query needs more than {self.budget.bytes >> 20:,} MiB"
             raise BudgetError(message, limit="bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What one execution of a plan is given: parameters, the instant of `now()`, and limits.
+
+    With `streams` the last columns are made while the rows are taken, else before.
+    """
+
+    params: Mapping[str, Value | None]
+    now: datetime
+    budget: Budget
+    environment: Mapping[str, str] = field(repr=False)
+    cancelled: Event = field(default_factory=Event)
+    measures: bool = False
+    streams: bool = False
+
+    def start(self, reader: Reader) -> Execution:
+        """Return a new execution; its time counts from now on."""
+        return Execution(
+            reader=reader,
+            params=self.params,
+            now=self.now,
+            budget=self.budget,
+            environment=self.environment,
+            cancelled=self.cancelled,
+            stopwatch=Stopwatch() if self.measures else None,
+        )

@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.numbering import NONE
+from omnigraph.data.derived.numbering import NO_ROW
 from omnigraph.data.result import ResultStream
 from omnigraph.query.expr import ColumnRef
 from omnigraph.query.plan import (
@@ -27,70 +27,77 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
 )
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.counting import Counted
-from omnigraph.read.operators.group import grouped
-from omnigraph.read.operators.order import last_row, limited, ordered
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import ONE_ROW, Matches
+from omnigraph.read.operators.counting import PatternCounter
+from omnigraph.read.operators.group import group_rows
+from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
 from omnigraph.read.operators.project import (
-    distinct,
-    projected,
-    projected_whole,
+    build_table,
+    drop_duplicates,
+    project_rows,
+    project_whole,
     result_schema,
-    result_table,
-    slice_rows,
+    rows_per_slice,
 )
-from omnigraph.read.operators.scan import crossed
-from omnigraph.read.operators.search import scores
-from omnigraph.read.operators.traverse import expanded, filtered
-from omnigraph.read.rows import ONE, Rows
+from omnigraph.read.operators.scan import cross_nodes
+from omnigraph.read.operators.search import score_rows
+from omnigraph.read.operators.traverse import filter_rows, follow_edges
 
 _SEED = "#seed"
 _FIRST_ROWS = 1_024
 _SLICE_BYTES = 64 << 20
 _GROWTH = 8
-# Tables of so many bytes are made one chunk; of larger ones that would take twice the memory.
+# Tables of up to this size become one chunk; for larger ones that would take twice the memory.
 _MOST_COMBINED = 64 << 20
 
 
-def read(run: Run, plan: ReadPlan) -> ResultStream:
-    """Run a plan up to its last projection; the columns are made while the rows are taken.
+def execute_plan(execution: Execution, plan: ReadPlan) -> ResultStream:
+    """Run a plan up to its last projection, whose columns are made while the rows are taken.
 
     So a result takes no more memory than the ordinals of its rows, however large its texts are.
     """
     *before, last = plan.operators
     if not isinstance(last, Project):
-        rows = executed(run, ONE, plan.operators)
-        return _streamed(run, plan, rows, lambda some: some)
-    rows = executed(run, ONE, before)
-    run.check(rows.total, len(last.columns))
-    return _streamed(run, plan, rows, lambda some: projected(run, some, last.columns))
+        rows = execute(execution, ONE_ROW, plan.operators)
+        return _stream_rows(execution, plan, rows, lambda some: some)
+    rows = execute(execution, ONE_ROW, before)
+    execution.check(rows.total, len(last.columns))
+    return _stream_rows(
+        execution, plan, rows, lambda some: project_rows(execution, some, last.columns)
+    )
 
 
-def held(run: Run, found: ResultStream, operators: Sequence[Operator]) -> pa.Table:
-    """Make all rows; raises BudgetError as soon as they are too many bytes."""
-    watch = run.stopwatch.over(operators) if run.stopwatch and operators else nullcontext()
+def collect_table(
+    execution: Execution, rows: ResultStream, operators: Sequence[Operator]
+) -> pa.Table:
+    """Return all rows as one table; raises BudgetError as soon as they are too many bytes."""
+    stopwatch = execution.stopwatch
+    watch = stopwatch.measure(operators) if stopwatch and operators else nullcontext()
     with watch as measuring:
         batches, size = [], 0
-        for batch in found:
+        for batch in rows:
             batches.append(batch)
             size += batch.nbytes
-            run.check(0)
-            run.check_bytes(size)
+            execution.check(0)
+            execution.check_bytes(size)
         if measuring is not None:
-            measuring.rows = found.count or 0
-    table = pa.Table.from_batches(batches, found.schema)
+            measuring.rows = rows.count or 0
+    table = pa.Table.from_batches(batches, rows.schema)
     return table.combine_chunks() if size <= _MOST_COMBINED else table
 
 
-def _streamed(run: Run, plan: ReadPlan, rows: Rows, make: Callable[[Rows], Rows]) -> ResultStream:
-    catalog = run.reader.snapshot.catalog
+def _stream_rows(
+    execution: Execution, plan: ReadPlan, rows: Matches, make: Callable[[Matches], Matches]
+) -> ResultStream:
+    catalog = execution.reader.snapshot.catalog
     total = rows.total
-    size = _SliceSize(total, min(_SLICE_BYTES, run.budget.bytes // 8))
+    size = _SliceSize(total, min(_SLICE_BYTES, execution.budget.bytes // 8))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for some in rows.slices(size.next):
-            run.check_cancelled()
-            table = result_table(make(some), plan.columns, catalog)
+            execution.check_cancelled()
+            table = build_table(make(some), plan.columns, catalog)
             size.learn(some.count, table.nbytes)
             yield from table.to_batches()
 
@@ -114,107 +121,113 @@ class _SliceSize:
     def learn(self, rows: int, size: int) -> None:
         """Take note of how many bytes a slice had."""
         fit = self.most_bytes * max(rows, 1) // max(size, 1)
-        self.rows = max(1, min(fit, slice_rows(self.total), self.rows * _GROWTH))
+        self.rows = max(1, min(fit, rows_per_slice(self.total), self.rows * _GROWTH))
 
 
-def executed(run: Run, rows: Rows, operators: Sequence[Operator]) -> Rows:
-    """Give the rows after some operators."""
-    counted = Counted(run)
+def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) -> Matches:
+    """Return the rows after some operators."""
+    counted = PatternCounter(execution)
     for at, operator in enumerate(operators):
         if isinstance(operator, NodeScan | Expand):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
                 continue
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
-            # Not before all of the pattern is known: more may hang from what is counted.
-            rows = _multiplied(run, rows, counted)
+            # Only when the whole pattern is known: more may hang from what is counted.
+            rows = _multiply(execution, rows, counted)
         following = tuple(operators[at + 1 : at + 3])
-        rows = _measured(run, [operator], partial(_executed, run, rows, operator, following))
-        run.check(rows.count, len(rows.codes) + len(rows.columns))
-    return _multiplied(run, rows, counted) if counted.pending else rows
+        rows = _measure(
+            execution, [operator], partial(_execute_operator, execution, rows, operator, following)
+        )
+        execution.check(rows.count, len(rows.codes) + len(rows.columns))
+    return _multiply(execution, rows, counted) if counted.pending else rows
 
 
-def _multiplied(run: Run, rows: Rows, counted: Counted) -> Rows:
-    """Give the rows multiplied by the counted operators so far."""
-    return _measured(run, counted.pending, partial(counted.applied, rows))
+def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> Matches:
+    """Return the rows multiplied by the operators that were only counted so far."""
+    return _measure(execution, counted.pending, partial(counted.apply, rows))
 
 
-def _measured(run: Run, operators: Sequence[Operator], make: Callable[[], Rows]) -> Rows:
-    if run.stopwatch is None:
+def _measure(
+    execution: Execution, operators: Sequence[Operator], make: Callable[[], Matches]
+) -> Matches:
+    if execution.stopwatch is None:
         return make()
-    with run.stopwatch.over(operators) as measuring:
+    with execution.stopwatch.measure(operators) as measuring:
         rows = make()
         measuring.rows = rows.count
     return rows
 
 
-def _executed(run: Run, rows: Rows, operator: Operator, following: tuple[Operator, ...]) -> Rows:
+def _execute_operator(
+    execution: Execution, rows: Matches, operator: Operator, following: tuple[Operator, ...]
+) -> Matches:
     match operator:
         case NodeScan():
-            return crossed(run, rows, operator)
+            return cross_nodes(execution, rows, operator)
         case Expand():
-            return expanded(run, rows, operator)
+            return follow_edges(execution, rows, operator)
         case Filter(predicate):
-            return filtered(run, rows, (predicate,))
+            return filter_rows(execution, rows, (predicate,))
         case AntiJoin(_, inner):
-            return rows.keep(~_matched(run, rows, inner))
+            return rows.keep(~_has_match(execution, rows, inner))
         case Optional():
-            return _optional(run, rows, operator)
+            return _match_optional(execution, rows, operator)
         case Rank():
-            return _ranked(run, rows, operator, _first(run, operator, following))
+            return _rank(execution, rows, operator, _wanted_rows(execution, operator, following))
         case Aggregate():
-            return grouped(run, rows, operator)
+            return group_rows(execution, rows, operator)
         case Project(columns):
-            return projected_whole(run, rows, columns)
+            return project_whole(execution, rows, columns)
         case Distinct():
-            return distinct(rows)
+            return drop_duplicates(rows)
         case Order():
             limit = following[0] if following else None
-            return ordered(run, rows, operator, limit if isinstance(limit, Limit) else None)
+            return sort_rows(execution, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
-            return limited(run, rows, operator)
+            return limit_rows(execution, rows, operator)
         case _:
             assert_never(operator)
 
 
-def _matched(run: Run, rows: Rows, inner: Sequence[Operator]) -> "np.ndarray":
-    """Tell for which rows an inner pattern has a match."""
-    seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
-    found = executed(run, seeded, inner)
+def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -> "np.ndarray":
+    """Return for each row whether an inner pattern has a match."""
+    seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)})
+    found = execute(execution, seeded, inner)
     mask = np.zeros(rows.count, bool)
     mask[found.codes[_SEED]] = True
     return mask
 
 
-def _optional(run: Run, rows: Rows, optional: Optional) -> Rows:
-    """Give every row with its inner matches, or with none of the variables that they bind."""
-    seeded = Rows(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
-    found = executed(run, seeded, optional.inner)
+def _match_optional(execution: Execution, rows: Matches, optional: Optional) -> Matches:
+    """Return every row with its inner matches, or with the variables of the block unbound."""
+    seeded = Matches(rows.count, {**rows.codes, _SEED: np.arange(rows.count)}, columns=rows.columns)
+    found = execute(execution, seeded, optional.inner)
     without = np.ones(rows.count, bool)
     without[found.codes[_SEED]] = False
     rest = np.flatnonzero(without)
     seeds = np.concatenate([found.codes[_SEED], rest])
     order = np.argsort(seeds, kind="stable")
-    nothing = np.full(len(rest), NONE)
-    # Taken from the rows themselves, codes keep the seed of a block around this one.
+    nothing = np.full(len(rest), NO_ROW)
+    # Taken from the outer rows, codes keep the seed of a block around this one.
     kept = rows.take(seeds[order])
     for name in optional.binds:
         kept = kept.bind(name, np.concatenate([found.codes[name], nothing])[order])
     return kept
 
 
-def _first(run: Run, rank: Rank, following: tuple[Operator, ...]) -> int | None:
-    """Give how many rows are wanted of those that rank first; None for all, or if others are."""
+def _wanted_rows(execution: Execution, rank: Rank, following: tuple[Operator, ...]) -> int | None:
+    """Return how many of the best-ranked rows the query wants; None for all of them."""
     match following:
         case (Order(keys=(key, *_)), Limit() as limit) if rank.restricts:
             is_by_rank = isinstance(key.expr, ColumnRef) and key.expr.column == rank.column
-            return last_row(run, limit) if is_by_rank and not key.descending else None
+            return last_row(execution, limit) if is_by_rank and not key.descending else None
         case _:
             return None
 
 
-def _ranked(run: Run, rows: Rows, rank: Rank, first: int | None) -> Rows:
-    found = scores(run, rank.ranking, rows, first)
+def _rank(execution: Execution, rows: Matches, rank: Rank, first: int | None) -> Matches:
+    found = score_rows(execution, rank.ranking, rows, first)
     missing = np.isnan(found)
     rows = rows.with_column(rank.column, pa.array(found, mask=missing))
     return rows.keep(~missing) if rank.restricts else rows

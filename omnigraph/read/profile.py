@@ -1,4 +1,4 @@
-"""Profile: what each operator of one execution took and gave."""
+"""Profile: what each operator of one execution cost and returned."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from omnigraph.storage.reading import metered
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Some operators that ran together: the rows after them, their time, and what they read."""
+class Measurement:
+    """Operators that ran together: the rows after them, their time, and the bytes they read."""
 
     operators: tuple[Operator, ...]
     rows: int
@@ -20,7 +20,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class Measuring:
+class OpenMeasurement:
     """The measurement of an operator while it runs."""
 
     rows: int = 0
@@ -28,15 +28,15 @@ class Measuring:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Measures operators; those of a pattern inside another are part of the outer one."""
+    """Measures operators; those of an inner pattern are part of the operator around it."""
 
-    measured: list[Measured] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
     _busy: bool = False
 
     @contextmanager
-    def over(self, operators: Sequence[Operator]) -> Iterator[Measuring]:
+    def measure(self, operators: Sequence[Operator]) -> Iterator[OpenMeasurement]:
         """Measure what happens within the block."""
-        measuring = Measuring()
+        measuring = OpenMeasurement()
         if self._busy:
             yield measuring
             return
@@ -48,4 +48,6 @@ class Stopwatch:
         finally:
             self._busy = False
         seconds = time.perf_counter() - began
-        self.measured.append(Measured(tuple(operators), measuring.rows, seconds, meter.bytes))
+        self.measurements.append(
+            Measurement(tuple(operators), measuring.rows, seconds, meter.bytes)
+        )

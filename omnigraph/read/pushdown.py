@@ -1,7 +1,7 @@
-"""Pushdown: the conditions of a scan that an index of its table narrows down.
+"""Pushdown: the conditions of a scan that an index of its table can narrow down.
 
-What Lance finds is checked again by the engine, so a condition may let too many rows through
-but never too few.
+The engine checks again what Lance finds, so a condition may let too many rows through but never too
+few.
 """
 
 import operator
@@ -20,10 +20,10 @@ from omnigraph.schema.types import DATE, I32, I64, INTEGER_BOUNDS, ValueType, is
 from omnigraph.schema.values import Value
 from omnigraph.storage.indexes import IndexKind, indexes_of
 
-Known: TypeAlias = Constant | ParamRef | ListOf
-_Compare: TypeAlias = Callable[[Any, Any], pc.Expression]
+PushedValue: TypeAlias = Constant | ParamRef | ListOf
+_BuildComparison: TypeAlias = Callable[[Any, Any], pc.Expression]
 
-_COMPARES: dict[Operator, _Compare] = {
+_COMPARES: dict[Operator, _BuildComparison] = {
     Operator.EQUAL: operator.eq,
     Operator.LESS: operator.lt,
     Operator.LESS_EQUAL: operator.le,
@@ -39,12 +39,12 @@ _TURNED = {
 }
 
 
-def narrowing(filters: Sequence[Predicate], stored: StoredType) -> list[Comparison]:
-    """Give the conditions on indexed columns, each with the column on its left."""
+def pick_indexed(filters: Sequence[Predicate], stored: StoredType) -> list[Comparison]:
+    """Return the conditions on indexed columns, each with the column on its left."""
     indexed = {spec.column for spec in indexes_of(stored) if spec.kind is IndexKind.BTREE}
     found = []
     for predicate in filters:
-        turned = _turned(predicate)
+        turned = _put_column_first(predicate)
         if turned is None or not isinstance(turned.left, PropertyRef):
             continue
         kind = stored.column(turned.left.property)
@@ -53,19 +53,21 @@ def narrowing(filters: Sequence[Predicate], stored: StoredType) -> list[Comparis
     return found
 
 
-def condition(
-    filters: Sequence[Predicate], stored: StoredType, value_of: Callable[[Known], Value | None]
+def build_condition(
+    filters: Sequence[Predicate],
+    stored: StoredType,
+    value_of: Callable[[PushedValue], Value | None],
 ) -> pc.Expression | None:
-    """Give what narrows a scan down; None when no index does."""
+    """Return a condition for Lance that narrows a scan; None when no index helps."""
     found: pc.Expression | None = None
-    for each in narrowing(filters, stored):
-        part = _expression(each, stored, value_of)
+    for each in pick_indexed(filters, stored):
+        part = _build_expression(each, stored, value_of)
         if part is not None:
             found = part if found is None else found & part
     return found
 
 
-def _turned(predicate: Predicate) -> Comparison | None:
+def _put_column_first(predicate: Predicate) -> Comparison | None:
     if not isinstance(predicate, Comparison):
         return None
     match predicate.left, predicate.operator, predicate.right:
@@ -80,12 +82,12 @@ def _turned(predicate: Predicate) -> Comparison | None:
 
 
 def _is_plain(kind: ValueType) -> bool:
-    """Tell whether Lance compares values of a type just as the language does."""
+    """Return whether Lance compares values of a type just as the language does."""
     return is_text(kind) or kind in (I32, I64, DATE)
 
 
-def _expression(
-    comparison: Comparison, stored: StoredType, value_of: Callable[[Known], Value | None]
+def _build_expression(
+    comparison: Comparison, stored: StoredType, value_of: Callable[[PushedValue], Value | None]
 ) -> pc.Expression | None:
     field, right = comparison.left, comparison.right
     assert isinstance(field, PropertyRef)
@@ -104,7 +106,7 @@ def _expression(
 
 
 def _fits(value: object, kind: ValueType) -> bool:
-    """Tell whether a column of a type can hold a value."""
+    """Return whether a column of a type can hold a value."""
     if is_text(kind):
         return isinstance(value, str)
     if kind == DATE:

@@ -1,4 +1,4 @@
-"""Reader: the rows of one snapshot, numbered, with their columns and the edges between them."""
+"""Reader: the rows of one snapshot by ordinal, with their columns and the edges between them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -8,37 +8,38 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import Check, Followed
-from omnigraph.data.derived.memory import Cache
-from omnigraph.data.derived.numbering import NONE, Addresses, Numbers, taken, text_ranks
+from omnigraph.data.derived.adjacency import Check, Neighbours
+from omnigraph.data.derived.memory import MemoryCache
+from omnigraph.data.derived.numbering import NO_ROW, Numbers, rank_texts, take_or_null
 from omnigraph.query.checked import Direction, Step
 from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, ValueType
+from omnigraph.storage.delta import Addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ORDINAL_BITS = 40
 
 
-class Numbered(Protocol):
-    """Rows of a table by their ordinals."""
+class Ordinals(Protocol):
+    """What operators need of a numbering: the ordinals of a table's rows."""
 
     def __len__(self) -> int:
-        """Give how many ordinals there are."""
+        """Return how many ordinals there are."""
 
     def all(self) -> Numbers:
-        """Give the ordinals of all rows."""
+        """Return the ordinals of all rows."""
 
     def find(self, ids: pa.Array) -> Numbers:
-        """Give the ordinal of each id; NONE where there is no such row."""
+        """Return the ordinal of each id; NO_ROW where there is no such row."""
 
     def at(self, addresses: Addresses) -> Numbers:
-        """Give the ordinals of rows by their addresses."""
+        """Return the ordinals of rows by their addresses."""
 
     def ranks(self, ordinals: Numbers) -> Numbers:
-        """Give numbers that sort rows by id, and NONE before all others."""
+        """Return numbers that sort rows by id; NO_ROW sorts first."""
 
 
 @dataclass(frozen=True)
@@ -52,90 +53,90 @@ class Domain:
     types: tuple[str, ...]
 
     def __len__(self) -> int:
-        return int(self.bases[-1])
+        return int(self.offsets[-1])
 
     @cached_property
-    def bases(self) -> Numbers:
-        """The first code of each type, and behind the last one the number of all codes."""
-        counts = [len(self.reader.entities(name)) for name in self.types]
+    def offsets(self) -> Numbers:
+        """The first code of each type, and after the last one the number of all codes."""
+        counts = [len(self.reader.numbering(name)) for name in self.types]
         return np.cumsum([0, *counts])
 
-    def base(self, type_name: str) -> int:
-        """Give the first code of a type."""
-        return int(self.bases[self.types.index(type_name)])
+    def offset(self, type_name: str) -> int:
+        """Return the first code of a type."""
+        return int(self.offsets[self.types.index(type_name)])
 
     def all(self) -> Numbers:
-        """Give the codes of all rows."""
+        """Return the codes of all rows."""
         if len(self.types) == 1:
-            return self.reader.entities(self.types[0]).all()
-        parts = [self.reader.entities(name).all() + self.base(name) for name in self.types]
+            return self.reader.numbering(self.types[0]).all()
+        parts = [self.reader.numbering(name).all() + self.offset(name) for name in self.types]
         return np.concatenate(parts)
 
     def of_type(self, type_name: str, codes: Numbers) -> Numbers:
-        """Give the places of the codes that are rows of a type."""
+        """Return the places of the codes that are rows of a type."""
         at = self.types.index(type_name)
-        return np.flatnonzero((codes >= self.bases[at]) & (codes < self.bases[at + 1]))
+        return np.flatnonzero((codes >= self.offsets[at]) & (codes < self.offsets[at + 1]))
 
     def codes_of(self, other: "Domain", codes: Numbers) -> Numbers:
-        """Give the codes here of rows of another domain; NONE for those that are not here."""
+        """Return the codes in this domain of rows of another; NO_ROW for those not in it."""
         if other.types == self.types:
             return codes
-        found = np.full(len(codes), NONE)
+        found = np.full(len(codes), NO_ROW)
         for name in other.types:
             if name in self.types:
                 mine = other.of_type(name, codes)
-                found[mine] = codes[mine] - other.base(name) + self.base(name)
+                found[mine] = codes[mine] - other.offset(name) + self.offset(name)
         return found
 
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:
-        """Give a property of rows by their codes; null for NONE, and where a type lacks it.
+        """Return a property of rows by their codes; null for NO_ROW, and where a type lacks it.
 
-        A type has it when it is of this kind there: a pattern inside another may leave a
-        variable fewer types, and they alone have to agree.
+        A type counts as lacking it when it has the property with another type: an inner pattern may
+        leave a variable fewer types, and only those have to agree.
         """
         if len(self.types) == 1:
             return self.reader.values(self.types[0], name, codes)
-        places = np.full(len(codes), NONE)
+        places = np.full(len(codes), NO_ROW)
         parts: list[pa.Array] = []
         before = 0
         for each in self.types:
             mine = self.of_type(each, codes)
             if len(mine) and self.reader.type_of(each, name) == kind:
-                parts.append(self.reader.values(each, name, codes[mine] - self.base(each)))
+                parts.append(self.reader.values(each, name, codes[mine] - self.offset(each)))
                 places[mine] = before + np.arange(len(mine))
                 before += len(mine)
         found = pa.concat_arrays(parts) if parts else pa.nulls(0, arrow_type(kind))
-        return taken(found, places)
+        return take_or_null(found, places)
 
     def identities(self, codes: Numbers) -> Numbers:
-        """Give numbers that are the same for the same row in every domain."""
+        """Return numbers that are the same for the same row in every domain."""
         at = self._places_of_types(codes)
-        return (self._type_numbers(codes) << _ORDINAL_BITS) + codes - self.bases[at]
+        return (self._type_numbers(codes) << _ORDINAL_BITS) + codes - self.offsets[at]
 
     def _places_of_types(self, codes: Numbers) -> Numbers:
-        found = np.searchsorted(self.bases, codes, side="right") - 1
+        found = np.searchsorted(self.offsets, codes, side="right") - 1
         return np.clip(found, 0, len(self.types) - 1)
 
     def _type_numbers(self, codes: Numbers) -> Numbers:
-        """Give the place in the catalog of the type of each row."""
+        """Return the place in the catalog of each row's type."""
         types = np.array([self.reader.number(name) for name in self.types])
         return types[self._places_of_types(codes)]
 
     def ranks(self, codes: Numbers) -> Numbers:
-        """Give numbers that sort rows by id, and NONE before all others."""
+        """Return numbers that sort rows by id; NO_ROW sorts first."""
         if len(self.types) == 1:
-            return self.reader.entities(self.types[0]).ranks(codes)
+            return self.reader.numbering(self.types[0]).ranks(codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
         ids = self.values("id", distinct, STRING)
-        order = np.lexsort((self._type_numbers(distinct), text_ranks(ids)))
+        order = np.lexsort((self._type_numbers(distinct), rank_texts(ids)))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        return np.where(codes < 0, NONE, rank[inverse])
+        return np.where(codes < 0, NO_ROW, rank[inverse])
 
 
 @dataclass(frozen=True)
 class Reader(ABC):
-    """One snapshot as the engine reads it."""
+    """One snapshot as operators read it; how ordinals come about is the subclass's business."""
 
     snapshot: Snapshot
     _domains: dict[tuple[str, ...], Domain] = field(
@@ -143,85 +144,85 @@ class Reader(ABC):
     )
 
     def domain(self, kind: EntityType) -> Domain:
-        """Give the rows that a variable of some types can stand for."""
+        """Return the rows that a variable of some types can stand for."""
         return self._domains.setdefault(kind.types, Domain(self, kind.types))
 
     def number(self, name: str) -> int:
-        """Give the place of a type in the catalog."""
+        """Return the place of a type in the catalog."""
         catalog = self.snapshot.catalog
         return [*catalog.nodes, *catalog.edges].index(name)
 
     def stored(self, name: str) -> StoredType:
-        """Give a type of the catalog."""
+        """Return a type of the catalog."""
         found = self.snapshot.catalog.stored(name)
         assert found is not None
         return found
 
     def edge(self, name: str) -> EdgeType:
-        """Give an edge type of the catalog."""
+        """Return an edge type of the catalog."""
         return self.snapshot.catalog.edges[name]
 
     def table(self, name: str) -> Table:
-        """Give the table of a type."""
+        """Return the table of a type."""
         return self.snapshot.table(self.stored(name).identity)
 
     def count(self, name: str) -> int:
-        """Give how many rows a type has."""
+        """Return how many rows a type has."""
         return self.snapshot.state(self.stored(name).identity).row_count
 
     def type_of(self, name: str, column: str) -> ValueType | None:
-        """Give the type of a column, if the type has it."""
+        """Return the type of a column, or None if the type lacks it."""
         return self.stored(name).column(column)
 
     @property
     @abstractmethod
-    def cache(self) -> Cache:
-        """Where derived state is kept for all snapshots."""
+    def cache(self) -> MemoryCache:
+        """The cache of what is derived, for all snapshots."""
 
     @property
     @abstractmethod
     def is_whole(self) -> bool:
-        """Whether whole tables are at hand, so that all rows can be gone through."""
+        """Whether whole tables are in memory, so that all rows can be visited."""
 
     @abstractmethod
-    def entities(self, name: str) -> Numbered:
-        """Give the rows of a type, numbered."""
+    def numbering(self, name: str) -> Ordinals:
+        """Return the ordinals of a type's rows."""
 
     @abstractmethod
     def values(self, name: str, column: str, ordinals: Numbers) -> pa.Array:
-        """Give a column of rows by their ordinals; null for NONE."""
+        """Return a column of rows by their ordinals; null for NO_ROW."""
 
     @abstractmethod
     def follow(
         self,
-        steps: tuple[Step, ...],
-        source: Domain,
-        target: Domain,
+        leg: "Leg",
         codes: Numbers,
         *,
         edges: Domain | None = None,
         check: Check | None = None,
-    ) -> Followed:
-        """Give where steps lead from some rows: every pair once, or every edge of a domain.
+    ) -> Neighbours:
+        """Return where a leg leads from some rows: every pair once, or every edge of a domain.
 
         `check` gets the number of them before they are made.
         """
 
     @abstractmethod
-    def joins(
-        self,
-        steps: tuple[Step, ...],
-        source: Domain,
-        target: Domain,
-        starts: Numbers,
-        ends: Numbers,
-    ) -> "np.ndarray":
-        """Tell for pairs of rows whether a step leads from the one to the other."""
+    def are_joined(self, leg: "Leg", starts: Numbers, ends: Numbers) -> "np.ndarray":
+        """Return for each pair of rows whether a step leads from the first to the second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One direction in which a step goes along the edges of a type."""
+class Leg:
+    """One leg of a path: steps, each of which may lead from one domain to another."""
+
+    steps: tuple[Step, ...]
+    source: Domain
+    target: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class DirectedEdge:
+    """An edge type, followed forwards or backwards."""
 
     edge: EdgeType
     backwards: bool
@@ -235,11 +236,11 @@ class Way:
         return self.edge.source if self.backwards else self.edge.target
 
 
-def ways(reader: Reader, steps: tuple[Step, ...], source: Domain, target: Domain) -> list[Way]:
-    """Give all ways that steps can go from the types of one domain to those of another."""
+def find_ways(reader: Reader, leg: Leg) -> list[DirectedEdge]:
+    """Return all ways that a leg can go from a type of its source to one of its target."""
     found = []
-    for step in steps:
+    for step in leg.steps:
         edge = reader.edge(step.edge)
         directions = {Direction.OUT: [False], Direction.IN: [True], Direction.BOTH: [False, True]}
-        found += [Way(edge, backwards) for backwards in directions[step.direction]]
-    return [way for way in found if way.start in source.types and way.end in target.types]
+        found += [DirectedEdge(edge, backwards) for backwards in directions[step.direction]]
+    return [way for way in found if way.start in leg.source.types and way.end in leg.target.types]

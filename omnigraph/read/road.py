@@ -1,4 +1,4 @@
-"""Road: whether a plan is answered from whole tables in memory or by looking single rows up."""
+"""Road: whether a plan reads whole tables into memory or looks up single rows by index."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -18,15 +18,15 @@ from omnigraph.query.plan import (
     Optional,
     Rank,
     ReadPlan,
-    flat,
+    flatten,
 )
-from omnigraph.read.pushdown import narrowing
+from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.versioning.snapshot import Snapshot
 
-# Looking one row up takes about as long as numbering so many.
+# Looking up one row takes about as long as numbering this many.
 LOOKUP_ROWS = 1_500
-# How many rows a condition on an indexed column is taken to let through.
+# The rows that a condition on an indexed column is assumed to let through.
 _NARROWED_ROWS = 100
 _MOST_STEPS = 32
 
@@ -39,10 +39,10 @@ class Road(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The road of a plan and why: rows to look up one by one, and rows to be numbered first.
+class RoadChoice:
+    """The road of a plan and why: rows to look up one by one, and rows to number first.
 
-    `lookups` is None when looking up is no road at all. `missing` names what is not numbered yet.
+    `lookups` is None when the plan cannot look rows up. `missing` names what is not numbered yet.
     """
 
     road: Road
@@ -57,56 +57,56 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """A plan for which nothing is left to be read first."""
+class _SettledChoice:
+    """The choice for a plan that has nothing left to number, so it stays the same."""
 
     plan: ReadPlan
-    choice: Choice
+    choice: RoadChoice
 
     @property
     def nbytes(self) -> int:
         return 4096  # more than it takes
 
 
-def choose(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Choice:
-    """Give the road that takes less time.
+def choose_road(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadChoice:
+    """Return the road that takes less time.
 
-    What look-ups cost earlier counts as well, so that a graph of which much is asked is numbered
-    before that has cost twice as much as it would have from the start.
+    What look-ups cost earlier counts as well: a graph that is asked a lot is numbered before its
+    look-ups have cost more than the numbering, so it costs at most twice the optimum.
     """
     key = ("road", id(plan), snapshot.commit.id)
     ready = topology.cache.peek(key)
-    if isinstance(ready, _Ready) and ready.plan is plan:
+    if isinstance(ready, _SettledChoice) and ready.plan is plan:
         return ready.choice
-    choice = _chosen(plan, snapshot, topology)
+    choice = _compare_costs(plan, snapshot, topology)
     if not choice.unread:
-        topology.cache.get(key, lambda: _Ready(plan, choice))
+        topology.cache.get(key, lambda: _SettledChoice(plan, choice))
     return choice
 
 
-def _chosen(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> Choice:
+def _compare_costs(plan: ReadPlan, snapshot: Snapshot, topology: Topology) -> RoadChoice:
     estimate = _Estimate(snapshot, topology)
-    estimate.walk(plan.operators, 1.0)
+    estimate.add(plan.operators, 1.0)
     missing = tuple(estimate.unread)
     unread, lookups = sum(estimate.unread.values()), estimate.lookups
     if lookups is None:
-        return Choice(Road.ADJACENCY, None, unread, missing)
-    cost = lookups * LOOKUP_ROWS + (topology.spent(missing) if estimate.follows else 0)
+        return RoadChoice(Road.ADJACENCY, None, unread, missing)
+    cost = lookups * LOOKUP_ROWS + (topology.noted_cost(missing) if estimate.follows else 0)
     road = Road.INDEX if cost < unread else Road.ADJACENCY
-    return Choice(road, round(lookups), unread, missing)
+    return RoadChoice(road, round(lookups), unread, missing)
 
 
-def columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
-    """Give the columns of each type that a plan reads of single rows."""
+def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    """Return for each type the columns that a plan reads of single rows."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     types: dict[str, tuple[str, ...]] = {}
-    for operator in flat(plan.operators):
-        for name, kinds, columns in _reads(operator):
+    for operator in flatten(plan.operators):
+        for name, kinds, columns in _bindings(operator):
             types[name] = kinds
             for kind in kinds:
                 found[kind] |= dict.fromkeys(columns)
-    for operator in flat(plan.operators):
-        for ref in _own_refs(operator):
+    for operator in flatten(plan.operators):
+        for ref in _own_properties(operator):
             for kind in types.get(ref.variable or "", ()):
                 found[kind][ref.property] = None
     stored = snapshot.catalog.stored
@@ -116,11 +116,11 @@ def columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[str, 
     }
 
 
-def rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
-    """Give how many rows the tables have that a plan goes through."""
+def count_rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
+    """Return how many rows the tables hold that a plan goes through."""
     names: set[str] = set()
-    for operator in flat(plan.operators):
-        names |= {kind for _, kinds, _ in _reads(operator) for kind in kinds}
+    for operator in flatten(plan.operators):
+        names |= {kind for _, kinds, _ in _bindings(operator) for kind in kinds}
         if isinstance(operator, Expand):
             names |= {step.edge for step in operator.steps}
     stored = map(snapshot.catalog.stored, names)
@@ -131,8 +131,8 @@ def _has(stored: StoredType | None, name: str) -> bool:
     return stored is not None and stored.column(name) is not None
 
 
-def _reads(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Give the variables that an operator binds, their types, and what is read of them later."""
+def _bindings(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Yield the variables that an operator binds, their types, and the columns read later."""
     match operator:
         case NodeScan():
             yield operator.variable, operator.types, operator.columns
@@ -144,14 +144,14 @@ def _reads(operator: Operator) -> Iterator[tuple[str, tuple[str, ...], tuple[str
                 yield operator.edge_variable, edges, operator.edge_columns
 
 
-def _own_refs(operator: Operator) -> Iterator[PropertyRef]:
-    """Give the properties that an operator reads itself."""
-    for each in _own(operator):
+def _own_properties(operator: Operator) -> Iterator[PropertyRef]:
+    """Yield the properties that an operator reads itself."""
+    for each in pattern_expressions(operator):
         yield from (part for part in parts(each) if isinstance(part, PropertyRef))
 
 
-def _own(operator: Operator) -> Sequence[Expr | Predicate]:
-    """Give what an operator evaluates itself, on the rows that it binds."""
+def pattern_expressions(operator: Operator) -> Sequence[Expr | Predicate]:
+    """Return what an operator evaluates itself, on the rows that it binds."""
     match operator:
         case NodeScan(filters=own):
             return own
@@ -166,7 +166,7 @@ def _own(operator: Operator) -> Sequence[Expr | Predicate]:
 
 
 class _Estimate:
-    """Goes through a plan and adds up what both roads would read."""
+    """Adds up, operator by operator, what both roads would read."""
 
     def __init__(self, snapshot: Snapshot, topology: Topology) -> None:
         self._snapshot = snapshot
@@ -175,8 +175,8 @@ class _Estimate:
         self.follows = False
         self.unread: dict[Hashable, int] = {}
 
-    def walk(self, operators: Sequence[Operator], rows: float) -> None:
-        """Add what operators read, given about how many rows they start with."""
+    def add(self, operators: Sequence[Operator], rows: float) -> None:
+        """Add what operators read when they start with about `rows` rows."""
         for operator in operators:
             match operator:
                 case NodeScan():
@@ -184,7 +184,7 @@ class _Estimate:
                 case Expand():
                     rows = self._expand(operator, rows)
                 case AntiJoin(inner=inner) | Optional(inner=inner):
-                    self.walk(inner, rows)
+                    self.add(inner, rows)
                 case Filter() | Rank():
                     pass
                 case _:
@@ -199,15 +199,15 @@ class _Estimate:
             if scan.counted and scan.point is None and not scan.filters:
                 narrowed += self._count(name)
                 continue
-            self._number(name)
+            self._add_numbering(name)
             if scan.point is not None:
                 narrowed += 1
-            elif narrowing(scan.filters, stored):
+            elif pick_indexed(scan.filters, stored):
                 narrowed += min(_NARROWED_ROWS, self._count(name))
             else:
                 self.lookups = None
                 narrowed += self._count(name)
-        self._look_up(narrowed)
+        self._add_lookups(narrowed)
         return narrowed
 
     def _expand(self, expand: Expand, rows: float) -> float:
@@ -217,38 +217,38 @@ class _Estimate:
             edge = self._stored(step.edge)
             assert isinstance(edge, EdgeType)
             for name in (edge.source, edge.target):
-                self._number(name)
+                self._add_numbering(name)
             for backwards in _directions(step.direction):
-                self._weave(edge, backwards, named=expand.edge_variable is not None)
+                self._add_adjacency(edge, backwards, named=expand.edge_variable is not None)
                 start = edge.target if backwards else edge.source
                 degree += self._count(step.edge) / max(self._count(start), 1)
         most = float(sum(self._count(name) for name in expand.types)) or rows * degree
-        return self._walked(expand.hops, rows, degree, most, closes=expand.closes)
+        return self._add_hops(expand.hops, rows, degree, most, closes=expand.closes)
 
-    def _walked(
+    def _add_hops(
         self, hops: Hops, rows: float, degree: float, most: float, *, closes: bool
     ) -> float:
-        """Add the look-ups of all hops; gives about how many rows come out."""
+        """Add the look-ups of all hops; return about how many rows come out."""
         reached = rows
         for _ in range(min(hops.maximum or _MOST_STEPS, _MOST_STEPS)):
-            self._look_up(reached)
+            self._add_lookups(reached)
             reached = min(reached * degree, max(most, rows))
         return rows if closes else reached
 
-    def _look_up(self, rows: float) -> None:
+    def _add_lookups(self, rows: float) -> None:
         if self.lookups is not None:
             self.lookups += rows
 
-    def _number(self, name: str) -> None:
-        """Note the rows of a type that would have to be numbered."""
+    def _add_numbering(self, name: str) -> None:
+        """Add the rows of a type, unless they are numbered already."""
         table = self._snapshot.table(self._stored(name).identity)
         if not table.takes_conditions:
             self.lookups = None
-        if not self._topology.has_entities(table):
+        if not self._topology.has_numbering(table):
             self.unread[name] = self._count(name)
 
-    def _weave(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:
-        """Note the edges whose ends would have to be read."""
+    def _add_adjacency(self, edge: EdgeType, backwards: bool, *, named: bool) -> None:
+        """Add the edges of a type, unless the adjacency is built already."""
         table = self._snapshot.table(edge.identity)
         if not table.takes_conditions:
             self.lookups = None
@@ -270,6 +270,6 @@ def _directions(direction: Direction) -> tuple[bool, ...]:
 
 
 def _searches(operator: Operator) -> bool:
-    """Tell whether an operator searches texts, which is done in a whole table."""
-    nodes = (part for each in _own(operator) for part in parts(each))
+    """Return whether an operator searches texts, which takes a whole table."""
+    nodes = (part for each in pattern_expressions(operator) for part in parts(each))
     return any(isinstance(node, TextMatch | Bm25) for node in nodes)

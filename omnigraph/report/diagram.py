@@ -1,4 +1,4 @@
-"""Diagram: the types of a schema as boxes in a circle, joined by their edges, as SVG."""
+"""Diagram: the types of a schema as SVG, boxes in a circle joined by their edges."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,8 @@ from html import escape
 from itertools import groupby
 from operator import attrgetter
 
-from omnigraph.data.values.rules import shortened
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.syntax.problems import shorten
 
 _MOST_PROPERTIES = 7
 _LONGEST_LINE = 28
@@ -18,7 +18,7 @@ _MARGIN, _ABOVE, _BEND = 60, 24, 34
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A node type at its place; x and y are its middle."""
+    """A node type in the drawing; x and y are its centre."""
 
     node: NodeType
     x: float
@@ -26,9 +26,9 @@ class _Box:
 
     @property
     def lines(self) -> list[str]:
-        """What the box says below the name of the type."""
+        """The lines below the name of the type."""
         shown = [
-            shortened(f"{item.name}: {item.type}{'?' if item.nullable else ''}", _LONGEST_LINE)
+            shorten(f"{item.name}: {item.type}{'?' if item.nullable else ''}", _LONGEST_LINE)
             for item in self.node.properties.values()
         ]
         rest = len(shown) - _MOST_PROPERTIES
@@ -39,7 +39,7 @@ class _Box:
         return _HEAD + _LINE * len(self.lines) + 8
 
     def border(self, x: float, y: float) -> tuple[float, float]:
-        """Give where a line from the middle to a point leaves the box."""
+        """Return where a line from the centre to a point leaves the box."""
         across, down = x - self.x, y - self.y
         if not across and not down:
             return self.x, self.y
@@ -50,25 +50,25 @@ class _Box:
         return self.x + across * part, self.y + down * part
 
 
-def schema_diagram(catalog: Catalog, counts: Mapping[str, int]) -> str:
-    """Give the types of a schema, with how many rows each has, as a drawing."""
-    boxes = _placed(list(catalog.nodes.values()))
+def draw_schema(catalog: Catalog, counts: Mapping[str, int]) -> str:
+    """Return the types of a schema as SVG, with the number of rows of each."""
+    boxes = _place_types(list(catalog.nodes.values()))
     if not boxes:
         return "<p>The schema has no node types.</p>"
     joined = attrgetter("source", "target")
     groups = [list(each) for _, each in groupby(sorted(catalog.edges.values(), key=joined), joined)]
     lines = [
-        _edge(boxes[edge.source], boxes[edge.target], edge, place)
+        _draw_edge(boxes[edge.source], boxes[edge.target], edge, place)
         for group in groups
         for place, edge in enumerate(group)
     ]
-    # A line is bent half as far as the point that bends it.
+    # A curve reaches half as far as its control point.
     beside = _BEND / 2 * max((len(group) for group in groups), default=1)
     left = min(box.x - _WIDTH / 2 for box in boxes.values()) - _ABOVE - beside
     top = min(box.y - box.height / 2 for box in boxes.values()) - _ABOVE - beside
     right = max(box.x + _WIDTH / 2 for box in boxes.values()) + _MARGIN + beside
     bottom = max(box.y + box.height / 2 for box in boxes.values()) + _ABOVE + beside
-    drawn = [_box(box, counts.get(box.node.identity, 0)) for box in boxes.values()]
+    drawn = [_draw_box(box, counts.get(box.node.identity, 0)) for box in boxes.values()]
     view = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
     size = f'width="{right - left:.0f}" height="{bottom - top:.0f}"'
     return (
@@ -79,8 +79,8 @@ def schema_diagram(catalog: Catalog, counts: Mapping[str, int]) -> str:
     )
 
 
-def _placed(nodes: Sequence[NodeType]) -> dict[str, _Box]:
-    """Give every type a place on an ellipse that is wide enough for all of them."""
+def _place_types(nodes: Sequence[NodeType]) -> dict[str, _Box]:
+    """Return a box for every type, on an ellipse that is wide enough for all of them."""
     count = len(nodes)
     if count == 1:
         return {nodes[0].name: _Box(nodes[0], 0, 0)}
@@ -96,7 +96,7 @@ def _placed(nodes: Sequence[NodeType]) -> dict[str, _Box]:
     }
 
 
-def _box(box: _Box, count: int) -> str:
+def _draw_box(box: _Box, count: int) -> str:
     left, top = box.x - _WIDTH / 2, box.y - box.height / 2
     first = top + _HEAD + _LINE - 3
     texts = "".join(
@@ -113,10 +113,10 @@ def _box(box: _Box, count: int) -> str:
     )
 
 
-def _edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
-    """Draw an edge type; several between the same types are bent away from each other."""
+def _draw_edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
+    """Draw an edge type; several between the same types are bent apart."""
     if source is target:
-        return _loop(source, edge, place)
+        return _draw_loop(source, edge, place)
     middle_x, middle_y = (source.x + target.x) / 2, (source.y + target.y) / 2
     across, down = target.x - source.x, target.y - source.y
     length = math.hypot(across, down)
@@ -126,15 +126,15 @@ def _edge(source: _Box, target: _Box, edge: EdgeType, place: int) -> str:
     to_x, to_y = target.border(bent_x, bent_y)
     path = f"M{from_x:.1f},{from_y:.1f} Q{bent_x:.1f},{bent_y:.1f} {to_x:.1f},{to_y:.1f}"
     label_x, label_y = (middle_x + bent_x) / 2, (middle_y + bent_y) / 2
-    return _line(path, edge, label_x, label_y)
+    return _draw_line(path, edge, label_x, label_y)
 
 
-def _loop(box: _Box, edge: EdgeType, place: int) -> str:
+def _draw_loop(box: _Box, edge: EdgeType, place: int) -> str:
     right, y = box.x + _WIDTH / 2, box.y - box.height / 2 + 20 + 26 * place
     path = f"M{right:.1f},{y - 8:.1f} c34,-22 34,38 0,16"
-    return _line(path, edge, right + 34, y - 12)
+    return _draw_line(path, edge, right + 34, y - 12)
 
 
-def _line(path: str, edge: EdgeType, x: float, y: float) -> str:
+def _draw_line(path: str, edge: EdgeType, x: float, y: float) -> str:
     label = f'<text class="edge" x="{x:.1f}" y="{y:.1f}">{escape(edge.name)}</text>'
     return f'<path class="edge" d="{path}" marker-end="url(#tip)"/>{label}'

@@ -1,4 +1,4 @@
-"""Page: what is to be shown of a graph, as one HTML document that needs nothing from outside."""
+"""Page: a report on a graph, as one HTML document that needs nothing from outside."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,10 @@ from typing import Protocol
 
 from omnigraph.data.result import Result
 from omnigraph.html import html_table
-from omnigraph.merge.changes import Change
-from omnigraph.merge.diff import Op
-from omnigraph.report.commits import commit_graph
-from omnigraph.report.diagram import schema_diagram
-from omnigraph.schema.steps import Step
+from omnigraph.merge.row_change import Change, Op
+from omnigraph.report.commits import draw_commits
+from omnigraph.report.diagram import draw_schema
+from omnigraph.schema.steps import MigrationStep
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -56,18 +55,18 @@ li.update { color: var(--update) }
 """
 
 
-class Compared(Protocol):
-    """Changes of rows and of the schema, at hand or sent by a server."""
+class ShownChanges(Protocol):
+    """Changes of rows and of the schema, local or sent by a server."""
 
     @property
-    def schema_steps(self) -> Sequence[Step]: ...
+    def schema_steps(self) -> Sequence[MigrationStep]: ...
     @property
     def stats(self) -> Mapping[str, Mapping[Op, int]]: ...
     def __iter__(self) -> Iterator[Change]: ...
 
 
 class ShownView(Protocol):
-    """A commit of such a graph."""
+    """A commit of a graph that can be shown."""
 
     @property
     def snapshot(self) -> Snapshot: ...
@@ -76,15 +75,15 @@ class ShownView(Protocol):
 
 
 class ShownBranch(Protocol):
-    """A branch of such a graph."""
+    """A branch of a graph that can be shown."""
 
     @property
     def commit(self) -> Commit: ...
     def log(self, *, limit: int) -> Iterator[Commit]: ...
 
 
-class Shown(Protocol):
-    """A graph that can be shown, at hand or behind a server."""
+class ShownGraph(Protocol):
+    """A graph that can be shown, local or behind a server."""
 
     @property
     def uri(self) -> str: ...
@@ -95,10 +94,10 @@ class Shown(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a report shows: a graph at one commit, its newest commits, and what was asked of it.
+    """What a report shows: a graph at one commit, its newest commits, changes and query results.
 
-    `heads` are the branches with the commits at which they stand, `compared` are changes, each
-    under the title of what was compared, and `answered` are results of queries.
+    `heads` maps branches to their newest commits; `compared` and `answered` are shown under their
+    keys as titles.
     """
 
     uri: str
@@ -106,16 +105,24 @@ class Page:
     schema_source: str
     commits: Sequence[Commit]
     heads: Mapping[str, str]
-    compared: Mapping[str, Compared] = field(default_factory=dict)
+    compared: Mapping[str, ShownChanges] = field(default_factory=dict)
     answered: Mapping[str, Result] = field(default_factory=dict)
 
-    def html(self) -> str:
-        """Give the whole document."""
+    def to_html(self) -> str:
+        """Return the whole document."""
         parts = [
             *self._schema(),
             *self._history(),
-            *(part for title, found in self.compared.items() for part in _changes(title, found)),
-            *(part for title, found in self.answered.items() for part in _answer(title, found)),
+            *(
+                part
+                for title, found in self.compared.items()
+                for part in _render_changes(title, found)
+            ),
+            *(
+                part
+                for title, found in self.answered.items()
+                for part in _render_answer(title, found)
+            ),
         ]
         title = escape(self.uri.rstrip("/").rpartition("/")[2] or self.uri)
         commit = self.snapshot.commit
@@ -130,7 +137,7 @@ class Page:
     def _schema(self) -> Iterable[str]:
         counts = {key: state.row_count for key, state in self.snapshot.commit.tables.items()}
         yield "<h2>Schema</h2>"
-        yield _wide(schema_diagram(self.snapshot.catalog, counts))
+        yield _scroll_sideways(draw_schema(self.snapshot.catalog, counts))
         rows = [
             (edge.name, f"{edge.source} → {edge.target}", f"{counts.get(edge.identity, 0):,}")
             for edge in self.snapshot.catalog.edges.values()
@@ -141,17 +148,17 @@ class Page:
 
     def _history(self) -> Iterable[str]:
         yield "<h2>History</h2>"
-        yield _wide(commit_graph(self.commits, self.heads))
+        yield _scroll_sideways(draw_commits(self.commits, self.heads))
 
 
-def page_of(
-    graph: Shown,
+def build_page(
+    graph: ShownGraph,
     place: str,
     commits: int,
-    compared: Mapping[str, Compared] | None,
+    compared: Mapping[str, ShownChanges] | None,
     answered: Mapping[str, Result] | None,
 ) -> Page:
-    """Give what is to be shown of a branch or commit, with so many of the newest commits."""
+    """Return the page of a branch or commit, with its `commits` newest commits."""
     view = graph.at(place)
     branches = {name: graph.branch(name) for name in graph.branches()}
     found = {
@@ -168,7 +175,7 @@ def page_of(
     )
 
 
-def _changes(title: str, found: Compared) -> Iterable[str]:
+def _render_changes(title: str, found: ShownChanges) -> Iterable[str]:
     yield f"<h2>{escape(title)}</h2>"
     for step in found.schema_steps:
         yield f"<p>schema: {escape(str(step))}</p>"
@@ -180,11 +187,11 @@ def _changes(title: str, found: Compared) -> Iterable[str]:
         yield f"<p>… and {more:,} more</p>"
 
 
-def _answer(title: str, found: Result) -> Iterable[str]:
+def _render_answer(title: str, found: Result) -> Iterable[str]:
     yield f"<h2>{escape(title)}</h2>"
-    yield _wide(found._repr_html_())
+    yield _scroll_sideways(found._repr_html_())
 
 
-def _wide(part: str) -> str:
-    """Give a part that is moved sideways where the window is narrower."""
+def _scroll_sideways(part: str) -> str:
+    """Return a part that scrolls sideways where the window is narrower."""
     return f'<div class="wide">{part}</div>'

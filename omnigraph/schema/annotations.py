@@ -1,4 +1,4 @@
-"""Annotations: which there are, where each may stand, and what it says."""
+"""Annotations: which exist, where each is allowed, and what each means."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ _PLACES = {
     "check": (),
 }
 _BODY_FORM = {
-    "key": "@key(name) in the body, or @key behind the property",
-    "unique": "@unique(name) in the body, or @unique behind the property",
-    "index": "@index(name) in the body, or @index behind the property",
+    "key": "@key(name) in the body, or @key after the property",
+    "unique": "@unique(name) in the body, or @unique after the property",
+    "index": "@index(name) in the body, or @index after the property",
     "range": "@range(name, 0..100) in the body",
     "check": '@check(name, "pattern") in the body',
 }
@@ -34,7 +34,7 @@ _FLAGS = ("key", "unique", "index")
 
 @dataclass(slots=True)
 class Notes:
-    """What the annotations behind one type or property say."""
+    """The annotations of one type or property, as values."""
 
     flags: dict[str, ast.Annotation] = field(default_factory=dict)
     description: str | None = None
@@ -50,26 +50,26 @@ class Notes:
 def read_annotations(
     annotations: Iterable[ast.Annotation], place: str, problems: Problems
 ) -> Notes:
-    """Give what the annotations say; report those that may not stand here or say nothing."""
+    """Read the annotations of one type or property; report misplaced and malformed ones."""
     notes = Notes()
     seen: set[str] = set()
     for annotation in annotations:
         if annotation.name not in _PLACES:
             _keep(annotation, notes, problems)
         elif place not in _PLACES[annotation.name]:
-            _misplaced(annotation, place, problems)
+            _report_misplaced(annotation, place, problems)
         elif annotation.name in seen:
-            message = f"@{annotation.name} stands here twice"
+            message = f"@{annotation.name} is repeated"
             problems.report(Code.REPEATED_ANNOTATION, annotation.span, message)
         else:
             seen.add(annotation.name)
-            _Reader(annotation, problems).read(notes)
+            _AnnotationReader(annotation, problems).read(notes)
     return notes
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads one known annotation that stands where it may."""
+class _AnnotationReader:
+    """Reads one known annotation in a place where it is allowed."""
 
     annotation: ast.Annotation
     problems: Problems
@@ -97,7 +97,7 @@ class _Reader:
         value = self.annotation.value
         if isinstance(value, Literal) and isinstance(value.value, str) and value.value.strip():
             return value.value
-        self._wrong("a string that is not empty", '("…")')
+        self._wrong("a non-empty string", '("…")')
         return None
 
     def _name(self) -> Name | None:
@@ -123,9 +123,9 @@ class _Reader:
             return Cardinality()
         least, most = value.minimum, value.maximum
         if not isinstance(least, int) or not isinstance(most, int | None) or least < 0:
-            message = "@card counts edges: a whole number, '..', and perhaps another"
+            message = "@card needs a range of whole numbers"
         elif most is not None and most < least:
-            message = f"@card wants {least} edges or more but allows no more than {most}"
+            message = f"@card needs at least {least} edges but allows at most {most}"
         else:
             return Cardinality(minimum=least, maximum=most)
         self.problems.report(Code.BAD_CARDINALITY, value.span, message, "write @card(0..1)")
@@ -139,7 +139,7 @@ class _Reader:
             return None
         model = options.get("model")
         if model is not None and not (isinstance(model, str) and model):
-            self._wrong("its model as a string", '("text", model="…")')
+            self._wrong("a string as its model", '("text", model="…")')
             return None
         return Embed(source=source.text, model=model)
 
@@ -183,7 +183,7 @@ def _check_options(annotation: ast.Annotation, problems: Problems) -> None:
     seen: set[str] = set()
     for name, literal in annotation.options:
         if name in seen:
-            message = f"@{annotation.name} has the option '{name}' twice"
+            message = f"@{annotation.name} repeats the option '{name}'"
             problems.report(Code.REPEATED_ANNOTATION, literal.span, message)
         seen.add(name)
 
@@ -193,16 +193,16 @@ def _plain(literal: Literal) -> str | int | float | bool:
     return literal.value
 
 
-def _misplaced(annotation: ast.Annotation, place: str, problems: Problems) -> None:
+def _report_misplaced(annotation: ast.Annotation, place: str, problems: Problems) -> None:
     name = annotation.name
     places = _PLACES[name]
     if place == "edge" and name in _BODY_FORM:
-        hint = "edges take @unique(…), @index(…) and @key(src, dst) in the body"
+        hint = "an edge type can have @unique(…), @index(…) and @key(src, dst) in its body"
     elif name in _BODY_FORM:
         hint = f"write {_BODY_FORM[name]}"
     else:
-        hint = f"@{name} may stand on {' or '.join(_article(each) for each in places)}"
-    message = f"@{name} may not stand on {_article(place)}"
+        hint = f"@{name} is allowed on {' or '.join(_article(each) for each in places)}"
+    message = f"@{name} is not allowed on {_article(place)}"
     problems.report(Code.MISPLACED_ANNOTATION, annotation.span, message, hint)
 
 

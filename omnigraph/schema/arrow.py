@@ -21,7 +21,7 @@ _SCALARS = {
 
 
 def arrow_schema(stored: StoredType) -> pa.Schema:
-    """Give the columns of a type's table: `id`, for edges `src` and `dst`, then the properties."""
+    """Return the columns of a type's table: `id`, for edges `src` and `dst`, then properties."""
     system = NODE_COLUMNS if isinstance(stored, NodeType) else EDGE_COLUMNS
     fields = [pa.field(name, pa.utf8(), nullable=False) for name in system]
     fields += [
@@ -32,7 +32,7 @@ def arrow_schema(stored: StoredType) -> pa.Schema:
 
 
 def arrow_type(kind: ValueType) -> pa.DataType:
-    """Give the Arrow type that holds values of a type."""
+    """Return the Arrow type that stores values of a type."""
     match kind:
         case ScalarType(scalar):
             return _SCALARS[scalar]

@@ -1,4 +1,4 @@
-"""Build: the syntax tree of a schema to its catalog, every static rule checked."""
+"""Build: the syntax tree of a schema to its catalog, checked against every static rule."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,12 +45,12 @@ _NEVER = frozenset(
 
 
 def build_catalog(schema: ast.Schema, accepted: Catalog | None, problems: Problems) -> Catalog:
-    """Give the catalog of a schema; types and properties of `accepted` keep their identity."""
+    """Build the catalog of a schema; types and properties of `accepted` keep their identity."""
     return _Builder(schema, accepted, problems).build()
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _DeclaredProperty:
     """A property with the annotations it was declared with."""
 
     property: Property
@@ -87,7 +87,7 @@ class _Builder:
         return Catalog(self.interfaces, self.nodes, self.edges)
 
     def _unique_declarations(self) -> list[ast.Declaration]:
-        """Give the declarations without those whose name is taken."""
+        """Return the declarations; report and drop those whose name is taken."""
         seen: dict[str, ast.Declaration] = {}
         twins: dict[str, str] = {}
         for declaration in self.schema.declarations:
@@ -99,8 +99,8 @@ class _Builder:
             if isinstance(declaration, ast.Edge):
                 twin = twins.setdefault(name.text.casefold(), name.text)
                 if twin != name.text:
-                    message = f"a traversal could not tell edge '{name.text}' from edge '{twin}'"
-                    hint = "names of edges differ in more than upper and lower case"
+                    message = f"edges '{name.text}' and '{twin}' differ only in case"
+                    hint = "traversals ignore the case of edges; rename one of them"
                     self.problems.report(Code.EDGE_TWINS, name.span, message, hint)
                     continue
             seen[name.text] = declaration
@@ -180,7 +180,7 @@ class _Builder:
         if end.text in self.nodes:
             return
         if end.text in self.interfaces:
-            message = f"an edge joins node types; '{end.text}' is an interface"
+            message = f"an edge connects node types; '{end.text}' is an interface"
             self.problems.report(Code.UNDECLARED_TYPE, end.span, message)
             return
         message = f"unknown node type '{end.text}'"
@@ -190,7 +190,7 @@ class _Builder:
     def _implemented(
         self,
         declaration: ast.Node,
-        members: dict[str, _Member],
+        members: dict[str, _DeclaredProperty],
         old: Mapping[str, Property],
     ) -> list[tuple[Interface, Span]]:
         """Add the properties of each interface; give the interfaces with their spans."""
@@ -216,7 +216,7 @@ class _Builder:
         self,
         inherited: Property,
         interface: Name,
-        members: dict[str, _Member],
+        members: dict[str, _DeclaredProperty],
         old: Mapping[str, Property],
         taken: set[str],
     ) -> None:
@@ -229,13 +229,13 @@ class _Builder:
             identity = before.identity if before else mint(inherited.name, taken)
             taken.add(identity)
             added = replace(inherited, identity=identity)
-            members[added.name] = _Member(added, Notes(embed=added.embed), interface.span)
+            members[added.name] = _DeclaredProperty(added, Notes(embed=added.embed), interface.span)
         elif (own.property.type, own.property.nullable) != (inherited.type, inherited.nullable):
             wanted = f"{inherited.type}{'?' if inherited.nullable else ''}"
-            message = f"'{inherited.name}' has to be {wanted}, as {interface.text} declares it"
+            message = f"'{inherited.name}' must be {wanted}, as {interface.text} declares it"
             self.problems.report(Code.INTERFACE_MISMATCH, own.span, message)
         else:
-            members[inherited.name] = replace(own, property=_completed(own, inherited))
+            members[inherited.name] = replace(own, property=_complete(own, inherited))
 
     def _members(
         self,
@@ -243,8 +243,8 @@ class _Builder:
         place: str,
         type_name: str,
         old: Mapping[str, Property],
-    ) -> dict[str, _Member]:
-        members: dict[str, _Member] = {}
+    ) -> dict[str, _DeclaredProperty]:
+        members: dict[str, _DeclaredProperty] = {}
         taken = {item.identity for item in old.values()}
         names = {item.name.text for item in declared}
         for item in declared:
@@ -254,7 +254,7 @@ class _Builder:
                 self.problems.report(Code.DUPLICATE_PROPERTY, name.span, message)
                 continue
             if name.text in _RESERVED[place] or name.text in _NEVER:
-                message = f"'{name.text}' is reserved and cannot be declared"
+                message = f"'{name.text}' is a reserved name"
                 self.problems.report(Code.RESERVED_NAME, name.span, message)
                 continue
             notes = read_annotations(item.annotations, "property", self.problems)
@@ -264,17 +264,23 @@ class _Builder:
             source = old.get(name.text) or old.get(_text(notes.renamed_from) or "")
             identity = source.identity if source else mint(name.text, taken)
             taken.add(identity)
-            members[name.text] = _Member(_property(item, identity, notes), notes, name.span)
+            members[name.text] = _DeclaredProperty(
+                _property(item, identity, notes), notes, name.span
+            )
         return members
 
-    def _constraints(self, place: str, type_name: str, members: dict[str, _Member]) -> Constraints:
+    def _constraints(
+        self, place: str, type_name: str, members: dict[str, _DeclaredProperty]
+    ) -> Constraints:
         constraints = Constraints(place, type_name, _properties(members), self.problems)
         for name, member in members.items():
             for kind, annotation in member.notes.flags.items():
                 constraints.flag(kind, name, annotation.span)
         return constraints
 
-    def _check_properties(self, members: dict[str, _Member], constraints: Constraints) -> None:
+    def _check_properties(
+        self, members: dict[str, _DeclaredProperty], constraints: Constraints
+    ) -> None:
         """Check what a property says about itself, and fill in its default."""
         for name, member in members.items():
             if member.notes.embed_annotation is not None and member.property.embed is not None:
@@ -286,16 +292,20 @@ class _Builder:
                 self._check_default(member, member.property.default, constraints, member.span)
 
     def _check_embed(
-        self, member: _Member, embed: Embed, members: Mapping[str, _Member], place: str
+        self,
+        member: _DeclaredProperty,
+        embed: Embed,
+        members: Mapping[str, _DeclaredProperty],
+        place: str,
     ) -> None:
         source = members.get(embed.source)
         hint = None
         if place == "edge":
-            message = "@embed may not stand in an edge"
+            message = "@embed is not allowed in an edge type"
         elif not isinstance(member.property.type, VectorType):
-            message = f"@embed fills a Vector; '{member.property.name}' is {member.property.type}"
+            message = f"@embed needs a Vector; '{member.property.name}' is {member.property.type}"
         elif source is None:
-            message = f"@embed names '{embed.source}', which is not a property here"
+            message = f"@embed names the unknown property '{embed.source}'"
             hint = self.problems.nearest(embed.source, members)
         elif source.property.type != STRING:
             message = f"@embed reads a String; '{embed.source}' is {source.property.type}"
@@ -304,29 +314,31 @@ class _Builder:
         assert member.notes.embed_annotation is not None
         self.problems.report(Code.BAD_EMBED, member.notes.embed_annotation.span, message, hint)
 
-    def _default(self, member: _Member, literal: Literal, constraints: Constraints) -> Value | None:
+    def _default(
+        self, member: _DeclaredProperty, literal: Literal, constraints: Constraints
+    ) -> Value | None:
         try:
             value = coerce_literal(literal.value, member.property.type)
         except BadValue as bad:
-            message = f"this default does not fit '{member.property.name}': {bad}"
+            message = f"the default does not fit '{member.property.name}': {bad}"
             self.problems.report(Code.BAD_DEFAULT, literal.span, message)
             return None
         self._check_default(member, value, constraints, literal.span)
         return value
 
     def _check_default(
-        self, member: _Member, value: Value, constraints: Constraints, span: Span
+        self, member: _DeclaredProperty, value: Value, constraints: Constraints, span: Span
     ) -> None:
         name = member.property.name
         broken = constraints.broken_by(name, value)
         if broken is not None:
-            message = f"the default of '{name}' does not pass its @{broken}"
+            message = f"the default of '{name}' breaks its @{broken}"
             self.problems.report(Code.BAD_DEFAULT, span, message)
 
     def _accepted_type(
         self, place: str, name: Name, renamed_from: Name | None
     ) -> NodeType | EdgeType | None:
-        """Give the accepted type that a declaration goes on with, under its old or new name."""
+        """Return the accepted type that a declaration continues, under its old or new name."""
         self._check_rename(renamed_from, name, self.declared, place)
         if self.accepted is None:
             return None
@@ -337,13 +349,15 @@ class _Builder:
         return known.get(name.text) or known.get(_text(renamed_from) or "")
 
     def _check_origin(self, old: Name | None, name: Name, known: Mapping[str, object]) -> None:
-        """Refuse to rename what the accepted schema does not have, or onto what it has."""
+        """Report a rename from an unknown name, or to a name that exists."""
         if old is None or (old.text in known) != (name.text in known):
             return
-        message = f"there is no '{old.text}' that could be renamed to '{name.text}'"
+        message = (
+            f"cannot rename '{old.text}' to '{name.text}': the accepted schema has no '{old.text}'"
+        )
         hint = self.problems.nearest(old.text, known)
         if old.text in known:
-            message = f"'{old.text}' cannot be renamed to '{name.text}', which is there already"
+            message = f"cannot rename '{old.text}' to '{name.text}': '{name.text}' already exists"
             hint = None
         self.problems.report(Code.BAD_RENAME, old.span, message, hint)
 
@@ -354,12 +368,12 @@ class _Builder:
             return
         message, hint = None, None
         if old.text == name.text:
-            message = f"'{name.text}' cannot be renamed from itself"
+            message = f"'{name.text}' cannot be renamed to itself"
         elif old.text in declared:
-            message = f"'{old.text}' is still declared, so nothing can be renamed from it"
+            message = f"cannot rename from '{old.text}', which is still declared"
             hint = f"remove the @rename_from of '{name.text}' if that rename has been applied"
         elif (scope, old.text) in self.renamed:
-            message = f"two things cannot both be renamed from '{old.text}'"
+            message = f"'{old.text}' is renamed twice"
         self.renamed.add((scope, old.text))
         if message is not None:
             self.problems.report(Code.BAD_RENAME, old.span, message, hint)
@@ -383,8 +397,8 @@ def _property(item: ast.Property, identity: str, notes: Notes) -> Property:
     )
 
 
-def _completed(own: _Member, inherited: Property) -> Property:
-    """Give a repeated property with what only its interface says about it."""
+def _complete(own: _DeclaredProperty, inherited: Property) -> Property:
+    """Return a repeated property completed by what only its interface says about it."""
     return replace(
         own.property,
         default=inherited.default if own.notes.default is None else None,
@@ -395,7 +409,7 @@ def _completed(own: _Member, inherited: Property) -> Property:
     )
 
 
-def _properties(members: Mapping[str, _Member]) -> dict[str, Property]:
+def _properties(members: Mapping[str, _DeclaredProperty]) -> dict[str, Property]:
     return {name: member.property for name, member in members.items()}
 
 

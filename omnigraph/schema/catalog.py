@@ -1,4 +1,4 @@
-"""Catalog: the checked schema, every type with its properties, constraints and identity."""
+"""Catalog: the checked schema: every type with its properties, constraints and identity."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from omnigraph.errors import InputError
 from omnigraph.schema.types import F32, STRING, ValueType
-from omnigraph.schema.values import Value, beside_f32
+from omnigraph.schema.values import Value, match_f32
 from omnigraph.syntax.problems import nearest_name
 
 NODE_COLUMNS = ("id",)
@@ -18,7 +18,7 @@ EDGE_ENDS = MappingProxyType({"from": "src", "to": "dst"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """An annotation that means nothing to OmniGraph and is kept for the user's programs."""
+    """An annotation that OmniGraph keeps, unread, for the user's programs."""
 
     name: str
     value: str | int | float | bool | None = None
@@ -57,15 +57,15 @@ class Range:
     maximum: int | float | None
 
     def ends(self, kind: ValueType) -> tuple[int | float | None, int | float | None]:
-        """Give both ends as values of a type are compared with them."""
+        """Return both ends as they are compared with values of a type."""
         if kind != F32:
             return self.minimum, self.maximum
-        least = None if self.minimum is None else beside_f32(self.minimum)
-        return least, None if self.maximum is None else beside_f32(self.maximum)
+        least = None if self.minimum is None else match_f32(self.minimum)
+        return least, None if self.maximum is None else match_f32(self.maximum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class PatternCheck:
     """`@check(code, "^[A-Z]+$")`: an RE2 pattern that must be found in the value."""
 
     property: str
@@ -104,14 +104,14 @@ class NodeType:
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
     ranges: tuple[Range, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[PatternCheck, ...] = ()
     renamed_from: str | None = None
     description: str | None = None
     instruction: str | None = None
     annotations: tuple[Annotation, ...] = ()
 
     def column(self, name: str) -> ValueType | None:
-        """Give the type of a column that can be read, `id` included."""
+        """Return the type of a property or of `id`, or None."""
         return _column(self.properties, name, NODE_COLUMNS)
 
 
@@ -135,11 +135,11 @@ class EdgeType:
 
     @property
     def chains(self) -> bool:
-        """True when the edge can be followed twice in a row."""
+        """Whether the edge can be followed twice in a row."""
         return self.source == self.target
 
     def column(self, name: str) -> ValueType | None:
-        """Give the type of a column that can be read; `from` and `to` are `src` and `dst`."""
+        """Return the type of a property, `id` or an end (also as `from` or `to`), or None."""
         return _column(self.properties, EDGE_ENDS.get(name, name), EDGE_COLUMNS)
 
 
@@ -175,30 +175,30 @@ class Catalog:
         return {each.identity: each for each in types}
 
     def stored(self, name: str) -> StoredType | None:
-        """Give the node or edge type of this name."""
+        """Return the node or edge type with this name, or None."""
         return self.nodes.get(name) or self.edges.get(name)
 
     def node_types(self, name: str) -> tuple[str, ...] | None:
-        """Give the node types that a name stands for: itself, or those of an interface."""
+        """Return the node types that a name stands for: itself, or those of an interface."""
         if name in self.nodes:
             return (name,)
         return self.nodes_by_interface.get(name)
 
 
 def types_of(catalog: Catalog) -> Iterator[tuple[str, AnyType]]:
-    """Give all types of a schema with their kinds, in declared order."""
+    """Yield all types of a schema with their kinds, in declared order."""
     yield from (("interface", item) for item in catalog.interfaces.values())
     yield from (("node", item) for item in catalog.nodes.values())
     yield from (("edge", item) for item in catalog.edges.values())
 
 
 def column_name(stored: StoredType, name: str) -> str:
-    """Give the column of a field as users name it: of an edge, `from` and `to` are its ends."""
+    """Return the column of a field; for edges, users write `from` and `to` for the ends."""
     return EDGE_ENDS.get(name, name) if isinstance(stored, EdgeType) else name
 
 
 def field_name(stored: StoredType, column: str) -> str:
-    """Give the name under which users know a column."""
+    """Return the name by which users know a column."""
     ends = {end: name for name, end in EDGE_ENDS.items()} if isinstance(stored, EdgeType) else {}
     return ends.get(column, column)
 
@@ -212,8 +212,8 @@ def _column(
     return None if found is None else found.type
 
 
-def known_type(name: str, catalog: Catalog) -> StoredType:
-    """Give the type of a name; raises InputError with the nearest name when there is none."""
+def find_type(name: str, catalog: Catalog) -> StoredType:
+    """Return the type with this name; raise InputError with the nearest known name."""
     found = catalog.stored(name)
     if found is None:
         near = nearest_name(name, [*catalog.nodes, *catalog.edges])

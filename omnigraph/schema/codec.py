@@ -12,11 +12,11 @@ from omnigraph.schema.catalog import (
     AnyType,
     Cardinality,
     Catalog,
-    Check,
     EdgeType,
     Embed,
     Interface,
     NodeType,
+    PatternCheck,
     Property,
     Range,
 )
@@ -34,17 +34,17 @@ _IDENTITIES = ("stable_type_id", "stable_property_id")
 
 
 def encode_catalog(catalog: Catalog) -> str:
-    """Give the catalog as JSON text, readable and with a fixed order of keys."""
+    """Return the catalog as indented JSON text with a fixed order of keys."""
     return json.dumps(catalog_json(catalog), indent=2, ensure_ascii=False) + "\n"
 
 
 def decode_catalog(text: str) -> Catalog:
-    """Give the catalog that `encode_catalog` wrote."""
+    """Return the catalog that `encode_catalog` wrote; raise SchemaIrError."""
     try:
         stored = json.loads(text)
         version = stored["ir_version"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise SchemaIrError("the stored schema is not a schema IR") from None
+        raise SchemaIrError("the stored schema is not a schema document") from None
     if version != IR_VERSION:
         message = f"the stored schema has IR version {version}; this release reads {IR_VERSION}"
         raise SchemaIrError(message, hint="upgrade omnigraph first")
@@ -55,17 +55,18 @@ def decode_catalog(text: str) -> Catalog:
 
 
 def content_hash(catalog: Catalog) -> str:
-    """Give the SHA-256 of what a schema says.
+    """Return the SHA-256 of a schema's content.
 
     Comments, white space, identities and the order of properties do not count.
     """
-    content = _said(catalog_json(catalog))
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    text = json.dumps(
+        _content(catalog_json(catalog)), ensure_ascii=False, separators=(",", ":"), sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def catalog_json(catalog: Catalog) -> dict[str, Json]:
-    """Give the catalog as a JSON object."""
+    """Return the catalog as a JSON object."""
     return {
         "ir_version": IR_VERSION,
         "interfaces": [_interface_json(item) for item in catalog.interfaces.values()],
@@ -158,7 +159,7 @@ def _annotation_json(item: Annotation) -> Json:
 
 
 def value_json(value: Value | None) -> Json:
-    """Give a single value as JSON carries it, dates and times as text."""
+    """Return a single value as JSON, dates and times as text."""
     match value:
         case datetime():
             return datetime_text(value)
@@ -170,15 +171,15 @@ def value_json(value: Value | None) -> Json:
             return value
 
 
-def _said(value: Json) -> Json:
+def _content(value: Json) -> Json:
     match value:
         case dict():
-            said = {key: _said(each) for key, each in value.items() if key not in _IDENTITIES}
-            if isinstance(properties := said.get("properties"), list):
-                said["properties"] = sorted(properties, key=json.dumps)
-            return said
+            content = {key: _content(each) for key, each in value.items() if key not in _IDENTITIES}
+            if isinstance(properties := content.get("properties"), list):
+                content["properties"] = sorted(properties, key=json.dumps)
+            return content
         case list():
-            return [_said(each) for each in value]
+            return [_content(each) for each in value]
         case _:
             return value
 
@@ -207,7 +208,7 @@ def _node(item: dict[str, Any]) -> NodeType:
         implements=tuple(item["implements"]),
         properties=_properties(item["properties"]),
         ranges=tuple(Range(**each) for each in item["ranges"]),
-        checks=tuple(Check(**each) for each in item["checks"]),
+        checks=tuple(PatternCheck(**each) for each in item["checks"]),
         **_constraints(item),
         **_metadata(item),
     )

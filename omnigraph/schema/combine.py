@@ -1,4 +1,4 @@
-"""Combine: one schema with what two sides did to a common one, or all that excludes each other."""
+"""Combine: the three-way merge of schemas, or all conflicts between the two sides."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -9,34 +9,34 @@ from omnigraph.errors import SchemaConflictError, SchemaError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import IR_VERSION, catalog_json, decode_catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migration import in_stored_order
+from omnigraph.schema.migration import keep_stored_order
 from omnigraph.schema.printer import print_schema
 
-# A type or property of the IR, in which identities stand for names.
+# A type or property of the stored JSON, in which identities replace names.
 _Entry: TypeAlias = dict[str, Any]
 
 _KINDS = ("interfaces", "nodes", "edges")
 # Both sides may add to these.
 _GROWING = ("unique", "indexes", "ranges", "checks", "implements", "annotations")
 _PROPERTIES = "properties"
-# How something came by its name matters only while it is renamed.
+# Read only while the rename is applied, so it can never conflict.
 _PASSING = "renamed_from"
 
 
-def combined(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
-    """Give our schema with what they did to the common one; raises SchemaConflictError."""
+def combine_schemas(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
+    """Merge their changes since `base` into our schema; raise SchemaConflictError."""
     merger = _Merger()
     sides = [_neutral(each) for each in (base, ours, theirs)]
-    found = _without_past_renames(merger.merged(*sides))
+    found = _without_past_renames(merger.merge(*sides))
     names = {identity: entry["name"] for identity, entry in found.items()}
-    merger.refuse_twins("", found)
+    merger.note_twins("", found)
     if merger.conflicts:
         raise SchemaConflictError(merger.conflicts)
-    return in_stored_order(ours, _checked(_catalog(found, names)))
+    return keep_stored_order(ours, _compile(_catalog(found, names)))
 
 
-def _checked(catalog: Catalog) -> Catalog:
-    """Give a schema that compiles; what two sides added may break a rule only together."""
+def _compile(catalog: Catalog) -> Catalog:
+    """Compile the merged schema; two changes may break a rule only together."""
     try:
         return compile_schema(print_schema(catalog), accepted=catalog)
     except SchemaError as broken:
@@ -45,14 +45,14 @@ def _checked(catalog: Catalog) -> Catalog:
 
 @dataclass(slots=True)
 class _Merger:
-    """Puts two sides together, and notes where they exclude each other."""
+    """Merges two sides and notes where they contradict each other."""
 
     conflicts: list[str] = field(default_factory=list)
 
-    def merged(
+    def merge(
         self, base: Mapping[str, _Entry], ours: Mapping[str, _Entry], theirs: Mapping[str, _Entry]
     ) -> dict[str, _Entry]:
-        """Give all types by identity; ours come first."""
+        """Return all types by identity, ours first."""
         found: dict[str, _Entry] = {}
         for identity in dict.fromkeys([*ours, *theirs]):
             mine, yours = ours.get(identity), theirs.get(identity)
@@ -75,11 +75,11 @@ class _Merger:
                 continue
             old = base[_PROPERTIES].get(identity, {})
             properties[identity] = self._entry(f"{name}.{ours['name']}", old, ours, theirs)
-        self.refuse_twins(f"{name}.", properties)
+        self.note_twins(f"{name}.", properties)
         return {**found, _PROPERTIES: properties}
 
     def _entry(self, where: str, base: _Entry, mine: _Entry, yours: _Entry) -> _Entry:
-        """Give each field as the side has it that changed it."""
+        """Return each field as the side that changed it has it."""
         found: _Entry = {}
         for name in mine:
             old, our, their = base.get(name), mine[name], yours[name]
@@ -90,15 +90,15 @@ class _Merger:
                 continue
             elif our == old:
                 found[name] = their
-            elif name == "type" and (both := _joined_enum(old, our, their)) is not None:
+            elif name == "type" and (both := _join_enums(old, our, their)) is not None:
                 found[name] = both
             else:
                 said = f"{json.dumps(our)} on our side and {json.dumps(their)} on theirs"
                 self.conflicts.append(f"{where}: its {name} is {said}")
         return found
 
-    def refuse_twins(self, scope: str, entries: Mapping[str, _Entry]) -> None:
-        """Note things of one name that are not the same thing."""
+    def note_twins(self, scope: str, entries: Mapping[str, _Entry]) -> None:
+        """Note different things that ended up with the same name."""
         seen: dict[str, str] = {}
         for identity, entry in entries.items():
             if seen.setdefault(entry["name"], identity) != identity:
@@ -106,28 +106,28 @@ class _Merger:
 
 
 def _without_past_renames(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
-    """Give all types without the renames from names that other things have now."""
+    """Return all types without `renamed_from` where something else has that name now."""
     names = {entry["name"] for entry in entries.values()}
     properties = {
         each["name"] for entry in entries.values() for each in entry[_PROPERTIES].values()
     }
     return {
         identity: {
-            **_forgetting(names, entry),
+            **_forget(names, entry),
             _PROPERTIES: {
-                each: _forgetting(properties, item) for each, item in entry[_PROPERTIES].items()
+                each: _forget(properties, item) for each, item in entry[_PROPERTIES].items()
             },
         }
         for identity, entry in entries.items()
     }
 
 
-def _forgetting(names: Collection[str], entry: _Entry) -> _Entry:
+def _forget(names: Collection[str], entry: _Entry) -> _Entry:
     return {**entry, _PASSING: None} if entry.get(_PASSING) in names else entry
 
 
-def _joined_enum(old: object, our: str, their: str) -> str | None:
-    """Give an enum with the values of both sides, if all that they did was to add some."""
+def _join_enums(old: object, our: str, their: str) -> str | None:
+    """Return the enum with the values of both sides, or None if one removed a value."""
     values = [_enum_values(each) for each in (old, our, their)]
     if any(each is None for each in values):
         return None
@@ -144,14 +144,14 @@ def _enum_values(text: object) -> list[str] | None:
 
 
 def _neutral(catalog: Catalog) -> dict[str, _Entry]:
-    """Give the types of a schema by identity, with identities in the place of names."""
+    """Return the types of a schema by identity, references by identity too."""
     stored: _Entry = catalog_json(catalog)
     types = {each["name"]: each["stable_type_id"] for kind in _KINDS for each in stored[kind]}
     found: dict[str, _Entry] = {}
     for kind in _KINDS:
         for item in stored[kind]:
             own = {each["name"]: each["stable_property_id"] for each in item[_PROPERTIES]}
-            entry = _translated(item, own, types)
+            entry = _translate(item, own, types)
             properties = {each["stable_property_id"]: each for each in entry[_PROPERTIES]}
             found[item["stable_type_id"]] = {**entry, "kind": kind, _PROPERTIES: properties}
     return found
@@ -163,12 +163,12 @@ def _catalog(entries: Mapping[str, _Entry], types: Mapping[str, str]) -> Catalog
         own = {identity: each["name"] for identity, each in entry[_PROPERTIES].items()}
         plain = {**entry, _PROPERTIES: list(entry[_PROPERTIES].values())}
         kind = plain.pop("kind")
-        stored[kind].append(_translated(plain, own, types))
+        stored[kind].append(_translate(plain, own, types))
     return decode_catalog(json.dumps(stored))
 
 
-def _translated(item: _Entry, own: Mapping[str, str], types: Mapping[str, str]) -> _Entry:
-    """Give an entry with all that it refers to under other names."""
+def _translate(item: _Entry, own: Mapping[str, str], types: Mapping[str, str]) -> _Entry:
+    """Return an entry with its references translated by `own` and `types`."""
     found = dict(item)
     found["key"] = [own.get(each, each) for each in item["key"]]
     for name in ("unique", "indexes"):

@@ -6,16 +6,16 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.parser import parse_schema
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
-from omnigraph.syntax.source import as_source, size_problem
+from omnigraph.syntax.source import make_source, size_problem
 
 
 def compile_schema(text: str | Source, *, accepted: Catalog | None = None) -> Catalog:
-    """Give the catalog of a schema, or raise SchemaError with all its problems.
+    """Compile a schema to its catalog; raise SchemaError with all problems.
 
     Types and properties that `accepted` already has, under the same name or the one in
     `@rename_from`, keep their identity.
     """
-    source = as_source(text, "<schema>")
+    source = make_source(text, "<schema>")
     if (too_large := size_problem(source, Code.SCHEMA_CAP)) is not None:
         raise SchemaError([too_large], source=source)
     problems = Problems()

@@ -7,7 +7,7 @@ import re2
 
 from omnigraph.errors import Code
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import Check, Interface, Property, Range
+from omnigraph.schema.catalog import Interface, PatternCheck, Property, Range
 from omnigraph.schema.types import (
     BLOB,
     FLOATS,
@@ -35,7 +35,7 @@ _ALLOWED = {
 
 @dataclass(slots=True)
 class Constraints:
-    """Gathers the constraints of one type, from its properties and from its body."""
+    """Collects the constraints of one type, from its properties and from its body."""
 
     place: str
     type_name: str
@@ -45,7 +45,7 @@ class Constraints:
     unique: dict[tuple[str, ...], None] = field(default_factory=dict)
     indexes: dict[tuple[str, ...], None] = field(default_factory=dict)
     ranges: dict[str, Range] = field(default_factory=dict)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[PatternCheck] = field(default_factory=list)
 
     def inherit(self, interface: Interface, span: Span) -> None:
         """Add the constraints of an interface that the type does not repeat itself."""
@@ -57,18 +57,21 @@ class Constraints:
     def flag(self, kind: str, name: str, span: Span) -> None:
         """Add `@key`, `@unique` or `@index` behind a property."""
         if kind == "key" and self.place == "edge":
-            hint = "an edge's key names its ends: write @key(src, dst) in the body"
+            hint = "the key of an edge includes its ends: write @key(src, dst) in the body"
             self._report(
-                Code.MISPLACED_ANNOTATION, span, "@key may not stand on an edge's property", hint
+                Code.MISPLACED_ANNOTATION,
+                span,
+                "@key is not allowed on a property of an edge",
+                hint,
             )
             return
         self._add(kind, (Name(name, span),), span)
 
     def body(self, constraint: ast.Constraint) -> None:
-        """Add a constraint that stands in the body."""
+        """Add a constraint of the body."""
         if constraint.kind not in _ALLOWED[self.place]:
-            message = f"@{constraint.kind} may not stand in an edge"
-            hint = "edges take @unique, @index and @key(src, dst)"
+            message = f"@{constraint.kind} is not allowed in an edge type"
+            hint = "an edge type can have @unique, @index and @key(src, dst)"
             self._report(Code.MISPLACED_ANNOTATION, constraint.span, message, hint)
         elif constraint.kind == "range":
             self._range(constraint)
@@ -84,7 +87,7 @@ class Constraints:
                 self._add(constraint.kind, tuple(names), constraint.span)
 
     def broken_by(self, name: str, value: Value) -> str | None:
-        """Give the constraint that a value of a property breaks, if one does."""
+        """Return the kind of constraint that a value of a property breaks, or None."""
         bounds = self.ranges.get(name)
         if bounds is not None and isinstance(value, int | float):
             least, most = bounds.ends(self.properties[name].type)
@@ -113,11 +116,13 @@ class Constraints:
 
     def _set_key(self, columns: tuple[str, ...], span: Span) -> None:
         if self.place == "edge" and not set(_EDGE_ENDS) <= set(columns):
-            hint = "write @key(src, dst), and properties after them if you like"
-            self._report(Code.UNSUITABLE_PROPERTY, span, "an edge's key names src and dst", hint)
+            hint = "write @key(src, dst), optionally followed by properties"
+            self._report(
+                Code.UNSUITABLE_PROPERTY, span, "the key of an edge must include src and dst", hint
+            )
         elif self.key and self.key != columns:
             message = f"{self.type_name} already has the key ({', '.join(self.key)})"
-            hint = "a key of several properties is written @key(a, b) in the body"
+            hint = "write a key of several properties as @key(a, b) in the body"
             self._report(Code.SECOND_KEY, span, message, hint)
         else:
             self.key = columns
@@ -160,11 +165,11 @@ class Constraints:
         if not is_number(found.type):
             message = f"@range needs a number; '{found.name}' is {found.type}"
         elif least is None and most is None:
-            message = "this range has no end at all"
+            message = "the range has no bounds"
         elif least is not None and most is not None and least > most:
-            message = f"this range is empty: {least} is greater than {most}"
+            message = f"the range is empty: {least} is greater than {most}"
         elif not all(_bound_fits(bound, found.type) for bound in (least, most)):
-            message = f"the ends of this range do not fit {found.type}"
+            message = f"the bounds of the range do not fit {found.type}"
         elif found.name in self.ranges:
             message = f"'{found.name}' already has a range"
         if message is not None:
@@ -183,9 +188,9 @@ class Constraints:
                 elif self.problems.total >= MOST_PROBLEMS:
                     return
                 elif (reason := pattern_problem(pattern)) is not None:
-                    message = f"this is not an RE2 pattern: {reason}"
+                    message = f"invalid RE2 pattern: {reason}"
                     self._report(Code.BAD_PATTERN, literal.span, message)
-                elif (check := Check(property=name.text, pattern=pattern)) in self.checks:
+                elif (check := PatternCheck(property=name.text, pattern=pattern)) in self.checks:
                     self._twice(f"this @check of '{name.text}'", constraint.span)
                 else:
                     self.checks.append(check)
@@ -195,21 +200,21 @@ class Constraints:
                 self._report(Code.BAD_PATTERN, constraint.span, message, hint)
 
     def _twice(self, what: str, span: Span) -> None:
-        self._report(Code.REPEATED_ANNOTATION, span, f"{what} stands here twice")
+        self._report(Code.REPEATED_ANNOTATION, span, f"{what} is repeated")
 
     def _report(self, code: Code, span: Span, message: str, hint: str | None = None) -> None:
         self.problems.report(code, span, message, hint)
 
 
 def _as_name(argument: ast.Argument) -> ast.Argument:
-    """Read `true` as the name of a property, which it may be."""
+    """Read `true` and `false` as names, which a property may have."""
     if isinstance(argument, Literal) and isinstance(argument.value, bool):
         return Name(literal_text(argument.value), argument.span)
     return argument
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Give the reason why RE2 refuses a pattern, or None when it takes it."""
+    """Return why RE2 rejects a pattern, or None."""
     try:
         compile_pattern(pattern)
     except re2.error as refused:
@@ -219,12 +224,12 @@ def pattern_problem(pattern: str) -> str | None:
 
 
 def pattern_found(pattern: str, text: str) -> bool:
-    """Tell whether an RE2 pattern is found anywhere in a text."""
+    """Return whether an RE2 pattern is found anywhere in a text."""
     return compile_pattern(pattern).search(text) is not None
 
 
 def compile_pattern(pattern: str) -> "re2._Regexp[str]":
-    """Give the compiled RE2 pattern; raises `re2.error`."""
+    """Compile an RE2 pattern; raise `re2.error`."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MOST_PATTERN_BYTES
@@ -234,12 +239,12 @@ def compile_pattern(pattern: str) -> "re2._Regexp[str]":
 def _unsuitable(kind: str, found: Property) -> str | None:
     if kind == "index":
         if found.type == BLOB or isinstance(found.type, ListType):
-            return f"{found.type} has no index"
+            return f"{found.type} values cannot be indexed"
         return None
     if not is_single(found.type):
         return f"{found.type} values cannot be compared"
     if kind == "key" and found.nullable:
-        return "it may be null"
+        return "it is nullable"
     return None
 
 

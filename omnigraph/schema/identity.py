@@ -1,4 +1,4 @@
-"""Identity: names of types and properties that survive renames, and the ids of keyed nodes."""
+"""Identity: stable identities of types and properties, and the ids of nodes with a key."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _U64 = 2**64 - 1
 
 
 def mint(wanted: str, taken: Collection[str]) -> str:
-    """Give a new identity: the name wanted, numbered when something renamed still holds it."""
+    """Return a new identity: the wanted name, numbered if something renamed still has it."""
     identity, number = wanted, 1
     while identity in taken:
         number += 1
@@ -24,7 +24,7 @@ def mint(wanted: str, taken: Collection[str]) -> str:
 
 
 def fnv1a64(text: str) -> int:
-    """Give the 64-bit FNV-1a hash of a text's UTF-8 bytes."""
+    """Return the 64-bit FNV-1a hash of a text's UTF-8 bytes."""
     value = _FNV_OFFSET
     for byte in text.encode():
         value = ((value ^ byte) * _FNV_PRIME) & _U64
@@ -32,7 +32,7 @@ def fnv1a64(text: str) -> int:
 
 
 def key_id(values: Sequence[Value], kinds: Sequence[ValueType]) -> str:
-    """Give the id of a node from its key: one value as text, several as a JSON array."""
+    """Return the id that a key stands for: one value as text, several as a JSON array."""
     if len(values) == 1:
         value = _key_json(values[0], kinds[0])
         return value if isinstance(value, str) else _json(value, kinds[0])
@@ -61,7 +61,7 @@ def _json(value: str | int | float, kind: ValueType) -> str:
 
 
 def _float_key(value: float, kind: ValueType) -> str:
-    """Give the shortest decimal that reads back to the same float of its width; no `-0.0`."""
+    """Return the shortest decimal that reads back to the same float; never `-0.0`."""
     value = value or 0.0
     if kind == F32:
         shortest = (float(f"{value:.{digits}g}") for digits in range(1, 10))

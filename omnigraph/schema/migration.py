@@ -1,4 +1,4 @@
-"""Migration: the steps from an accepted schema to a desired one, told by identities."""
+"""Migration: the steps from an accepted schema to a desired one, matched by identity."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,14 +19,14 @@ from omnigraph.schema.steps import (
     AddConstraint,
     AddProperty,
     AddType,
-    Constraint,
+    AnyConstraint,
     ExtendEnum,
-    Indexed,
+    IndexConstraint,
+    MigrationStep,
     RenameProperty,
     RenameType,
     SchemaMigrationPlan,
-    Step,
-    Unique,
+    UniqueConstraint,
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
@@ -38,8 +38,8 @@ _Type = TypeVar("_Type", Interface, NodeType, EdgeType)
 
 
 def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigrationPlan:
-    """Give the steps from an accepted schema to one that was compiled against it."""
-    steps: list[Step] = []
+    """Plan the steps from an accepted schema to one that was compiled against it."""
+    steps: list[MigrationStep] = []
     known = {item.identity: item for _, item in types_of(accepted)}
     wanted = {item.identity: item for _, item in types_of(desired)}
     new_names = {
@@ -50,7 +50,7 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
         if before is None:
             steps.append(AddType(type_kind=kind, name=item.name))
         else:
-            steps += _Comparison(kind, before, item, new_names).steps()
+            steps += _TypeMigration(kind, before, item, new_names).steps()
     for kind, item in types_of(accepted):
         if item.identity not in wanted:
             reason = f"{_article(kind)} cannot be removed"
@@ -58,23 +58,23 @@ def plan_schema_migration(accepted: Catalog, desired: Catalog) -> SchemaMigratio
     return SchemaMigrationPlan(tuple(steps))
 
 
-def in_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
-    """Give the desired schema with the properties in the order in which tables hold them.
+def keep_stored_order(accepted: Catalog, desired: Catalog) -> Catalog:
+    """Return the desired schema with its properties in the order of the stored columns.
 
-    Those that are there already come first, as before; new ones are added behind them.
+    Existing properties keep their places; new ones follow them.
     """
     before = {item.identity: item for _, item in types_of(accepted)}
     return Catalog(
         {
-            name: _ordered(before.get(each.identity), each)
+            name: _reorder(before.get(each.identity), each)
             for name, each in desired.interfaces.items()
         },
-        {name: _ordered(before.get(each.identity), each) for name, each in desired.nodes.items()},
-        {name: _ordered(before.get(each.identity), each) for name, each in desired.edges.items()},
+        {name: _reorder(before.get(each.identity), each) for name, each in desired.nodes.items()},
+        {name: _reorder(before.get(each.identity), each) for name, each in desired.edges.items()},
     )
 
 
-def _ordered(before: AnyType | None, item: _Type) -> _Type:
+def _reorder(before: AnyType | None, item: _Type) -> _Type:
     if before is None:
         return item
     places = {each.identity: place for place, each in enumerate(before.properties.values())}
@@ -85,36 +85,36 @@ def _ordered(before: AnyType | None, item: _Type) -> _Type:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
-    """One type before and after; `new_names` are the names that the old types have now."""
+class _TypeMigration:
+    """One type before and after; `new_names` maps the names of all old types to the new ones."""
 
     kind: str
     before: AnyType
     after: AnyType
     new_names: Mapping[str, str]
 
-    def steps(self) -> Iterator[Step]:
-        """Give the steps of the type, in the order in which they are taken."""
-        yield from self._renamed()
+    def steps(self) -> Iterator[MigrationStep]:
+        """Yield the steps of the type, in the order in which they are taken."""
+        yield from self._rename()
         yield from self._ends()
         yield from self._properties()
         yield from self._constraints()
         yield from self._metadata()
 
-    def _renamed(self) -> Iterator[Step]:
+    def _rename(self) -> Iterator[MigrationStep]:
         if self.before.name != self.after.name:
             yield RenameType(type_kind=self.kind, from_=self.before.name, to=self.after.name)
 
-    def _ends(self) -> Iterator[Step]:
+    def _ends(self) -> Iterator[MigrationStep]:
         if not (isinstance(self.before, EdgeType) and isinstance(self.after, EdgeType)):
             return
         ends = [self.new_names.get(each) for each in (self.before.source, self.before.target)]
         if ends != [self.after.source, self.after.target]:
-            yield self._unsupported("an edge cannot join other types than before")
+            yield self._unsupported("an edge type cannot connect other types")
         if self.before.cardinality != self.after.cardinality:
-            yield self._unsupported("the cardinality of an edge cannot change")
+            yield self._unsupported("the cardinality of an edge type cannot change")
 
-    def _properties(self) -> Iterator[Step]:
+    def _properties(self) -> Iterator[MigrationStep]:
         wanted = {each.identity: each for each in self.after.properties.values()}
         known = {each.identity: each for each in self.before.properties.values()}
         for identity, item in known.items():
@@ -131,11 +131,11 @@ class _Comparison:
             if identity in known:
                 yield from self._property(known[identity], item)
             else:
-                yield self._added(item)
+                yield self._add(item)
 
-    def _added(self, item: Property) -> Step:
+    def _add(self, item: Property) -> MigrationStep:
         if not item.nullable and item.default is None:
-            reason = "a required property needs a @default for the rows that are there"
+            reason = "a new required property needs a @default for existing rows"
             return self._unsupported(reason, item.name)
         return AddProperty(
             type_kind=self.kind,
@@ -144,26 +144,26 @@ class _Comparison:
             property_type=f"{item.type}{'?' if item.nullable else ''}",
         )
 
-    def _property(self, before: Property, after: Property) -> Iterator[Step]:
+    def _property(self, before: Property, after: Property) -> Iterator[MigrationStep]:
         if before.type != after.type:
-            yield self._retyped(before, after)
+            yield self._retype(before, after)
         if before.nullable != after.nullable:
             how = "required" if before.nullable else "nullable"
             yield self._unsupported(f"a property cannot become {how}", after.name)
         if before.default != after.default:
             yield self._unsupported("the default of a property cannot change", after.name)
         if self._embed(before) != (after.embed and (after.embed.source, after.embed.model)):
-            reason = "what a vector is made from cannot change"
+            reason = "the @embed of a property cannot change"
             yield self._unsupported(reason, after.name)
         if _notes(before) != _notes(after):
             yield UpdatePropertyMetadata(
                 type_kind=self.kind,
                 type_name=self.after.name,
                 property_name=after.name,
-                annotations=_shown(after),
+                annotations=_metadata_annotations(after),
             )
 
-    def _retyped(self, before: Property, after: Property) -> Step:
+    def _retype(self, before: Property, after: Property) -> MigrationStep:
         old, new = before.type, after.type
         if isinstance(old, EnumType) and isinstance(new, EnumType):
             if set(old.values) <= set(new.values):
@@ -178,13 +178,13 @@ class _Comparison:
         return self._unsupported(f"its type cannot change from {old} to {new}", after.name)
 
     def _embed(self, before: Property) -> tuple[str, str | None] | None:
-        """Give what a vector was made from, under the name that this property has now."""
+        """Return the source and model of a vector, the source under its new name."""
         if before.embed is None:
             return None
-        return self._now(before.embed.source), before.embed.model
+        return self._new_name(before.embed.source), before.embed.model
 
-    def _now(self, name: str) -> str:
-        """Give the name that a property of the old type has now."""
+    def _new_name(self, name: str) -> str:
+        """Return the new name of a property of the old type."""
         old = self.before.properties.get(name)
         found = (
             each.name
@@ -193,10 +193,10 @@ class _Comparison:
         )
         return next(found, name)
 
-    def _constraints(self) -> Iterator[Step]:
-        if tuple(map(self._now, self.before.key)) != self.after.key:
+    def _constraints(self) -> Iterator[MigrationStep]:
+        if tuple(map(self._new_name, self.before.key)) != self.after.key:
             yield self._unsupported("the key of a type cannot change")
-        old, new = self._rules(self.before, self._now), self._rules(self.after, str)
+        old, new = self._rules(self.before, self._new_name), self._rules(self.after, str)
         for rule in old:
             if rule not in new:
                 yield self._unsupported(f"{constraint_text(rule)} cannot be removed or changed")
@@ -205,24 +205,24 @@ class _Comparison:
                 yield AddConstraint(type_kind=self.kind, type_name=self.after.name, constraint=rule)
 
     @staticmethod
-    def _changes(rule: Constraint, old: list[Constraint]) -> bool:
-        """Tell whether a rule stands in the place of another one, which is told of already."""
+    def _changes(rule: AnyConstraint, old: list[AnyConstraint]) -> bool:
+        """Return whether a rule replaces an old one, which `_constraints` reports already."""
         if not isinstance(rule, Range):
             return False
         return any(isinstance(each, Range) and each.property == rule.property for each in old)
 
     @staticmethod
-    def _rules(item: AnyType, name: Callable[[str], str]) -> list[Constraint]:
-        rules: list[Constraint] = [
-            *(Unique(properties=tuple(map(name, each))) for each in item.unique),
-            *(Indexed(properties=tuple(map(name, each))) for each in item.indexes),
+    def _rules(item: AnyType, name: Callable[[str], str]) -> list[AnyConstraint]:
+        rules: list[AnyConstraint] = [
+            *(UniqueConstraint(properties=tuple(map(name, each))) for each in item.unique),
+            *(IndexConstraint(properties=tuple(map(name, each))) for each in item.indexes),
         ]
         if isinstance(item, NodeType):
             rules += [replace(each, property=name(each.property)) for each in item.ranges]
             rules += [replace(each, property=name(each.property)) for each in item.checks]
         return rules
 
-    def _metadata(self) -> Iterator[Step]:
+    def _metadata(self) -> Iterator[MigrationStep]:
         before, after = self.before, self.after
         if isinstance(before, Interface) or isinstance(after, Interface):
             return
@@ -231,10 +231,10 @@ class _Comparison:
         )
         if not set(had) <= set(has):
             gone = ", ".join(each for each in had if each not in has)
-            yield self._unsupported(f"a type cannot leave an interface: {gone}")
+            yield self._unsupported(f"a type cannot stop implementing an interface: {gone}")
         if had != has or _notes(before) != _notes(after):
             yield UpdateTypeMetadata(
-                type_kind=self.kind, name=after.name, annotations=_shown(after)
+                type_kind=self.kind, name=after.name, annotations=_metadata_annotations(after)
             )
 
     def _unsupported(self, reason: str, name: str | None = None) -> UnsupportedChange:
@@ -247,8 +247,8 @@ def _notes(item: Property | NodeType | EdgeType) -> tuple[object, ...]:
     return item.description, instruction, item.annotations
 
 
-def _shown(item: Property | NodeType | EdgeType) -> tuple[Annotation, ...]:
-    """Give all notes of a type or property as annotations."""
+def _metadata_annotations(item: Property | NodeType | EdgeType) -> tuple[Annotation, ...]:
+    """Return description, instruction and annotations of a type or property as annotations."""
     instruction = None if isinstance(item, Property) else item.instruction
     named = (("description", item.description), ("instruction", instruction))
     notes = [Annotation(name=name, value=value) for name, value in named if value is not None]

@@ -24,14 +24,14 @@ _DECLARATIONS = ("interface", "node", "edge")
 
 
 def parse_schema(source: Source, problems: Problems) -> Schema:
-    """Give the syntax tree of every declaration that can be read; report the rest."""
-    parser = _Parser(source, problems, Code.SCHEMA_SYNTAX, Code.SCHEMA_CAP)
+    """Parse every declaration of a text; report those that do not parse."""
+    parser = _SchemaParser(source, problems, Code.SCHEMA_SYNTAX, Code.SCHEMA_CAP)
     if problems.total:
         return Schema(())
     return Schema(tuple(parser.declarations(parser.declaration, parser.starts_declaration)))
 
 
-class _Parser(Cursor):
+class _SchemaParser(Cursor):
     def starts_declaration(self) -> bool:
         return self.at_word(*_DECLARATIONS) and self.peek(1).kind == "word"
 
@@ -49,8 +49,8 @@ class _Parser(Cursor):
         name = self.type_name("the name of the interface")
         properties, constraints = self._body()
         if constraints:
-            message = "an interface has properties only"
-            hint = f"write @{constraints[0].kind} behind the property, or in the node's body"
+            message = "an interface can only declare properties"
+            hint = f"write @{constraints[0].kind} after the property, or in the body of the node"
             self.fail(constraints[0].span, message, hint)
         return Interface(name=name, properties=properties)
 
@@ -75,7 +75,7 @@ class _Parser(Cursor):
     def _edge(self) -> Edge:
         self.advance()
         name = self.type_name("the name of the edge type")
-        self.expect(":", hint="an edge names its ends: edge Knows: Person -> Person")
+        self.expect(":", hint="write the ends of the edge: edge Knows: Person -> Person")
         source = self.type_name("the type that the edge leaves")
         self.expect("->")
         target = self.type_name("the type that the edge reaches")
@@ -98,27 +98,31 @@ class _Parser(Cursor):
             if self._at_constraint():
                 constraints.append(self._constraint())
             elif self.at("@"):
-                hint = "an annotation follows a property or the head of a type"
-                self.fail(self.token.span, "this annotation belongs to nothing", hint)
+                hint = "write it after a property, or before the '{' of a type"
+                self.fail(
+                    self.token.span, "this annotation does not belong to a property or a type", hint
+                )
             else:
                 properties.append(self._property())
         return tuple(properties), tuple(constraints)
 
     def _property(self) -> Property:
         if self.at(","):
-            self.fail_expecting("a property or '}'", "white space separates properties, not ','")
+            self.fail_expecting(
+                "a property or '}'", "separate properties by white space, not by ','"
+            )
         name = self.ident("a property or '}'")
-        self.expect(":", hint="a property is written name: Type")
+        self.expect(":", hint="write name: Type")
         ref = parse_type(self)
         annotations = self._annotations()
         return Property(name=name, type=ref.type, nullable=ref.nullable, annotations=annotations)
 
     def _head_annotations(self) -> tuple[Annotation, ...]:
-        """Take the annotations of a type; a constraint among them belongs into the body."""
+        """Take the annotations of a type; report constraints, which belong in the body."""
         annotations = self._annotations()
         while self._at_constraint():
             constraint = self._constraint()
-            message = f"@{constraint.kind}(…) stands in the body"
+            message = f"@{constraint.kind}(…) belongs in the body"
             hint = "write it between { and }"
             self.problems.report(Code.MISPLACED_ANNOTATION, constraint.span, message, hint)
             annotations += self._annotations()
@@ -148,14 +152,14 @@ class _Parser(Cursor):
         )
 
     def _at_constraint(self) -> bool:
-        """Tell whether `@key(`, `@range(` … comes next; without `(` it is an annotation."""
+        """Return whether `@key(`, `@range(` … comes next; without `(` it is an annotation."""
         return self.at("@") and self.peek(1).text in CONSTRAINTS and self.peek(2).kind == "("
 
     def _constraint(self) -> Constraint:
         sign = self.advance()
         kind = self.advance().text
         self.expect("(")
-        arguments = self.listed(self._argument, ")")
+        arguments = self.comma_list(self._argument, ")")
         end = self.peek(-1)
         return Constraint(kind=kind, arguments=tuple(arguments), span=sign.span.to(end.span))
 
@@ -172,11 +176,11 @@ class _Parser(Cursor):
 
     def _range(self) -> RangeBounds:
         start = self.token.span
-        minimum = None if self.at("..") else _number(self.number("the least value"))
+        minimum = None if self.at("..") else _number(self.number("the lower bound"))
         end = self.expect("..").span
         maximum = None
         if self.at_number():
-            highest = self.number("the greatest value")
+            highest = self.number("the upper bound")
             maximum, end = _number(highest), highest.span
         return RangeBounds(minimum=minimum, maximum=maximum, span=start.to(end))
 

@@ -6,10 +6,10 @@ from omnigraph.schema.catalog import (
     Annotation,
     Cardinality,
     Catalog,
-    Check,
     EdgeType,
     Interface,
     NodeType,
+    PatternCheck,
     Property,
     Range,
 )
@@ -19,12 +19,12 @@ from omnigraph.syntax.literal import literal_text, quote
 
 
 def print_schema(catalog: Catalog) -> str:
-    """Give the schema as text, one declaration after the other."""
+    """Return the schema as `.pg` text that compiles back to the same catalog."""
     return "\n".join(declarations(catalog).values())
 
 
 def declarations(catalog: Catalog) -> dict[str, str]:
-    """Give the text of each declaration, by its name."""
+    """Return the text of each declaration, by name."""
     return {
         **{name: _interface(item) for name, item in catalog.interfaces.items()},
         **{name: _node(item) for name, item in catalog.nodes.items()},
@@ -40,7 +40,7 @@ def _node(item: NodeType) -> str:
     head = [f"node {item.name}", *_metadata(item)]
     if item.implements:
         head.append(f"implements {', '.join(item.implements)}")
-    rules: list[Range | Check] = [*item.ranges, *item.checks]
+    rules: list[Range | PatternCheck] = [*item.ranges, *item.checks]
     return _block(" ".join(head), [*_plain(item), *map(constraint_text, rules)])
 
 
@@ -58,7 +58,7 @@ def _block(head: str, body: Iterable[str]) -> str:
 
 
 def _plain(item: NodeType | EdgeType) -> list[str]:
-    """Give the properties, and the constraints as lines of the body."""
+    """Return the lines of a body: the properties, then the constraints."""
     constraints = [f"@key({', '.join(item.key)})"] if item.key else []
     constraints += [f"@unique({', '.join(columns)})" for columns in item.unique]
     constraints += [f"@index({', '.join(columns)})" for columns in item.indexes]
@@ -66,7 +66,7 @@ def _plain(item: NodeType | EdgeType) -> list[str]:
 
 
 def _flagged(item: Interface) -> list[str]:
-    """Give the properties with their constraints behind them; an interface has no other place."""
+    """Return the properties with their flags; an interface has no constraints in its body."""
     lines = []
     for prop in item.properties.values():
         single = (prop.name,)

@@ -1,28 +1,28 @@
-"""Steps: what can be done to a schema that has data, as data, for people and for programs."""
+"""Steps: the changes a schema with data can make, as values with a text and a JSON form."""
 
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from omnigraph.errors import Json
-from omnigraph.schema.catalog import Annotation, Check, Range
+from omnigraph.schema.catalog import Annotation, PatternCheck, Range
 from omnigraph.syntax.literal import quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unique:
+class UniqueConstraint:
     """No two rows have the same values of these properties."""
 
     properties: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Indexed:
+class IndexConstraint:
     """Rows are found quickly by these properties."""
 
     properties: tuple[str, ...]
 
 
-Constraint: TypeAlias = Unique | Indexed | Range | Check
+AnyConstraint: TypeAlias = UniqueConstraint | IndexConstraint | Range | PatternCheck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class AddType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameType:
-    """A type under another name; it keeps its identity, its rows and its indexes."""
+    """A type with a new name; it keeps its identity, its rows and its indexes."""
 
     kind: ClassVar[str] = "rename_type"
     type_kind: str
@@ -52,7 +52,7 @@ class RenameType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddProperty:
-    """A new property: null in every row there is, or its default when it is required."""
+    """A new property: null in existing rows, or its default if it is required."""
 
     kind: ClassVar[str] = "add_property"
     type_kind: str
@@ -66,7 +66,7 @@ class AddProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameProperty:
-    """A property under another name; it keeps its identity, its values and its indexes."""
+    """A property with a new name; it keeps its identity, its values and its indexes."""
 
     kind: ClassVar[str] = "rename_property"
     type_kind: str
@@ -80,7 +80,7 @@ class RenameProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendEnum:
-    """More values for an enum; those that it had stay."""
+    """More values for an enum; it keeps those that it has."""
 
     kind: ClassVar[str] = "extend_enum"
     type_kind: str
@@ -96,12 +96,12 @@ class ExtendEnum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddConstraint:
-    """A rule that the rows there are must pass too, or an index."""
+    """A new rule, which existing rows must satisfy too, or an index."""
 
     kind: ClassVar[str] = "add_constraint"
     type_kind: str
     type_name: str
-    constraint: Constraint
+    constraint: AnyConstraint
 
     def __str__(self) -> str:
         return f"add {constraint_text(self.constraint)} to {self.type_name}"
@@ -109,7 +109,7 @@ class AddConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateTypeMetadata:
-    """Other descriptions, annotations or interfaces of a type."""
+    """New descriptions, annotations or interfaces of a type."""
 
     kind: ClassVar[str] = "update_type_metadata"
     type_kind: str
@@ -122,7 +122,7 @@ class UpdateTypeMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatePropertyMetadata:
-    """Another description or other annotations of a property."""
+    """A new description or new annotations of a property."""
 
     kind: ClassVar[str] = "update_property_metadata"
     type_kind: str
@@ -136,7 +136,7 @@ class UpdatePropertyMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsupportedChange:
-    """Something that cannot be done to a graph that has data; it makes the whole plan void."""
+    """A change that a graph with data cannot make; it makes the whole plan unsupported."""
 
     kind: ClassVar[str] = "unsupported_change"
     entity: str
@@ -146,7 +146,7 @@ class UnsupportedChange:
         return f"cannot change {self.entity}: {self.reason}"
 
 
-Step: TypeAlias = (
+MigrationStep: TypeAlias = (
     AddType
     | RenameType
     | AddProperty
@@ -163,19 +163,19 @@ Step: TypeAlias = (
 class SchemaMigrationPlan:
     """The steps from one schema to another, in the order in which they are taken."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MigrationStep, ...]
 
     @property
     def supported(self) -> bool:
         return not any(isinstance(step, UnsupportedChange) for step in self.steps)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the plan in the stable machine form."""
+        """Return the plan as a JSON object; its form is stable."""
         return {"supported": self.supported, "steps": [step_json(step) for step in self.steps]}
 
 
-def step_json(step: Step) -> dict[str, Json]:
-    """Give a step in the stable machine form."""
+def step_json(step: MigrationStep) -> dict[str, Json]:
+    """Return a step as a JSON object; its form is stable."""
     found: dict[str, Json] = {"kind": step.kind}
     for name in step.__dataclass_fields__:
         found[name.rstrip("_")] = _field_json(getattr(step, name))
@@ -184,14 +184,14 @@ def step_json(step: Step) -> dict[str, Json]:
 
 def _field_json(value: object) -> Json:
     match value:
-        case Unique(properties=names):
+        case UniqueConstraint(properties=names):
             return {"kind": "unique", "properties": list(names)}
-        case Indexed(properties=names):
+        case IndexConstraint(properties=names):
             return {"kind": "index", "properties": list(names)}
         case Range():
             found: dict[str, Json] = {"kind": "range", "property": value.property}
             return {**found, "minimum": value.minimum, "maximum": value.maximum}
-        case Check():
+        case PatternCheck():
             return {"kind": "check", "property": value.property, "pattern": value.pattern}
         case Annotation():
             return {"name": value.name, "value": value.value, "options": dict(value.options)}
@@ -203,16 +203,16 @@ def _field_json(value: object) -> Json:
             raise TypeError(f"{value!r} is no part of a step")
 
 
-def constraint_text(constraint: Constraint) -> str:
-    """Give a constraint as it is written in a schema."""
+def constraint_text(constraint: AnyConstraint) -> str:
+    """Return a constraint as a schema writes it."""
     match constraint:
-        case Unique(properties=names):
+        case UniqueConstraint(properties=names):
             return f"@unique({', '.join(names)})"
-        case Indexed(properties=names):
+        case IndexConstraint(properties=names):
             return f"@index({', '.join(names)})"
         case Range():
             low = "" if constraint.minimum is None else constraint.minimum
             high = "" if constraint.maximum is None else constraint.maximum
             return f"@range({constraint.property}, {low}..{high})"
-        case Check():
+        case PatternCheck():
             return f"@check({constraint.property}, {quote(constraint.pattern)})"

@@ -1,4 +1,4 @@
-"""Reads a value type, as both languages write it: `String?`, `[I64]`, `Vector(3)`, `enum(a, b)`."""
+"""Type parser: value types of both languages: `String?`, `[I64]`, `Vector(3)`, `enum(a, b)`."""
 
 import re
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def _core(cursor: Cursor) -> ValueType:
     if cursor.at_word("enum"):
         cursor.advance()
         cursor.expect("(")
-        return enum_of(cursor.listed(lambda: _enum_value(cursor), ")"))
+        return enum_of(cursor.comma_list(lambda: _enum_value(cursor), ")"))
     if cursor.at_word("Vector"):
         cursor.advance()
         return _vector(cursor)
@@ -64,20 +64,20 @@ def _scalar(cursor: Cursor) -> ScalarType:
 def _list(cursor: Cursor) -> ListType:
     token = cursor.token
     if cursor.at("[") or cursor.at_word("Vector", "enum"):
-        cursor.fail(token.span, "a list holds values of a base type, not lists, vectors or enums")
+        cursor.fail(token.span, "a list has items of a base type, not lists, vectors or enums")
     item = _scalar(cursor)
     if item == BLOB:
-        cursor.fail(token.span, "a list cannot hold Blob values")
+        cursor.fail(token.span, "a list cannot have Blob items")
     cursor.expect("]")
     return ListType(item.scalar)
 
 
 def _vector(cursor: Cursor) -> VectorType:
-    cursor.expect("(", hint="a vector names its dimension: Vector(384)")
+    cursor.expect("(", hint="write the dimension: Vector(384)")
     dimension = cursor.whole("the dimension")
     assert isinstance(dimension.value, int)
     if not 1 <= dimension.value <= MOST_DIMENSIONS:
-        cursor.fail(dimension.span, f"a vector has 1 to {MOST_DIMENSIONS:,} dimensions")
+        cursor.fail(dimension.span, f"a vector must have 1 to {MOST_DIMENSIONS:,} dimensions")
     cursor.expect(")")
     return VectorType(dimension.value)
 
@@ -94,6 +94,6 @@ def _enum_value(cursor: Cursor) -> str:
     if not text:
         cursor.fail_expecting("a value of the enum")
     if not _ENUM_VALUE.fullmatch(text):
-        message = "an enum value is made of letters, digits, '_' and '-'"
+        message = "an enum value consists of letters, digits, '_' and '-'"
         cursor.fail(first.span, message)
     return text

@@ -1,4 +1,4 @@
-"""Value types: what a property or a parameter can hold."""
+"""Types: the types of values that a property or a parameter can have."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class ListType:
 
 @dataclass(frozen=True)
 class EnumType:
-    """One string out of a closed set; the set is sorted and has no value twice."""
+    """One string out of a closed set, sorted and without duplicates."""
 
     values: tuple[str, ...]
 
@@ -95,30 +95,28 @@ MOST_DIMENSIONS = 2**31 - 1
 
 
 def enum_of(values: Iterable[str]) -> EnumType:
-    """Give the enum of these values, sorted and each once."""
+    """Return the enum of these values, sorted and without duplicates."""
     return EnumType(tuple(sorted(set(values))))
 
 
 def is_number(kind: object) -> bool:
-    """Tell whether values are numbers."""
     return isinstance(kind, ScalarType) and kind in NUMBERS
 
 
 def is_integer(kind: object) -> bool:
-    """Tell whether values are whole numbers."""
     return isinstance(kind, ScalarType) and kind in INTEGERS
 
 
 def is_text(kind: ValueType) -> bool:
-    """Tell whether values are strings: String or an enum."""
+    """Return whether values are strings: a String or an enum."""
     return kind == STRING or isinstance(kind, EnumType)
 
 
 def is_single(kind: ValueType) -> bool:
-    """Tell whether a value is one comparable thing: no list, no vector, no blob."""
+    """Return whether values are single and comparable: not a list, a vector or a blob."""
     return kind != BLOB and isinstance(kind, ScalarType | EnumType)
 
 
 def is_ordered(kind: ValueType) -> bool:
-    """Tell whether `<` means something for values of this type."""
+    """Return whether values can be compared by `<`."""
     return is_single(kind) and kind != BOOL

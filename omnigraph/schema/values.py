@@ -1,13 +1,14 @@
-"""Values: turns what JSON or Python gives into the value a type holds, or says why not."""
+"""Values: converts values from JSON or Python to their types, or says why they do not fit."""
 
 import base64
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
+from omnigraph.errors import Json
 from omnigraph.schema.types import (
     DATE,
     DATETIME,
@@ -20,7 +21,8 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.literal import datetime_text
+from omnigraph.syntax.problems import list_names, nearest_name
 
 Value: TypeAlias = str | bool | int | float | bytes | date | datetime | tuple["Value", ...]
 
@@ -42,7 +44,7 @@ class BadValue(ValueError):
 
 
 def coerce(value: object, kind: ValueType) -> Value:
-    """Give the value as its type holds it.
+    """Convert a value from JSON or Python to its type; raise BadValue.
 
     Dates are read from ISO text or days, times from RFC 3339 text or milliseconds and kept in
     UTC to the millisecond, 64-bit integers also from decimal text (JSON in a browser cannot
@@ -60,9 +62,9 @@ def coerce(value: object, kind: ValueType) -> Value:
 
 
 def coerce_literal(value: object, kind: ValueType) -> Value:
-    """Give a value that a text of either language writes, as its type holds it.
+    """Convert a literal of either language to a type; raise BadValue.
 
-    The languages can write every number, so a text is none there, and a number is no date.
+    Stricter than `coerce`: a string is not a number there, and a number is not a date.
     """
     if isinstance(value, str) and kind in INTEGER_BOUNDS:
         raise _mismatch(value, str(kind))
@@ -72,7 +74,7 @@ def coerce_literal(value: object, kind: ValueType) -> Value:
 
 
 def parse_date(text: str) -> date:
-    """Give the date of ISO text `YYYY-MM-DD`."""
+    """Parse an ISO date, `YYYY-MM-DD`; raise BadValue."""
     if _DATE.fullmatch(text):
         try:
             return date.fromisoformat(text)
@@ -82,7 +84,7 @@ def parse_date(text: str) -> date:
 
 
 def parse_datetime(text: str) -> datetime:
-    """Give the UTC time of RFC 3339 text, cut to the millisecond."""
+    """Parse an RFC 3339 time to UTC, cut to the millisecond; raise BadValue."""
     if found := _RFC_3339.fullmatch(text):
         day, clock, fraction, offset = found.groups()
         try:
@@ -94,7 +96,7 @@ def parse_datetime(text: str) -> datetime:
 
 
 def round_to_f32(number: float) -> float:
-    """Give the 32-bit float nearest to a number."""
+    """Return the 32-bit float nearest to a number; raise BadValue when it is too large."""
     try:
         rounded: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
@@ -102,11 +104,11 @@ def round_to_f32(number: float) -> float:
     return rounded
 
 
-def beside_f32(number: float) -> float:
-    """Give a number of a text as it is compared with an F32: a fraction as the nearest F32.
+def match_f32(number: float) -> float:
+    """Return a number as it is compared with an F32: a fraction becomes the nearest F32.
 
-    No F32 is 0.1 to 64 bits; a whole number says exactly what is meant, and one that is too
-    large for an F32 stays so.
+    0.1 would equal no F32 otherwise, because none is 0.1 to 64 bits. A whole number is exact
+    and stays, as does a number that is too large for an F32.
     """
     try:
         return round_to_f32(number) if isinstance(number, float) else number
@@ -141,7 +143,7 @@ def _string(value: object) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise BadValue("half of a surrogate pair is not a character") from None
+            raise BadValue("invalid Unicode: half of a surrogate pair") from None
     return value
 
 
@@ -152,8 +154,8 @@ def _enum(value: object, kind: EnumType) -> str:
             return value
         near = nearest_name(value, values)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise BadValue(f"{_shown(value)} is not one of {listed(values)}{hint}")
-    raise _mismatch(value, f"one of {listed(values)}")
+        raise BadValue(f"{_shown(value)} is not one of {list_names(values)}{hint}")
+    raise _mismatch(value, f"one of {list_names(values)}")
 
 
 def _integer(value: object, scalar: Scalar) -> int:
@@ -212,19 +214,19 @@ def _blob(value: object) -> str | bytes:
         return bytes(value)
     if isinstance(value, str):
         if value.startswith("base64:"):
-            _decoded(value.removeprefix("base64:"))
+            _check_base64(value.removeprefix("base64:"))
             return value
         if _URI.fullmatch(value):
             return value
-        raise BadValue("a Blob is given as base64:… or as a URI")
+        raise BadValue("expected a Blob as base64:… or as a URI")
     raise _mismatch(value, "Blob")
 
 
-def _decoded(text: str) -> bytes:
+def _check_base64(text: str) -> None:
     try:
-        return base64.b64decode(text, validate=True)
+        base64.b64decode(text, validate=True)
     except ValueError:
-        raise BadValue("what follows base64: is not base64") from None
+        raise BadValue("the text after base64: is not valid base64") from None
 
 
 def _vector(value: object, dimension: int) -> tuple[float, ...]:
@@ -233,7 +235,7 @@ def _vector(value: object, dimension: int) -> tuple[float, ...]:
         raise BadValue(f"expected {dimension} numbers, got {len(items)}")
     numbers = tuple(_float(_present(item, at), Scalar.F32) for at, item in enumerate(items))
     if not all(map(math.isfinite, numbers)):
-        raise BadValue("a Vector holds finite numbers only")
+        raise BadValue("a Vector takes only finite numbers")
     return numbers
 
 
@@ -250,11 +252,11 @@ def _present(value: object, at: int) -> object:
 def _sequence(value: object) -> Sequence[object]:
     if isinstance(value, list | tuple):
         return value
-    # NumPy arrays and the like
+    # NumPy arrays and other sequences of libraries
     to_list = getattr(value, "tolist", None)
-    listed = to_list() if callable(to_list) else None
-    if isinstance(listed, list):
-        return listed
+    items = to_list() if callable(to_list) else None
+    if isinstance(items, list):
+        return items
     raise _mismatch(value, "a list")
 
 
@@ -263,7 +265,7 @@ def _mismatch(value: object, expected: str) -> BadValue:
 
 
 def _shown(value: object) -> str:
-    """Give a value as a message quotes it: JSON names, short."""
+    """Return a value as a message quotes it: short, with JSON's names."""
     match value:
         case None:
             return "null"
@@ -281,3 +283,26 @@ def _shown(value: object) -> str:
             return "an object"
         case _:
             return f"a Python {type(value).__name__}"
+
+
+def to_json_value(value: object) -> Json:
+    """Return a value as JSON that any client reads exactly."""
+    match value:
+        case bool() | None | str():
+            return value
+        case int():
+            return value if abs(value) <= JS_SAFE_INTEGER else str(value)
+        case float():
+            return value if value - value == 0 else None
+        case datetime():
+            return datetime_text(value)
+        case date():
+            return value.isoformat()
+        case bytes():
+            return value.decode()
+        case Mapping():
+            return {str(name): to_json_value(each) for name, each in value.items()}
+        case Sequence():
+            return [to_json_value(each) for each in value]
+        case _:
+            raise TypeError(f"a result holds no {type(value).__name__}")

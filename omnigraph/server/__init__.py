@@ -2,10 +2,10 @@
 
 admission    who is worked for next; no actor can take the turns of the others
 app          takes a request through the gate, its body and a turn to its handler, and answers
-bodies       what requests hold, in their bodies and in their query strings
 call         one request on its way, as a handler sees it, and the answers that it can give
 config       the file `omnigraph.yaml`, read strictly into frozen values
 gate         who asks, and whether policy lets them, before anything of a body is read
+handlers     an operation is run and its result becomes an answer; most by `perform`
 health       whether the server at an address of this machine answers
 idempotency  answers to writes that carried a key, kept beside the graph for a repeat
 incoming     what a client sends: its token, its query string, and its body, within limits
@@ -15,15 +15,12 @@ main         the `omnigraph-server` command
 metrics      what the server counts, as the text that Prometheus reads
 openapi      the OpenAPI 3.1 document that the table of routes makes
 protocol     HTTP on one connection, within limits of size and time that hold before any request
-reading      the handlers of requests that change nothing
 refusal      an answer that is no success: its status, its body, and nothing that is secret
-route        all that is declared about one kind of request: who may send it, and what it holds
+route        an endpoint with its handler; router, gate, OpenAPI and tests are made from it
 router       finds the route of a method and a path
 serve        opens a graph and serves it until a signal says stop
-shapes       what answers look like, for the OpenAPI document and those who write clients
-table        every route that the server has
+table        every route: those of all operations, and what the server tells of itself
 tokens       who a bearer token stands for; only the digests of tokens are kept
-writing      the handlers of requests that change something
 begun        an answer that is too large to be made at once: what was made, and how to go on
 descriptors  how many files and sockets the process may open, and what happens at the last
 """

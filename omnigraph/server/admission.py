@@ -35,7 +35,7 @@ class Admission:
         return self._running.total()
 
     def entered_by(self, actor: str) -> int:
-        """Give how many requests of an actor are here, running or not."""
+        """Return how many requests of an actor are here, running or not."""
         return self._entered[actor]
 
     @contextmanager
@@ -107,7 +107,7 @@ class Admission:
         )
 
     def _next(self) -> None:
-        """Give free turns away, to each waiting actor once before any gets a second."""
+        """Return free turns away, to each waiting actor once before any gets a second."""
         for actor in list(self._waiting):
             if not self._is_free(actor):
                 continue

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextvars
+import io
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar, cast
 from uuid import uuid4
 
 import msgspec
@@ -16,20 +17,23 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
 from omnigraph.server.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
-    Call,
-    Operation,
-    Whole,
+    KeyedRequest,
+    ServedBackend,
+    ServerCall,
+    WholeAnswer,
     WriteTurns,
     json_answer,
 )
 from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
-from omnigraph.server.idempotency import Kept
+from omnigraph.server.idempotency import AnswerLog
 from omnigraph.server.incoming import (
     Gone,
     Incoming,
@@ -46,9 +50,8 @@ from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
 from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 from omnigraph.server.router import Router
-from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
@@ -69,7 +72,7 @@ class App:
     about: About
     hosts: frozenset[str] | None = None
     admission: Admission = field(init=False)
-    kept: Kept = field(init=False)
+    answers: AnswerLog = field(init=False)
     turns: WriteTurns = field(default_factory=WriteTurns)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
@@ -78,9 +81,14 @@ class App:
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
-        self.kept = Kept(self.graph.repository)
+        self.answers = AnswerLog(self.graph.repository)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
+
+    @property
+    def backend(self) -> LocalBackend:
+        """What runs operations, for whoever may do everything."""
+        return cast(LocalBackend, self.graph.backend)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -179,9 +187,9 @@ class _Exchange:
             log_failure(self._id, failed)
             await self._refuse(internal())
         else:
-            await (self._whole(answer) if isinstance(answer, Whole) else self._stream(answer))
+            await (self._whole(answer) if isinstance(answer, WholeAnswer) else self._stream(answer))
 
-    async def _served(self) -> Whole | Begun:
+    async def _served(self) -> WholeAnswer | Begun:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
@@ -190,14 +198,14 @@ class _Exchange:
         self._actor = self._app.gate.actor_of(route, self._headers)
         if self._actor is not None:
             self._scope[KNOWN] = True
-        if not isinstance(route.guard, Access):
+        if not isinstance(route.guard, Audience):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         self._app.gate.check(route, self._actor)
-        lines = route.body is not None and sends_lines(self._headers, route)
+        lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
         query = asked(self._scope["query_string"], kind)
         if lines:
-            self._check_branch(route, getattr(query, "branch", None) or MAIN)
+            self._check_branch(route, named_or_main(getattr(query, "branch", None)))
         key = key_of(self._headers) if route.writes else None
         incoming = self._incoming(route)
         if incoming is None:
@@ -216,8 +224,8 @@ class _Exchange:
             self._app.gate.check(route, self._actor, branch)
 
     def _incoming(self, route: Route) -> Incoming | None:
-        """Give the body that is to be read, if there is one."""
-        if route.body is None or not (route.needs_body or has_body(self._headers)):
+        """Return the body that is to be read, if there is one."""
+        if route.fields is None or not (route.needs_body or has_body(self._headers)):
             return None
         limits = self._app.limits
         takes_rows = route.lines is not None
@@ -229,26 +237,26 @@ class _Exchange:
         return Incoming(self._receive, most, seconds)
 
     async def _handled(
-        self, route: Route, params: Mapping[str, str], query: object, key: str | None, sent: "_Sent"
-    ) -> Whole | Begun:
+        self,
+        route: Route,
+        params: Mapping[str, str],
+        query: SentFields,
+        key: str | None,
+        sent: "_Sent",
+    ) -> WholeAnswer | Begun:
         app = self._app
 
-        def work() -> Whole | Begun:
+        def work() -> WholeAnswer | Begun:
             began = time.monotonic()
             answer = handle()
-            return answer if isinstance(answer, Whole) else begun(answer, began)
+            return answer if isinstance(answer, WholeAnswer) else begun(answer, began)
 
         def handle() -> Answer:
-            body = None
-            if route.body is not None and sent.data is not None:
-                body = decoded(sent.data, route.body)
-            call = Call(
-                graph=app.graph.acting_as(self._actor),
-                actor=self._actor,
-                path=params,
-                query=query,
-                body=body,
-                stream=sent.file,
+            operation, size = sent.operation(route, params, query)
+            call = ServerCall(
+                backend=ServedBackend(app.backend.access.acting_as(self._actor)),
+                operation=operation,
+                rows_size=size,
                 accept=wanted_media(self._headers, route),
                 limits=app.limits,
                 cancelled=self._cancelled,
@@ -257,20 +265,22 @@ class _Exchange:
             )
             if key is None:
                 return route.handler(call)
-            operation = Operation(key=key, request=self._digest(route, params, sent))
-            return app.kept.answered(
-                self._actor, operation, lambda begun: route.handler(replace(call, operation=begun))
+            keyed = KeyedRequest(key=key, request=self._digest(route, params, sent))
+            return app.answers.answered(
+                self._actor, keyed, lambda begun: route.handler(replace(call, keyed=begun))
             )
 
-        if isinstance(route.guard, Access):
+        if isinstance(route.guard, Audience):
             return await app.quickly(work)
         self._watching = asyncio.create_task(self._watch())
         return await app.worked(self._actor, work)
 
     def _digest(self, route: Route, params: Mapping[str, str], sent: "_Sent") -> str:
-        """Give what stands for the request: two with the same digest ask for the same."""
+        """Return what stands for the request: two with the same digest ask for the same."""
         query = self._scope["query_string"].decode("latin-1")
-        return "\n".join([route.name, *(params[name] for name in route.params), query, sent.digest])
+        return "\n".join(
+            [route.name, *(params[name] for name in route.parts.path), query, sent.digest]
+        )
 
     async def _watch(self) -> None:
         """Wait until the client goes away; then a query is cancelled, and an answer broken off."""
@@ -279,7 +289,7 @@ class _Exchange:
         self._is_gone = True
         self._cancelled.set()
 
-    async def _whole(self, answer: Whole) -> None:
+    async def _whole(self, answer: WholeAnswer) -> None:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
         await self._start(answer.status, headers)
         await self._put({"type": "http.response.body", "body": answer.body})
@@ -358,7 +368,7 @@ class _Exchange:
         metrics.answered(name, self._status, seconds)
         metrics.running = self._app.admission.running
         fields: dict[str, Json] = {"request_id": self._id, "route": name, "actor": self._actor}
-        if self._route is not None and not isinstance(self._route.guard, Access):
+        if self._route is not None and not isinstance(self._route.guard, Audience):
             fields["action"] = str(self._route.guard)
         fields |= told(self._notes, is_denied=self._code == DeniedError.code)
         fields |= {"status": self._status, "code": self._code, "ms": round(seconds * 1000, 2)}
@@ -373,3 +383,20 @@ class _Sent:
     data: bytes | None = None
     file: IO[bytes] | None = None
     digest: str = ""
+
+    def operation(
+        self, route: Route, params: Mapping[str, str], query: SentFields
+    ) -> tuple[Operation[Any] | None, int | None]:
+        """Return the operation that was sent, and how many bytes of rows came with it."""
+        if route.operation is None:
+            return None, None
+        body = None
+        if route.fields is not None and self.data is not None:
+            body = decoded(self.data, route.fields)
+        if route.lines is None:
+            return route.operation.decode(params, query, body), None
+        # A stream: a text of a client must never be taken for the name of a file.
+        rows = self.file or io.BytesIO(getattr(body, "data", "").encode())
+        size = rows.seek(0, io.SEEK_END)
+        rows.seek(0)
+        return route.operation.decode(params, query, body, {"data": rows}), size

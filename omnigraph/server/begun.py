@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from omnigraph.errors import BudgetError
-from omnigraph.server.call import Stream, Whole
+from omnigraph.server.call import Stream, WholeAnswer
 
 # Answers up to about this size are made before anything is sent, so that an error is an answer.
 _FIRST_BYTES = 1 << 20
@@ -59,7 +59,7 @@ class Begun:
             close()
 
 
-def begun(stream: Stream, since: float) -> Whole | Begun:
+def begun(stream: Stream, since: float) -> WholeAnswer | Begun:
     """Make the first part of an answer; one that is small is whole with that."""
     found = Begun(stream, seconds=time.monotonic() - since)
     made: list[bytes] = []
@@ -67,7 +67,7 @@ def begun(stream: Stream, since: float) -> Whole | Begun:
         while found.size < _FIRST_BYTES:
             part = found.next()
             if part is None:
-                return Whole(b"".join(made), stream.media_type)
+                return WholeAnswer(b"".join(made), stream.media_type)
             made.append(part)
     except BaseException:
         found.close()

@@ -5,26 +5,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from omnigraph.api.graph import Graph
-from omnigraph.errors import DeniedError, InputError, Json, NotFoundError, OmniGraphError
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.api.operation import JSON
+from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
-
-JSON = "application/json"
-ARROW = "application/vnd.apache.arrow.stream"
-LINES = "application/x-ndjson"
 
 _TURNS = 64
 _LONGEST_TURN = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeAnswer:
     """An answer that is there at once."""
 
     body: bytes
@@ -45,11 +43,11 @@ class Stream:
     taken_seconds: float | None = None
 
 
-Answer: TypeAlias = Whole | Stream
+Answer: TypeAlias = WholeAnswer | Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class KeyedRequest:
     """A write that may be sent again: its key, and the digest of what is asked for.
 
     One that `repeats` another was begun before, and nobody knows how far it came.
@@ -60,7 +58,7 @@ class Operation:
     repeats: bool = False
 
     def name_for(self, actor: str | None) -> str:
-        """Give the name of the operation: the keys of two actors are never the same."""
+        """Return the name of the key: those of two actors are never the same."""
         return hashlib.sha256(f"{actor or ''}\0{self.key}".encode()).hexdigest()
 
 
@@ -90,18 +88,23 @@ class WriteTurns:
                 lock.release()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One request: who asks what of which graph, and how much it may take."""
+class ServedBackend(LocalBackend):
+    """The graph of a server as answers name it: where it lies is for nobody outside to know."""
 
-    graph: Graph
-    actor: str | None
-    path: Mapping[str, str]
-    query: Any
-    body: Any = None
-    stream: IO[bytes] | None = None
+    @property
+    def uri(self) -> str:
+        return LocalBackend(self.access).uri.rstrip("/").rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCall:
+    """One request: the operation, the graph of who asks, and how much it may take."""
+
+    backend: ServedBackend
+    operation: Any = None
+    rows_size: int | None = None
     accept: str = JSON
-    operation: Operation | None = None
+    keyed: KeyedRequest | None = None
     limits: Limits = field(default_factory=Limits)
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
@@ -113,52 +116,37 @@ class Call:
         return Budget(seconds=self.limits.query_seconds, bytes=self.limits.query_bytes)
 
     def rows(self, parts: Iterator[bytes], media_type: str) -> Stream:
-        """Give the rows of a query as an answer."""
+        """Return the rows of a query as an answer."""
         return Stream(parts, media_type, self.budget, self.limits.answer_seconds)
 
     def export(self, parts: Iterator[bytes], media_type: str) -> Stream:
-        """Give rows that are read while they are sent as an answer."""
+        """Return rows that are read while they are sent as an answer."""
         limits = self.limits
         budget = Budget(seconds=limits.export_seconds, bytes=limits.export_bytes)
         return Stream(parts, media_type, budget)
 
-    @property
-    def graph_name(self) -> str:
-        """The name of the graph; where it lies is for nobody outside to know."""
-        return self.graph.uri.rstrip("/").rpartition("/")[2]
-
     def may_read(self, branch: str) -> bool:
-        """Tell whether the actor may read a branch."""
+        """Return whether the actor may read a branch."""
         try:
-            return bool(self.graph.snapshot(branch))
+            return bool(self.backend.pin(branch))
         except (DeniedError, NotFoundError):
             return False
 
     @property
-    def key(self) -> str | None:
-        """The id of the operation, as commits record it."""
-        return None if self.operation is None else self.operation.key
-
-    @contextmanager
-    def settling(self, *kinds: type[OmniGraphError]) -> Iterator[None]:
-        """Take errors that say that it is done already for success, when it may have been us."""
-        try:
-            yield
-        except kinds:
-            if self.operation is None or not self.operation.repeats:
-                raise
+    def options(self) -> CallOptions:
+        """How the operation is run."""
+        return CallOptions(
+            actor=self.backend.actor,
+            operation_id=None if self.keyed is None else self.keyed.key,
+            budget=self.budget,
+            cancelled=self.cancelled,
+            seconds=self.limits.write_seconds,
+        )
 
 
-Handler: TypeAlias = Callable[[Call], Answer]
+Handler: TypeAlias = Callable[[ServerCall], Answer]
 
 
-def json_answer(document: Mapping[str, Json], status: int = 200) -> Whole:
-    """Give a JSON document as an answer."""
-    return Whole(msgspec.json.encode(document), status=status)
-
-
-def place(branch: str | None, snapshot: str | None, default: str) -> str:
-    """Give the branch or commit that is meant; both are too many."""
-    if branch is not None and snapshot is not None:
-        raise InputError("a branch and a snapshot exclude each other", hint="leave one of them out")
-    return snapshot or branch or default
+def json_answer(document: Mapping[str, Json], status: int = 200) -> WholeAnswer:
+    """Return a JSON document as an answer."""
+    return WholeAnswer(msgspec.json.encode(document), status=status)

@@ -11,7 +11,7 @@ from omnigraph.files.bytes import file_bytes
 from omnigraph.files.dotenv import parse_dotenv
 from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 FILE_NAME = "omnigraph.yaml"
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json", "arrow")
@@ -89,7 +89,7 @@ class Config:
     spark: SparkSettings = field(default_factory=SparkSettings)
 
     def graph(self, name: str) -> GraphConfig:
-        """Give a graph by its name."""
+        """Return a graph by its name."""
         if name not in self.graphs:
             near = nearest_name(name, self.graphs)
             hint = None if near is None else f"did you mean '{near}'?"
@@ -97,16 +97,16 @@ class Config:
         return self.graphs[name]
 
     def alias(self, name: str) -> AliasConfig:
-        """Give an alias by its name."""
+        """Return an alias by its name."""
         if name not in self.aliases:
             near = nearest_name(name, self.aliases)
-            known = f"the aliases are: {listed(list(self.aliases))}" if self.aliases else None
+            known = f"the aliases are: {list_names(list(self.aliases))}" if self.aliases else None
             hint = known if near is None else f"did you mean '{near}'?"
             raise ConfigError(f"{self.path} has no alias '{name}'", hint=hint)
         return self.aliases[name]
 
     def query_file(self, path: str) -> Path:
-        """Give the `.gq` file of a path: beside the configuration, or below a query root."""
+        """Return the `.gq` file of a path: beside the configuration, or below a query root."""
         places = [folder / path for folder in (self.path.parent, *self.query_roots)]
         return next((place for place in places if place.exists()), places[0])
 
@@ -121,7 +121,7 @@ class Config:
 
 
 def find_config(explicit: str | None, folder: Path) -> Config | None:
-    """Give the configuration of a path, or of the `omnigraph.yaml` of a folder if there is one."""
+    """Return the configuration of a path, or else the `omnigraph.yaml` of a folder, if any."""
     if explicit is not None:
         return load_config(folder / explicit)
     path = folder / FILE_NAME
@@ -137,7 +137,7 @@ def load_config(path: Path) -> Config:
 
 
 def scaffold(uri: str) -> str:
-    """Give the text of a new `omnigraph.yaml` for one graph."""
+    """Return the text of a new `omnigraph.yaml` for one graph."""
     last = uri.rstrip("/").rpartition("/")[2].partition(".")[0]
     name = _quoted(re.sub(r"[^\w-]+", "-", last).strip("-") or "graph")
     return f"""\

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from starlette.datastructures import Headers
 
+from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.reload import ReloadedPolicy
@@ -16,7 +17,7 @@ from omnigraph.server.incoming import bearer_of
 from omnigraph.server.logs import log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.refusal import Refusal
-from omnigraph.server.route import Access, Route
+from omnigraph.server.route import Route
 from omnigraph.server.tokens import Tokens, TokenSource
 
 _TRY_AGAIN_SECONDS = 10.0
@@ -30,13 +31,13 @@ class NotedPolicy:
     held: ReloadedPolicy
 
     def decide(self, request: Request) -> Decision:
-        """Give the decision of the policy in force."""
+        """Return the decision of the policy in force."""
         decision = self.held.decide(request)
         _noted.get([]).append((request, decision))
         return decision
 
     def somewhere(self, actor: str, action: Action) -> bool:
-        """Tell whether there is a branch on which an actor may do something."""
+        """Return whether there is a branch on which an actor may do something."""
         rules = self.held.current.rules
         return any(
             action in rule.actions and actor in rules.groups[rule.group] for rule in rules.rules
@@ -44,14 +45,14 @@ class NotedPolicy:
 
 
 def begin_notes() -> list[tuple[Request, Decision]]:
-    """Give the list that gets every decision made from here on for this request."""
+    """Return the list that gets every decision made from here on for this request."""
     notes: list[tuple[Request, Decision]] = []
     _noted.set(notes)
     return notes
 
 
 def told(notes: list[tuple[Request, Decision]], *, is_denied: bool) -> dict[str, Json]:
-    """Give the decision that a request came to as fields of a line of the log.
+    """Return the decision that a request came to as fields of a line of the log.
 
     What a list leaves out was denied as well, without the request being denied.
     """
@@ -86,8 +87,8 @@ class Gate:
         self.changed_files()
 
     def actor_of(self, route: Route, headers: Headers) -> str | None:
-        """Give who sends a request; raises a Refusal when a token is needed and wrong."""
-        if route.guard is Access.ANYBODY or self.tokens is None:
+        """Return who sends a request; raises a Refusal when a token is needed and wrong."""
+        if route.guard is Audience.ANYBODY or self.tokens is None:
             return None
         token = bearer_of(headers)
         actor = None if token is None else self.tokens.actor_of(token)
@@ -140,7 +141,7 @@ class Gate:
             self.reload()
 
     def changed_files(self) -> bool:
-        """Tell whether the file of the tokens or of the policy changed since this was asked."""
+        """Return whether the file of the tokens or of the policy changed since this was asked."""
         seen = {path: _changed_at(path) for path in self._paths.values()}
         is_changed = seen != self._seen
         self._seen = seen
@@ -187,7 +188,7 @@ class Gate:
 
 
 def _open_to_others(path: Path) -> str | None:
-    """Tell what users that are neither the owner nor in the group may do to a file."""
+    """Return what users that are neither the owner nor in the group may do to a file."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -205,7 +206,7 @@ def _changed_at(path: Path) -> int:
 
 
 def origin_problem(headers: Headers, hosts: frozenset[str] | None) -> Refusal | None:
-    """Give the refusal of a request that was not meant for this server, or None.
+    """Return the refusal of a request that was not meant for this server, or None.
 
     A web page of another site can let a browser send requests here; they name another host, or
     come with another origin.

@@ -10,7 +10,7 @@ from datetime import timedelta
 import msgspec
 
 from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
-from omnigraph.server.call import Answer, Operation, Whole
+from omnigraph.server.call import Answer, KeyedRequest, WholeAnswer
 from omnigraph.storage import layout
 from omnigraph.versioning.repository import Repository
 
@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True):
     answer: str | None = None
 
 
-class Kept:
+class AnswerLog:
     """The notes of one graph. A key is known for at least a week, and for less than two."""
 
     def __init__(self, repository: Repository) -> None:
@@ -35,27 +35,27 @@ class Kept:
         self._free = threading.Condition()
 
     def answered(
-        self, actor: str | None, operation: Operation, run: Callable[[Operation], Answer]
+        self, actor: str | None, keyed: KeyedRequest, run: Callable[[KeyedRequest], Answer]
     ) -> Answer:
-        """Give the answer of a key that was given before, or run and keep what comes of it.
+        """Return the answer of a key that was given before, or run and keep what comes of it.
 
         Of what fails nothing is kept, so that it can be tried again. What was begun and never
         answered, because the server died, is run as a repetition.
         """
-        name = operation.name_for(actor)
+        name = keyed.name_for(actor)
         with self._alone(name):
             answer, begun = self._read(name, _ANSWERED), self._read(name, _BEGUN)
             for note in (answer, begun):
-                if note is not None and note.request != operation.request:
+                if note is not None and note.request != keyed.request:
                     raise InputError(
                         "the Idempotency-Key was given to another request",
                         hint="give each request a key of its own",
                     )
             if answer is not None and answer.answer is not None:
-                return Whole(answer.answer.encode())
+                return WholeAnswer(answer.answer.encode())
             if begun is None:
-                self._write(name, _BEGUN, Note(operation.request))
-            return self._ran(name, replace(operation, repeats=begun is not None), run)
+                self._write(name, _BEGUN, Note(keyed.request))
+            return self._ran(name, replace(keyed, repeats=begun is not None), run)
 
     def sweep(self) -> None:
         """Forget the keys that are too old."""
@@ -66,9 +66,9 @@ class Kept:
             if period.isdecimal() and int(period) < oldest:
                 objects.delete(f"{layout.OPERATIONS}/{path}")
 
-    def _ran(self, name: str, operation: Operation, run: Callable[[Operation], Answer]) -> Answer:
+    def _ran(self, name: str, keyed: KeyedRequest, run: Callable[[KeyedRequest], Answer]) -> Answer:
         try:
-            answer = run(operation)
+            answer = run(keyed)
         except OutcomeUnknownError:
             raise
         except OmniGraphError:
@@ -76,10 +76,10 @@ class Kept:
                 for period in _periods():
                     self._repository.store.objects.delete(_path(period, name, _BEGUN))
             raise
-        assert isinstance(answer, Whole)
+        assert isinstance(answer, WholeAnswer)
         # It is done, so that a note that cannot be written must not make it a failure.
         with suppress(OmniGraphError):
-            self._write(name, _ANSWERED, Note(operation.request, answer.body.decode()))
+            self._write(name, _ANSWERED, Note(keyed.request, answer.body.decode()))
         return answer
 
     @contextmanager
@@ -109,7 +109,7 @@ class Kept:
 
 
 def _periods() -> tuple[int, int]:
-    """Give the numbers of this period and of the one before."""
+    """Return the numbers of this period and of the one before."""
     now = int(time.time()) // _PERIOD_SECONDS
     return now, now - 1
 

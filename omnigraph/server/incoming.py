@@ -12,8 +12,7 @@ import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Receive
 
-from omnigraph.server.bodies import Body
-from omnigraph.server.call import JSON, LINES
+from omnigraph.api.operation import JSON, LINES, SentFields
 from omnigraph.server.refusal import Refusal
 from omnigraph.server.route import Route
 
@@ -57,7 +56,7 @@ class Incoming:
         return file
 
     async def _part(self) -> bytes:
-        """Give the next bytes; none at the end."""
+        """Return the next bytes; none at the end."""
         while not self._is_over:
             try:
                 async with asyncio.timeout_at(self._deadline):
@@ -78,12 +77,12 @@ class Incoming:
 
 
 def too_large(most: int) -> Refusal:
-    """Give the refusal of a body that is over the limit."""
+    """Return the refusal of a body that is over the limit."""
     return Refusal(413, "too_large", f"the body is larger than {most:,} bytes")
 
 
 def bearer_of(headers: Headers) -> bytes | None:
-    """Give the token of a request, if it has exactly one."""
+    """Return the token of a request, if it has exactly one."""
     found = headers.getlist("authorization")
     if len(found) != 1:
         return None
@@ -92,7 +91,7 @@ def bearer_of(headers: Headers) -> bytes | None:
 
 
 def key_of(headers: Headers) -> str | None:
-    """Give the Idempotency-Key of a request, if it has one."""
+    """Return the Idempotency-Key of a request, if it has one."""
     found = headers.getlist("idempotency-key")
     if not found:
         return None
@@ -107,18 +106,18 @@ def key_of(headers: Headers) -> str | None:
 
 
 def declared_size(headers: Headers) -> int | None:
-    """Give the size that a body is said to have; None when it comes in chunks."""
+    """Return the size that a body is said to have; None when it comes in chunks."""
     found = headers.get("content-length")
     return None if found is None else int(found)
 
 
 def has_body(headers: Headers) -> bool:
-    """Tell whether a body comes with the headers."""
+    """Return whether a body comes with the headers."""
     return "transfer-encoding" in headers or bool(declared_size(headers))
 
 
 def sends_lines(headers: Headers, route: Route) -> bool:
-    """Tell whether the body is JSON lines and not JSON; raises when it is neither."""
+    """Return whether the body is JSON lines and not JSON; raises when it is neither."""
     kind = headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if kind == JSON:
         return False
@@ -129,7 +128,7 @@ def sends_lines(headers: Headers, route: Route) -> bool:
 
 
 def wanted_media(headers: Headers, route: Route) -> str:
-    """Give the first media type that a client accepts and the route has, else the usual one."""
+    """Return the first media type that a client accepts and the route has, else the usual one."""
     has = (route.media_type, *route.also)
     for each in headers.get("accept", "").split(","):
         kind = each.partition(";")[0].strip().lower()
@@ -138,8 +137,8 @@ def wanted_media(headers: Headers, route: Route) -> str:
     return route.media_type
 
 
-def decoded(data: bytes, kind: type[Body]) -> Body:
-    """Give what a body says; raises a Refusal that names the field and the reason."""
+def decoded(data: bytes, kind: type[SentFields]) -> SentFields:
+    """Return what a body says; raises a Refusal that names the field and the reason."""
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as wrong:
@@ -148,8 +147,8 @@ def decoded(data: bytes, kind: type[Body]) -> Body:
         raise Refusal(400, "bad_request", "the body is no JSON") from None
 
 
-def asked(query_string: bytes, kind: type[Body]) -> Body:
-    """Give what a query string says; raises a Refusal that names the field and the reason."""
+def asked(query_string: bytes, kind: type[SentFields]) -> SentFields:
+    """Return what a query string says; raises a Refusal that names the field and the reason."""
     try:
         pairs = parse_qsl(
             query_string.decode("ascii"),
@@ -177,8 +176,8 @@ def _fields(pairs: Sequence[tuple[str, str]], lists: frozenset[str]) -> dict[str
 
 
 @cache
-def _lists(kind: type[Body]) -> frozenset[str]:
-    """Give the fields that can be repeated."""
+def _lists(kind: type[SentFields]) -> frozenset[str]:
+    """Return the fields that can be repeated."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, msgspec.inspect.StructType)
     return frozenset(each.encode_name for each in info.fields if _is_list(each.type))

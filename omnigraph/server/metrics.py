@@ -34,7 +34,7 @@ class Metrics:
                     self.buckets[route, bound] += 1
 
     def text(self) -> str:
-        """Give all counts."""
+        """Return all counts."""
         with self._lock:
             lines = [
                 *_head("omnigraph_requests_total", "counter", "Requests by route and status."),

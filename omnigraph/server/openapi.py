@@ -1,23 +1,35 @@
 """Openapi: the OpenAPI 3.1 document that the table of routes makes."""
 
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from omnigraph import __version__
-from omnigraph.server.bodies import Body
-from omnigraph.server.call import JSON, LINES
-from omnigraph.server.route import Access, Route
-from omnigraph.server.shapes import Problem
+from omnigraph.api.operation import JSON, LINES, Audience, SentFields, Shape
+from omnigraph.server.route import Route
 
 _REFERENCE = "#/components/schemas/{name}"
+_SUFFIX = re.compile(rb"([\"/])(\w+)Shape(?=\")")
 _SECURITY = {"bearer": {"type": "http", "scheme": "bearer"}}
 
 
+class ProblemShape(Shape, frozen=True, kw_only=True):
+    """Why a request was refused; `detail` is all that is known about it."""
+
+    error: str
+    code: str
+    detail: dict[str, Any] | UnsetType = UNSET
+    request_id: str | UnsetType = UNSET
+    merge_conflicts: list[dict[str, Any]] | UnsetType = UNSET
+    manifest_conflict: dict[str, Any] | UnsetType = UNSET
+
+
 def openapi(table: Sequence[Route], *, has_tokens: bool) -> bytes:
-    """Give the document; without tokens it says nothing about security."""
+    """Return the document; without tokens it says nothing about security."""
     kinds = _kinds(table)
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
     known = dict(zip(kinds, schemas, strict=True))
@@ -33,29 +45,30 @@ def openapi(table: Sequence[Route], *, has_tokens: bool) -> bytes:
     }
     if has_tokens:
         document["components"]["securitySchemes"] = _SECURITY
-    return msgspec.json.encode(document)
+    # Shapes have their names without the suffix that tells them from results.
+    return _SUFFIX.sub(rb"\1\2", msgspec.json.encode(document))
 
 
 def _kinds(table: Sequence[Route]) -> list[type]:
-    found: dict[type, None] = {Problem: None}
+    found: dict[type, None] = {ProblemShape: None}
     for route in table:
-        for kind in (route.body, route.answer):
+        for kind in (route.fields, route.answer):
             if isinstance(kind, type):
                 found[kind] = None
     return list(found)
 
 
 def _operation(route: Route, known: dict[type, Any], *, has_tokens: bool) -> dict[str, Any]:
-    is_open = route.guard is Access.ANYBODY or not has_tokens
+    is_open = route.guard is Audience.ANYBODY or not has_tokens
     found: dict[str, Any] = {
         "operationId": route.name,
-        "summary": (route.handler.__doc__ or "").partition("\n")[0],
+        "summary": ((route.operation or route.handler).__doc__ or "").partition("\n")[0],
         "parameters": [*_path_params(route), *_query_params(route), *_header_params(route)],
         "responses": {"200": _success(route, known), **_failures(route, known, is_open=is_open)},
     }
-    if not isinstance(route.guard, Access):
+    if not isinstance(route.guard, Audience):
         found["x-action"] = str(route.guard)
-    if route.body is not None:
+    if route.fields is not None:
         found["requestBody"] = _body(route, known)
     if not is_open:
         found["security"] = [{"bearer": []}]
@@ -63,8 +76,8 @@ def _operation(route: Route, known: dict[type, Any], *, has_tokens: bool) -> dic
 
 
 def _body(route: Route, known: dict[type, Any]) -> dict[str, Any]:
-    assert route.body is not None
-    content: dict[str, Any] = {JSON: {"schema": known[route.body]}}
+    assert route.fields is not None
+    content: dict[str, Any] = {JSON: {"schema": known[route.fields]}}
     if route.lines is not None:
         content[LINES] = {"schema": {"type": "string"}}
     return {"required": route.needs_body, "content": content}
@@ -79,7 +92,7 @@ def _success(route: Route, known: dict[type, Any]) -> dict[str, Any]:
 
 def _failures(route: Route, known: dict[type, Any], *, is_open: bool) -> dict[str, Any]:
     statuses = (status for status in route.statuses if not (is_open and status == 401))
-    schema = {JSON: {"schema": known[Problem]}}
+    schema = {JSON: {"schema": known[ProblemShape]}}
     return {
         str(status): {"description": HTTPStatus(status).phrase + ".", "content": schema}
         for status in statuses
@@ -89,7 +102,7 @@ def _failures(route: Route, known: dict[type, Any], *, is_open: bool) -> dict[st
 def _path_params(route: Route) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in route.params
+        for name in route.parts.path
     ]
 
 
@@ -99,7 +112,7 @@ def _query_params(route: Route) -> list[dict[str, Any]]:
     return found if route.lines is None else _fields(route.lines)
 
 
-def _fields(kind: type[Body]) -> list[dict[str, Any]]:
+def _fields(kind: type[SentFields]) -> list[dict[str, Any]]:
     schema = next(iter(msgspec.json.schema_components([kind], ref_template=_REFERENCE)[1].values()))
     needed = schema.get("required", [])
     return [
@@ -109,7 +122,7 @@ def _fields(kind: type[Body]) -> list[dict[str, Any]]:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Give the schema of a value of a query string, where there is no null."""
+    """Return the schema of a value of a query string, where there is no null."""
     options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     rest = {name: each for name, each in schema.items() if name not in ("anyOf", "default")}
     return {**options[0], **rest} if options else rest

@@ -168,7 +168,7 @@ class Guarded(HttpToolsProtocol):
         self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._close)
 
     def _has_room(self) -> bool:
-        """Tell whether one more connection may stay; an idle one goes for it if need be."""
+        """Return whether one more connection may stay; an idle one goes for it if need be."""
         known = (each for each in self.connections if isinstance(each, Guarded))
         others = [each for each in known if each is not self and each.is_open]
         same = [each for each in others if each._address == self._address]
@@ -197,7 +197,7 @@ class Guarded(HttpToolsProtocol):
         self._transport.close()
 
     def _is_waiting_for_answer(self) -> bool:
-        """Tell whether a request is complete and its answer is not."""
+        """Return whether a request is complete and its answer is not."""
         is_running = self.cycle is not None and not self.cycle.response_complete
         return is_running and not self._is_reading_body
 

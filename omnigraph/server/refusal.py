@@ -59,7 +59,7 @@ class Refusal(Exception):
         self.detail = detail or {}
 
     def to_json(self, request_id: str) -> dict[str, Json]:
-        """Give the body of the answer."""
+        """Return the body of the answer."""
         found: dict[str, Json] = {"error": self.message, "code": self.code}
         for name in ("merge_conflicts", "manifest_conflict"):
             found |= {name: self.detail[name]} if name in self.detail else {}
@@ -68,7 +68,7 @@ class Refusal(Exception):
 
 
 def refusal_of(error: OmniGraphError) -> Refusal:
-    """Give the answer that stands for an error; one of the server's own is told without details."""
+    """Return the answer that stands for an error; the server's own are told without details."""
     status = next(status for kind, status in STATUSES if isinstance(error, kind))
     headers = {"Retry-After": "1"} if status == 503 else None
     if status in (500, 502) or error.code in _SAID:
@@ -77,5 +77,5 @@ def refusal_of(error: OmniGraphError) -> Refusal:
 
 
 def internal() -> Refusal:
-    """Give the answer to a request at which the server itself went wrong."""
+    """Return the answer to a request at which the server itself went wrong."""
     return Refusal(500, "internal", _INTERNAL)

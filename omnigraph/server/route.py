@@ -1,53 +1,57 @@
-"""Route: all that is declared about one kind of request: who may send it, and what it holds."""
+"""Route: an endpoint with its handler; router, gate, OpenAPI and tests are made from it."""
 
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from starlette.routing import compile_path
 
+from omnigraph.api.operation import (
+    JSON,
+    NO_PARTS,
+    Audience,
+    Endpoint,
+    Operation,
+    Parts,
+    SentFields,
+    parts_of,
+    served,
+)
 from omnigraph.policy.actions import Action
-from omnigraph.server.bodies import Body, Nothing
-from omnigraph.server.call import JSON, Handler
-from omnigraph.server.shapes import Shape
-
-
-class Access(StrEnum):
-    """Who may send requests about which no policy is asked."""
-
-    ANYBODY = "anybody"
-    ACTORS = "actors"
+from omnigraph.server.call import Handler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One line of the table of routes; router, policy, OpenAPI and tests are made from it.
+class Route(Endpoint):
+    """One line of the table of routes; most serve an operation."""
 
-    `lines` is what the query string holds when the body is a stream of JSON lines; without it
-    there can be none. `also` are further media types of the answer, for those who accept them.
-    Whoever may do one of `suffices` is let through the gate as well: part of what the body can ask
-    for needs no more.
-    """
-
-    method: str
-    path: str
-    name: str
-    guard: Action | Access
     handler: Handler
-    answer: type[Shape] | str
-    suffices: tuple[Action, ...] = ()
-    query: type[Body] = Nothing
-    body: type[Body] | None = None
-    needs_body: bool = True
-    lines: type[Body] | None = None
-    also: tuple[str, ...] = ()
-    errors: tuple[int, ...] = ()
-    writes: bool = False
-    params: tuple[str, ...] = field(init=False)
+    operation: type[Operation[Any]] | None = None
+    parts: Parts = NO_PARTS
 
     def __post_init__(self) -> None:
-        if not isinstance(self.guard, Action | Access):
+        if not isinstance(self.guard, Action | Audience):
             raise TypeError(f"{self.method} {self.path} does not say who may send it")
-        object.__setattr__(self, "params", tuple(compile_path(self.path)[2]))
+
+    @classmethod
+    def of(cls, operation: type[Operation[Any]], handler: Handler) -> "Route":
+        """Return the route of an operation."""
+        about = asdict(served(operation))
+        return cls(**about, handler=handler, operation=operation, parts=parts_of(operation))
+
+    @property
+    def query(self) -> type[SentFields]:
+        """What the query string holds."""
+        return self.parts.query
+
+    @property
+    def fields(self) -> type[SentFields] | None:
+        """What the body holds, if there is one."""
+        return self.parts.body
+
+    @property
+    def lines(self) -> type[SentFields] | None:
+        """What the query string holds when the body is lines; None when it cannot be."""
+        return self.parts.lines
 
     @property
     def template(self) -> str:
@@ -63,10 +67,10 @@ class Route:
     def statuses(self) -> tuple[int, ...]:
         """Every status with which the request can be refused."""
         found = {*self.errors, 400, 408, 431, 500, 503}
-        if self.guard is not Access.ANYBODY:
+        if self.guard is not Audience.ANYBODY:
             found |= {401, 429}
         if isinstance(self.guard, Action):
             found |= {403}
-        if self.body is not None:
+        if self.fields is not None:
             found |= {413, 415}
         return tuple(sorted(found))

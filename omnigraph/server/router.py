@@ -18,7 +18,7 @@ class Router:
         ]
 
     def match(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
-        """Give the route and the parameters in the path; a Refusal when there is none."""
+        """Return the route and the parameters in the path; a Refusal when there is none."""
         allowed: list[str] = []
         for pattern, route in self._routes:
             found = pattern.match(path)

@@ -184,7 +184,7 @@ class Server(uvicorn.Server):
 
     async def _sweep(self) -> None:
         """Forget old keys."""
-        await self.app.quickly(self.app.kept.sweep)
+        await self.app.quickly(self.app.answers.sweep)
 
     def _warm_up(self) -> None:
         """Start Spark, so that the first large load need not wait for it."""

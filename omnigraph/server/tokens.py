@@ -25,7 +25,7 @@ class Tokens:
     actors: Mapping[bytes, str] = field(repr=False)
 
     def actor_of(self, token: bytes) -> str | None:
-        """Give who a token stands for; it takes as long for every token."""
+        """Return who a token stands for; it takes as long for every token."""
         given = hashlib.sha256(token).digest()
         found: str | None = None
         for digest, actor in self.actors.items():
@@ -51,7 +51,7 @@ class TokenSource:
         return self.variable in (AWS_SECRET, FILE)
 
     def spent(self) -> "TokenSource":
-        """Give the source without the tokens themselves, once they were read."""
+        """Return the source without the tokens themselves, once they were read."""
         return self if self.can_change else TokenSource(self.variable)
 
     @property
@@ -89,7 +89,7 @@ class TokenSource:
 
 
 def token_source(environment: Mapping[str, str]) -> TokenSource:
-    """Give where the environment says that tokens come from; the first of the four counts."""
+    """Return where the environment says that tokens come from; the first of the four counts."""
     for variable in (AWS_SECRET, FILE, JSON, SINGLE):
         if environment.get(variable):
             return TokenSource(variable, environment[variable])
@@ -121,7 +121,7 @@ def _tokens(found: Mapping[object, object], variable: str) -> Tokens:
 
 
 def _aws_secret(name: str) -> str:
-    """Give the text of a secret of AWS Secrets Manager."""
+    """Return the text of a secret of AWS Secrets Manager."""
     try:
         import boto3  # type: ignore[import-untyped]
     except ImportError:

@@ -1,15 +1,26 @@
-"""Choice: which engine runs a job, Spark or this process."""
+"""Choice: whether work runs in this process or on Spark, one function for each kind of work.
+
+Whoever asks for `spark` or `inline` gets it. `auto` stays in this process where the work is done
+before a JVM has started, and a query stays here while its rows fit.
+"""
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
 
 from omnigraph.spark import session
 from omnigraph.spark.deadline import Deadline
-from omnigraph.spark.runner import InlineRunner, Runner, SparkRunner
+from omnigraph.spark.runner import InlineRunner, Runner, SparkRunner, ThreadRunner
 from omnigraph.spark.session import SparkSettings
 
-# Below it, starting a JVM takes longer than the work.
-SPARK_FROM_BYTES = 16 << 20
+# Below it, starting a JVM takes longer than reading or writing the files here.
+FILE_BYTES = 16 << 20
+# Rows are read twice and by address; one process merges this much while a JVM starts.
+MERGE_BYTES = 256 << 20
+# Below it, the threads of this process are done before Spark has begun.
+OPTIMIZE_BYTES = 4 << 30
+# A row that is read takes about 100 bytes in this process, so these are about 5 GiB.
+MOST_ROWS_HERE = 50_000_000
 
 
 class Engine(StrEnum):
@@ -20,21 +31,72 @@ class Engine(StrEnum):
     INLINE = "inline"
 
 
-def runner_for(
-    engine: Engine,
-    settings: SparkSettings,
-    size: int,
-    worth: int = SPARK_FROM_BYTES,
-    deadline: Deadline | None = None,
-) -> Runner:
-    """Give the runner of a job over so many bytes; more than `worth` of them are for Spark."""
-    wants = settings.is_configured or session.is_running() or size > worth
-    if engine is Engine.INLINE or (engine is Engine.AUTO and not wants):
-        return InlineRunner(deadline)
-    spark = session.session(settings)
-    return SparkRunner(spark, session.default_parallelism(spark), deadline)
-
-
 def default_settings() -> SparkSettings:
-    """Give what the environment says about Spark."""
+    """Return where the environment says that Spark runs."""
     return session.settings_from(os.environ)
+
+
+def runner_for_files(
+    engine: Engine, settings: SparkSettings, size: int, deadline: Deadline | None = None
+) -> Runner:
+    """Return the runner of a load, an export or an embedding of files of `size` bytes.
+
+    A session that is up, or a master that somebody chose, is used for small files too.
+    """
+    return _pick_runner(engine, settings, is_large=size > FILE_BYTES, deadline=deadline)
+
+
+def runner_for_merge(
+    engine: Engine, settings: SparkSettings, size: int, deadline: Deadline | None = None
+) -> Runner:
+    """Return the runner that merges about `size` bytes of changed rows in buckets."""
+    return _pick_runner(engine, settings, is_large=size > MERGE_BYTES, deadline=deadline)
+
+
+def runner_for_optimize(
+    engine: Engine, settings: SparkSettings, size: int, concurrency: int
+) -> Runner:
+    """Return the runner that compacts and indexes tables of `size` bytes, by threads or on Spark.
+
+    A session that is up, or a master that somebody chose, does not make Spark worth it.
+    """
+    is_small = engine is Engine.AUTO and size < OPTIMIZE_BYTES
+    if is_small or engine is Engine.INLINE:
+        return ThreadRunner(concurrency)
+    return _spark_runner(settings)
+
+
+def reads_on_spark(
+    engine: Engine, graph_rows: int, plan_rows: Callable[[], int], looks_up: Callable[[], bool]
+) -> bool:
+    """Return whether a query goes to Spark: one that would hold too many rows in this process.
+
+    `plan_rows` counts the rows of the tables that the plan goes through, and `looks_up` tells
+    whether it would look single rows up by index instead; both are asked only when it matters.
+    """
+    if engine is not Engine.AUTO:
+        return engine is Engine.SPARK
+    return graph_rows > MOST_ROWS_HERE and plan_rows() > MOST_ROWS_HERE and not looks_up()
+
+
+def engine_for_request(size: int | None = None) -> Engine:
+    """Return the engine with which a server does work over `size` bytes, or over unknown many.
+
+    No request waits until Spark has started: it is used when it is up and the work is large.
+    """
+    is_large = size is None or size > FILE_BYTES
+    return Engine.AUTO if is_large and session.is_running() else Engine.INLINE
+
+
+def _pick_runner(
+    engine: Engine, settings: SparkSettings, *, is_large: bool, deadline: Deadline | None
+) -> Runner:
+    wants_spark = settings.is_configured or session.is_running() or is_large
+    if engine is Engine.INLINE or (engine is Engine.AUTO and not wants_spark):
+        return InlineRunner(deadline)
+    return _spark_runner(settings, deadline)
+
+
+def _spark_runner(settings: SparkSettings, deadline: Deadline | None = None) -> Runner:
+    spark = session.session(settings)
+    return SparkRunner(spark, session.count_task_slots(spark), deadline)

@@ -1,4 +1,4 @@
-"""Connector: the tables of a graph as a data source of Spark, `format("omnigraph")`, to read."""
+"""Connector: the tables of a graph as a Spark data source, `format("omnigraph")`, to read."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.types import EnumType, ListType, Scalar, ScalarType, ValueType, VectorType
-from omnigraph.syntax.problems import listed, nearest_name
+from omnigraph.syntax.problems import list_names, nearest_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,32 +88,32 @@ class OmniGraphSource(DataSource):
     The commit is pinned when the frame is made, so all queries on the frame see the same rows.
     """
 
-    _pinned: "_Pinned | None" = None
+    _pinned: "_PinnedType | None" = None
 
     @classmethod
     def name(cls) -> str:
         return "omnigraph"
 
     def schema(self) -> StructType:
-        with _hinted():
-            return spark_schema(self._pin().stored, self._columns())
+        with _hint_in_message():
+            return to_spark_schema(self._pin().stored, self._columns())
 
     def reader(self, schema: StructType) -> "OmniGraphReader":
-        with _hinted():
+        with _hint_in_message():
             pinned = self._pin()
             _check_schema(schema, pinned.stored)
             pushes = _FLAGS[self.options.get("pushdown", "false").lower()]
             return (FilteringReader if pushes else OmniGraphReader)(pinned, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
-        with _hinted():
+        with _hint_in_message():
             hint = "load the frame: graph.load(frame, type=…)"
-            raise InputError("Spark cannot write to a graph by itself", hint=hint)
+            raise InputError("Spark cannot write to a graph", hint=hint)
 
-    def _pin(self) -> "_Pinned":
-        """Give the type and its rows; the pickled source keeps them from then on."""
+    def _pin(self) -> "_PinnedType":
+        """Return the type and its rows; once pinned, the pickled source keeps them."""
         if self._pinned is None:
-            self._pinned = _pinned(_checked(dict(self.options)))
+            self._pinned = _pin_type(_check_options(dict(self.options)))
         return self._pinned
 
     def _columns(self) -> Sequence[str]:
@@ -125,17 +125,17 @@ class OmniGraphSource(DataSource):
         for name in names:
             if name not in known:
                 near = nearest_name(name, known)
-                hint = f"did you mean '{near}'?" if near else f"the columns are {listed(known)}"
+                hint = f"did you mean '{near}'?" if near else f"the columns are {list_names(known)}"
                 raise InputError(f"{self._pin().stored.name} has no column '{name}'", hint=hint)
             if names.count(name) > 1:
-                raise InputError(f"the column '{name}' is given twice")
+                raise InputError(f"the column '{name}' is listed twice")
         return names
 
 
 class OmniGraphReader(DataSourceReader):
     """Reads the fragments of a partition."""
 
-    def __init__(self, pinned: "_Pinned", schema: StructType) -> None:
+    def __init__(self, pinned: "_PinnedType", schema: StructType) -> None:
         self._pinned = pinned
         self._schema = schema
 
@@ -146,9 +146,9 @@ class OmniGraphReader(DataSourceReader):
         from omnigraph.data.values.recast import recast
 
         share: Share | None = partition.value
-        if share is None:  # which Spark makes when there are no partitions
+        if share is None:  # Spark's own partition when we return none
             return
-        schema = arrow_schema_of(self._schema)
+        schema = to_arrow_schema(self._schema)
         for batch in self._batches(share, schema.names):
             pairs = zip(batch.columns, schema.types, strict=True)
             arrays = [recast(column, kind) for column, kind in pairs]
@@ -159,74 +159,74 @@ class OmniGraphReader(DataSourceReader):
 
 
 class FilteringReader(OmniGraphReader):
-    """A reader that lets Lance decide the conditions which it decides as Spark would.
+    """A reader that leaves to Lance the conditions that it decides as Spark would.
 
-    Spark 4.3 keeps the reader of one query for the next query on the same frame, with the
+    Spark 4.3 reuses the reader of one query for the next query on the same frame, with the
     conditions of the first. So this is only for frames that are used once.
     """
 
     _filters: tuple[Filter, ...] = ()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
-        from omnigraph.spark.filters import expression
+        from omnigraph.spark.filters import to_expression
         from omnigraph.storage.table import takes_conditions
 
         stored = self._pinned.stored
         if not takes_conditions(arrow_schema(stored)):
             return filters
-        self._filters = tuple(each for each in filters if expression(each, stored) is not None)
+        self._filters = tuple(each for each in filters if to_expression(each, stored) is not None)
         return [each for each in filters if each not in self._filters]
 
     def _batches(self, share: "Share", columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        from omnigraph.spark.filters import expression
+        from omnigraph.spark.filters import to_expression
 
-        conditions = [expression(each, self._pinned.stored) for each in self._filters]
+        conditions = [to_expression(each, self._pinned.stored) for each in self._filters]
         if not conditions:
             return share.batches(columns)
         return share.batches(columns, reduce(and_, conditions))
 
 
 @dataclass(frozen=True, slots=True)
-class _Pinned:
-    """A type, and the rows that it has at one commit, in shares for tasks."""
+class _PinnedType:
+    """A type, and the rows it has at one commit, in shares for tasks."""
 
     stored: StoredType
     shares: "tuple[Share, ...]"
 
 
-def _checked(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Give the options when each is known, and those that are needed are there."""
+def _check_options(options: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the options; raises InputError for an unknown, missing or malformed one."""
     for name in options:
         if name not in _OPTIONS and not name.startswith(_STORE_OPTIONS):
             near = nearest_name(name, _OPTIONS)
-            hint = f"did you mean '{near}'?" if near else f"the options are {listed(_OPTIONS)}"
-            raise InputError(f"no option '{name}'", hint=hint)
+            hint = f"did you mean '{near}'?" if near else f"the options are {list_names(_OPTIONS)}"
+            raise InputError(f"unknown option '{name}'", hint=hint)
     for name, meaning in (("path", "the URI of the graph"), ("type", "a node or edge type")):
         if not options.get(name):
-            raise InputError(f"the option '{name}' is missing", hint=f"give {meaning}")
+            raise InputError(f"the option '{name}' is missing", hint=f"set it to {meaning}")
     if "branch" in options and "snapshot" in options:
         raise InputError("the options 'branch' and 'snapshot' exclude each other")
     if options.get("pushdown", "false").lower() not in _FLAGS:
-        raise InputError(f"the option 'pushdown' is '{options['pushdown']}', not true or false")
+        raise InputError(f"expected true or false for 'pushdown', found '{options['pushdown']}'")
     path = options["path"]
     if "://" not in path and not Path(path).is_absolute():
-        hint = "the processes of Spark run in folders of their own"
+        hint = "Spark's processes run in other folders"
         raise InputError(f"'{path}' is not an absolute path", hint=hint)
     return options
 
 
-def _pinned(options: Mapping[str, str]) -> _Pinned:
-    from omnigraph.schema.catalog import known_type
+def _pin_type(options: Mapping[str, str]) -> _PinnedType:
+    from omnigraph.schema.catalog import find_type
     from omnigraph.storage.staging import shares
 
-    snapshot = _snapshot(options)
-    stored = known_type(options["type"], snapshot.catalog)
+    snapshot = _pin_snapshot(options)
+    stored = find_type(options["type"], snapshot.catalog)
     table = snapshot.table(stored.identity)
-    return _Pinned(stored, tuple(shares(table, _ROWS_PER_PARTITION)))
+    return _PinnedType(stored, tuple(shares(table, _ROWS_PER_PARTITION)))
 
 
-def _snapshot(options: Mapping[str, str]) -> "Snapshot":
-    """Pin a commit; the variables of a store may be given as options, which others cannot see."""
+def _pin_snapshot(options: Mapping[str, str]) -> "Snapshot":
+    """Pin a commit; credentials of the store may be options, so that they stay with this frame."""
     from omnigraph.storage.store import store_at
     from omnigraph.storage.table import Tables
     from omnigraph.versioning.format import check_format
@@ -245,19 +245,19 @@ def _snapshot(options: Mapping[str, str]) -> "Snapshot":
     return repository.snapshot(options.get("branch", MAIN))
 
 
-def spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
-    """Give the columns of a type as Spark has them."""
+def to_spark_schema(stored: StoredType, columns: Sequence[str]) -> StructType:
+    """Return the columns of a type with Spark's types."""
     schema = arrow_schema(stored)
     fields = []
     for name in columns:
         kind = stored.column(name)
         assert kind is not None
-        fields.append(StructField(name, spark_type(kind), schema.field(name).nullable))
+        fields.append(StructField(name, to_spark_type(kind), schema.field(name).nullable))
     return StructType(fields)
 
 
-def spark_type(kind: ValueType) -> DataType:
-    """Give the type that Spark has for values of a type."""
+def to_spark_type(kind: ValueType) -> DataType:
+    """Return the type that Spark has for values of a type."""
     match kind:
         case VectorType():
             return ArrayType(FloatType(), containsNull=False)
@@ -269,8 +269,8 @@ def spark_type(kind: ValueType) -> DataType:
             return _SPARK_TYPES[scalar]
 
 
-def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """Give the schema that Spark wants batches in."""
+def to_arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the Arrow schema that Spark wants batches in."""
     fields = [
         pa.field(field.name, _arrow_type(field.dataType), nullable=field.nullable)
         for field in schema.fields
@@ -286,8 +286,8 @@ def _arrow_type(kind: DataType) -> pa.DataType:
 
 
 def _check_schema(given: StructType, stored: StoredType) -> None:
-    """Raise InputError unless a schema, which may be the user's, names columns as they are."""
-    known = {field.name: field for field in spark_schema(stored, arrow_schema(stored).names)}
+    """Raise InputError unless a schema, which may be the user's, fits the columns of the type."""
+    known = {field.name: field for field in to_spark_schema(stored, arrow_schema(stored).names)}
     for field in given.fields:
         own = known.get(field.name)
         if own is None:
@@ -296,14 +296,14 @@ def _check_schema(given: StructType, stored: StoredType) -> None:
             raise InputError(f"{stored.name} has no column '{field.name}'", hint=hint)
         wanted, found = field.dataType.simpleString(), own.dataType.simpleString()
         if wanted != found:
-            raise InputError(f"{stored.name}.{field.name} is {found}, not {wanted}")
+            raise InputError(f"{stored.name}.{field.name} is {found}, but the schema says {wanted}")
         if own.nullable and not field.nullable:
-            raise InputError(f"{stored.name}.{field.name} may hold null")
+            raise InputError(f"{stored.name}.{field.name} is nullable, but not in the schema")
 
 
 @contextmanager
-def _hinted() -> Iterator[None]:
-    """Let an error say its hint too: Spark shows the message alone."""
+def _hint_in_message() -> Iterator[None]:
+    """Append the hint of an error to its message, because Spark shows only that."""
     try:
         yield
     except OmniGraphError as error:

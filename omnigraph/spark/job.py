@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from omnigraph.errors import CancelledError, SparkError
 from omnigraph.spark.deadline import Deadline
-from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.interrupt import interruptible
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import is_connect
@@ -36,7 +36,7 @@ def watched(
     progress: Progress,
     deadline: Deadline | None = None,
 ) -> list["Row"]:
-    """Give the rows of a small frame that `made` makes; what interrupts the wait cancels the job.
+    """Return the rows of a small frame that `made` makes; an interrupt cancels the job.
 
     Raises CancelledError or BudgetError when the deadline is over before the job has ended.
     """
@@ -65,7 +65,7 @@ class Tag:
     name: str = field(default_factory=lambda: f"omnigraph-{uuid4().hex}")
 
     def over(self, work: Callable[[], Found], is_over: Callable[[], bool]) -> Found:
-        """Give what some work gives, whose jobs have the tag; a Ctrl-C is felt at once.
+        """Return what `work` returns, whose jobs have the tag; a Ctrl-C is felt at once.
 
         When it is felt, or when `is_over` says so, the jobs are cancelled, again and again until
         the work has ended: the next one, or even the first, may begin later.
@@ -122,13 +122,13 @@ class Tag:
 
 
 def failed_job(failed: Exception) -> SparkError:
-    """Give an error of ours that says in one line why a job failed."""
+    """Return an error of ours that says in one line why a job failed."""
     from pyspark.errors import PySparkException
 
     if isinstance(failed, PySparkException):
         return SparkError(_reason(failed), hint=_HINT)
     text = str(failed)
-    reason = "a Python worker exited unexpectedly" if _DIED in text else reason_in(text)
+    reason = "a Python worker exited unexpectedly" if _DIED in text else find_reason(text)
     return SparkError(f"the job failed: {reason}", hint=_HINT)
 
 
@@ -188,7 +188,7 @@ def _poll(context: "SparkContext", tag: str, progress: Progress, ended: threadin
 
 
 def _reason(failed: Exception) -> str:
-    """Give what a failed job says last: of a Python traceback, the error itself."""
+    """Return what a failed job says last: of a Python traceback, the error itself."""
     lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
     told = [line for line in lines if ": " in line and not line.startswith(_NOISE)]
     return f"the job failed: {(told or lines or [type(failed).__name__])[-1]}"

@@ -63,7 +63,7 @@ class Runner(Protocol):
         progress: Progress = NO_PROGRESS,
         enough: Enough[Found] | None = None,
     ) -> list[Found]:
-        """Give the result of the task for every item, in their order.
+        """Return the result of the task for every item, in their order.
 
         Once the first of them are `enough`, those of the items behind them may be left out.
         """
@@ -75,7 +75,7 @@ class Runner(Protocol):
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
     ) -> list[Found]:
-        """Give the result of `reduce` for every bucket that got a parcel."""
+        """Return the result of `reduce` for every bucket that got a parcel."""
 
 
 class InlineRunner:
@@ -253,7 +253,7 @@ def _attempted(task: Callable[[Item], Found], item: Item) -> "Found | _Failed":
 
 
 def _answers(rows: Iterable["Row"]) -> Iterator[tuple[int, Any]]:
-    """Give what the tasks answered; raises the first failure among them."""
+    """Yield what the tasks answered; raises the first failure among them."""
     for number, packed in rows:
         result = pickle.loads(packed)  # noqa: S301 - written by our own tasks
         if isinstance(result, _Failed):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from omnigraph.errors import ConfigError, SparkError
-from omnigraph.spark.gateway import Gateway, is_local, launch, reason_in
+from omnigraph.spark.gateway import Gateway, find_reason, is_local, launch
 from omnigraph.spark.interrupt import Handler, cancel_on_interrupt, current_handler, leave
 from omnigraph.spark.java import find_java
 
@@ -71,10 +71,10 @@ def settings_from(
     conf: Iterable[str] = (),
     default: SparkSettings | None = None,
 ) -> SparkSettings:
-    """Give the settings: what is said here, then the environment, then the default.
+    """Return the settings: from the arguments, then the environment, then `default`.
 
     The first of the three that names a master or a remote decides where Spark runs. Entries of
-    `conf` are written `key=value` and come on top of those of the default.
+    `conf` are written `key=value`; they override those of `default`.
     """
     given = default or SparkSettings()
     variables = "OMNIGRAPH_SPARK_MASTER", "OMNIGRAPH_SPARK_REMOTE"
@@ -85,7 +85,7 @@ def settings_from(
         (of_environment, " and ".join(variables)),
         (given, "spark.master and spark.remote"),
     )
-    merged = {**given.conf, **dict(map(_entry, conf))}
+    merged = {**given.conf, **dict(map(_parse_entry, conf))}
     for level, names in levels:
         if level.master is not None and level.remote is not None:
             hint = "a master runs Spark for this process; a remote is a Spark Connect server"
@@ -96,15 +96,15 @@ def settings_from(
 
 
 def is_running() -> bool:
-    """Tell whether this process has a live session, ours or the user's."""
+    """Return whether this process has a live session, ours or the user's."""
     with _lock:
-        return _live() is not None
+        return _find_live() is not None
 
 
 def session(settings: SparkSettings) -> "SparkSession":
-    """Give the session of this process; a live one is used as it is, whatever the settings."""
+    """Return the session of this process; a live one is used as it is, whatever the settings."""
     with _lock:
-        found = _live()
+        found = _find_live()
         if found is not None:
             return found
         if any(running.process != os.getpid() for running in _ours):
@@ -112,7 +112,7 @@ def session(settings: SparkSettings) -> "SparkSession":
             raise SparkError("the Spark session belongs to the parent of this process", hint=hint)
         stop()
         try:
-            running = _started(settings)
+            running = _start(settings)
         except ImportError as failed:
             hint = _HINT if settings.remote is None else "`pip install omnigraph[connect]`"
             raise SparkError(f"Spark cannot start: {failed}", hint=hint) from None
@@ -132,44 +132,44 @@ def stop() -> None:
         if running.gateway is None:
             with suppress(Exception):
                 running.spark.stop()
-            # PySpark sets it for good; a classic session could not start any more.
+            # PySpark never unsets it, and no classic session could start any more.
             os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         else:
             _end(running.gateway)
             leave(running.interrupt)
 
 
-def default_parallelism(spark: "SparkSession") -> int:
-    """Give how many tasks run at the same time."""
+def count_task_slots(spark: "SparkSession") -> int:
+    """Return how many tasks run at the same time."""
     if not is_connect(spark):
         return spark.sparkContext.defaultParallelism
     from pyspark.sql import functions
 
-    # A server does not tell, but a range gets that many partitions when nobody says how many.
+    # A server does not say, but a range gets that many partitions unless told otherwise.
     numbered = spark.range(1 << 16).select(functions.spark_partition_id().alias("number"))
     return int(numbered.agg(functions.max("number")).collect()[0][0]) + 1
 
 
-def spark_error(doing: str, failed: BaseException) -> SparkError:
-    """Give an error of ours that says in one line why something on Spark failed."""
+def to_spark_error(doing: str, failed: BaseException) -> SparkError:
+    """Return a SparkError that says in one line why something on Spark failed."""
     try:
         text = str(failed)
     except Exception:  # the text of a Java error comes from the JVM, which can be gone
         text = type(failed).__name__
-    return SparkError(f"{doing}: {reason_in(text)}", hint=_HINT)
+    return SparkError(f"{doing}: {find_reason(text)}", hint=_HINT)
 
 
-def _live() -> "SparkSession | None":
-    """Give the session of ours that still has its JVM, or an active one of the user's."""
+def _find_live() -> "SparkSession | None":
+    """Return our session if its JVM is still alive, or else an active one of the user's."""
     for running in _ours:
         is_gone = running.gateway is not None and not running.gateway.is_alive
         is_usable = running.process == os.getpid() and not is_gone
         return running.spark if is_usable and not _is_stopped(running.spark) else None
-    return _users()
+    return _find_users()
 
 
-def _users() -> "SparkSession | None":
-    """Give the session that the user started; asks only modules that are imported already."""
+def _find_users() -> "SparkSession | None":
+    """Return a session that the user started; looks only in modules that are already imported."""
     connect = sys.modules.get("pyspark.sql.connect.session")
     if connect is not None:
         kind = connect.SparkSession
@@ -192,50 +192,50 @@ def _is_stopped(spark: "SparkSession") -> bool:
 
 
 def is_connect(spark: "SparkSession") -> bool:
-    """Tell whether a session talks to a Spark Connect server."""
+    """Return whether a session talks to a Spark Connect server."""
     return ".connect." in type(spark).__module__
 
 
-def _started(settings: SparkSettings) -> _Running:
+def _start(settings: SparkSettings) -> _Running:
     from pyspark.sql import SparkSession
 
     if settings.remote is not None:
         if not settings.remote.startswith("sc://"):
-            message = "the remote is no address of a Spark Connect server"
+            message = "the remote is not the address of a Spark Connect server"
             raise ConfigError(message, hint="write it as sc://host:15002")
         _check_reachable(settings.remote)
         builder = SparkSession.builder.remote(settings.remote).config(map=dict(settings.conf))
     elif _SUBMITTED in os.environ:
-        # spark-submit started this process; the JVM is there and has its master.
+        # spark-submit started this process, so there is a JVM and it has its master.
         builder = SparkSession.builder.config(map=dict(settings.conf))
     else:
-        return _classic(settings)
+        return _start_classic(settings)
     try:
         return _Running(builder.getOrCreate())
     except ImportError:
         raise
     except Exception as failed:
-        raise spark_error("Spark cannot start", failed) from None
+        raise to_spark_error("Spark cannot start", failed) from None
 
 
-def _classic(settings: SparkSettings) -> _Running:
-    """Start a JVM and a session in it; whatever fails, nothing of it is left."""
+def _start_classic(settings: SparkSettings) -> _Running:
+    """Start a JVM and a session in it; if anything fails, nothing is left running."""
     from pyspark.sql import SparkSession
 
     master = settings.master or DEFAULT_MASTER
     if master.startswith("spark://"):
         _check_reachable(master)
-    conf = {**_conf(master), **settings.conf, "spark.master": master}
+    conf = {**_default_conf(master), **settings.conf, "spark.master": master}
     before = current_handler()
     gateway = launch(find_java(os.environ), conf)
     try:
-        context = _context(gateway)
+        context = _open_context(gateway)
         context.pythonExec = _worker_python(master, conf)
         cancel_on_interrupt(context, before)
         return _Running(SparkSession(context), gateway, before)
     except BaseException as failed:
-        # Before the end of the JVM, because that gives the text of a Java error.
-        error = spark_error(f"Spark cannot start with the master {master}", failed)
+        # Before the JVM ends, because the text of a Java error comes from it.
+        error = to_spark_error(f"Spark cannot start with the master {master}", failed)
         _end(gateway)
         leave(before)
         if isinstance(failed, Exception):
@@ -244,14 +244,14 @@ def _classic(settings: SparkSettings) -> _Running:
 
 
 def _worker_python(master: str, conf: Mapping[str, str]) -> str:
-    """Give the Python of the workers: on this machine always the one that runs here."""
+    """Return the Python of the workers: on this machine always the one that runs here."""
     if is_local(master):
         return sys.executable
     chosen = os.environ.get("PYSPARK_PYTHON") or sys.executable
     return conf.get("spark.pyspark.python", chosen)
 
 
-def _context(gateway: Gateway) -> "SparkContext":
+def _open_context(gateway: Gateway) -> "SparkContext":
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -270,7 +270,7 @@ def _context(gateway: Gateway) -> "SparkContext":
 
 
 def _end(gateway: Gateway) -> None:
-    """Stop the context, end the JVM, and let PySpark forget both, so that it can start again."""
+    """Stop the context, end the JVM, and make PySpark forget both, so that it can start again."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -288,16 +288,16 @@ def _end(gateway: Gateway) -> None:
     gateway.close()
 
 
-def _conf(master: str) -> dict[str, str]:
+def _default_conf(master: str) -> dict[str, str]:
     if not master.startswith("local"):
         return dict(_CONF)
     # Small inputs on few cores: what Spark plans for 200 partitions is all overhead.
-    partitions = {"spark.sql.shuffle.partitions": str(_slots(master))}
+    partitions = {"spark.sql.shuffle.partitions": str(_count_slots(master))}
     return {**_CONF, **_LOOPBACK, **partitions, "spark.sql.adaptive.enabled": "false"}
 
 
-def _slots(master: str) -> int:
-    """Give how many tasks a local master runs at the same time; 2 when it does not parse."""
+def _count_slots(master: str) -> int:
+    """Return how many tasks a local master runs at the same time; 2 when it does not parse."""
     numbers = master.partition("[")[2].rstrip("]").split(",")
     if numbers[0] == "*":
         return os.cpu_count() or 1
@@ -310,13 +310,13 @@ def _slots(master: str) -> int:
     return max(1, counts[0]) if counts else 1
 
 
-def _entry(text: str) -> tuple[str, str]:
+def _parse_entry(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
-        raise ConfigError(f"'{text}' is no Spark setting", hint="write it as key=value")
+        raise ConfigError(f"expected a Spark setting key=value, found '{text}'")
     if key.strip() in ("spark.master", "spark.remote"):
         what = key.strip().removeprefix("spark.")
-        raise ConfigError(f"{key.strip()} is not set as conf", hint=f"use --spark-{what}")
+        raise ConfigError(f"{key.strip()} cannot be set as conf", hint=f"use --spark-{what}")
     return key.strip(), value.strip()
 
 
@@ -334,4 +334,4 @@ def _check_reachable(address: str) -> None:
         except (OSError, ValueError) as failed:
             reasons.append(str(getattr(failed, "strerror", None) or failed))
     message = f"no Spark answers at {scheme}://{places}: {'; '.join(reasons)}"
-    raise SparkError(message, hint="is it running, and can it be reached from here?")
+    raise SparkError(message, hint="check that it runs and can be reached from here")

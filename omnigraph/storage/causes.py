@@ -31,13 +31,13 @@ _DENIED = "check the key, its secret and its rights to the bucket"
 
 
 def code_of(text: str) -> str | None:
-    """Return the code with which a store refused a request, if it gave one."""
+    """Return the error code in a store's refusal, if it sent one."""
     found = _CODE.search(text)
     return None if found is None else found[1]
 
 
 def cause_of(text: str) -> str | None:
-    """Return the cause in a few words that hold nothing of a request: `403 AccessDenied`."""
+    """Return the cause in a few words without anything of the request: `403 AccessDenied`."""
     status, code = _STATUS.search(text), code_of(text)
     if status is not None or code is not None:
         return " ".join(filter(None, (None if status is None else status[1], code)))
@@ -45,7 +45,7 @@ def cause_of(text: str) -> str | None:
 
 
 def _unanswered(text: str) -> str | None:
-    """Return why there was no answer at all."""
+    """Return why there was no answer at all, if there was none."""
     if _TIMEOUT.search(text):
         return "no answer in time"
     if "kind: Connect" in text:

@@ -1,4 +1,4 @@
-"""Compaction: which fragments of a table are written anew as few large ones, and how."""
+"""Compaction: rewrites many fragments of a table as few large ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from omnigraph.storage.failures import reported
 from omnigraph.storage.staging import Piece, Place, place_of
 from omnigraph.storage.table import Table
 
-# A fragment is written anew when it has less than half of both, or too many deleted rows.
+# A fragment is rewritten when it has less than half of both, or too many deleted rows.
 FRAGMENT_ROWS = 1 << 20
 FRAGMENT_BYTES = 1 << 30
 MOST_DELETED = 0.05
@@ -19,9 +19,9 @@ _BATCH_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Fragments of one version that become one.
+    """Neighbouring fragments of one version that are rewritten as one.
 
-    `content` is the same for the same rows, whatever version has them.
+    `content` is the same for the same rows, whichever version holds them.
     """
 
     place: Place
@@ -31,7 +31,7 @@ class Group:
 
 
 def groups(table: Table) -> list[Group]:
-    """Give the fragments of a table to be written anew, those together that lie together."""
+    """Return the fragments of a table that are worth rewriting, neighbours grouped together."""
     with reported(f"cannot read {table.path}"):
         due = [each for each in table.dataset.get_fragments() if _is_due(each)]
         chosen = [part for part in _parts(due) if len(part) > 1 or _is_worn(part[0])]
@@ -53,7 +53,7 @@ def rewritten(group: Group) -> list[Piece]:
 
 
 def with_rewritten(table: Table, done: Sequence[tuple[Group, Sequence[Piece]]]) -> Table:
-    """Give the table with pieces in place of the groups whose rows they hold."""
+    """Return the table with each group replaced by the pieces written from it."""
     if not done:
         return table
     old = [number for group, _ in done for number in group.fragments]
@@ -72,7 +72,7 @@ def _is_worn(fragment: LanceFragment) -> bool:
 
 
 def _parts(fragments: Sequence[LanceFragment]) -> Iterator[list[LanceFragment]]:
-    """Cut fragments into parts of at most the size that one shall have."""
+    """Split fragments into runs whose rows fit into one fragment of the target size."""
     taken: list[LanceFragment] = []
     rows = size = 0
     for each in fragments:

@@ -1,4 +1,4 @@
-"""Delta: which rows differ between two versions of a table, told by their fragments."""
+"""Delta: the rows in which two versions of a table differ, found from their fragments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _FRAGMENT_BITS = np.uint64(32)
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The addresses of the rows that only the old version has, and of those only the new one has.
+    """Addresses of the rows that only the old version has, and that only the new one has.
 
-    A row that was moved or rewritten is among both.
+    A row that was moved or rewritten is in both.
     """
 
     removed: Addresses
@@ -37,7 +37,7 @@ class Delta:
 
 
 def delta_between(old: Table, new: Table, most: int) -> Delta | None:
-    """Give the rows that differ, at a cost that grows with them; None when more than `most` do."""
+    """Return the rows that differ, at a cost that grows with them; None for more than `most`."""
     with reported(f"cannot compare versions of {new.path}"):
         differing = _differing(old, new)
         bound = sum(_count(each) for each in (*differing.alone, *differing.fresh))
@@ -49,7 +49,7 @@ def delta_between(old: Table, new: Table, most: int) -> Delta | None:
 
 
 def addresses_of(table: Table) -> Addresses:
-    """Give the addresses of all rows of a version."""
+    """Return the addresses of all rows of a version."""
     with reported(f"cannot read {table.path}"):
         return _live(table.dataset.get_fragments())
 
@@ -66,7 +66,7 @@ class Extent:
 
 
 def extent_between(old: Table, new: Table) -> Extent:
-    """Give about how much differs, at a cost that grows with the fragments alone."""
+    """Estimate how much differs, at a cost that grows with the number of fragments only."""
     with reported(f"cannot compare versions of {new.path}"):
         differing = _differing(old, new)
         found = Extent()
@@ -79,7 +79,7 @@ def extent_between(old: Table, new: Table) -> Extent:
 
 @dataclass(frozen=True, slots=True)
 class DeltaPart:
-    """Some fragments in which two versions of a table differ, for one process to compare."""
+    """Some of the fragments in which two versions of a table differ, for one process to compare."""
 
     old: Place
     new: Place
@@ -88,7 +88,7 @@ class DeltaPart:
     touched: tuple[int, ...] = ()
 
     def delta(self) -> Delta:
-        """Give the rows that differ in these fragments."""
+        """Return the rows that differ within these fragments."""
         old, new = self.old.open(), self.new.open()
         with reported(f"cannot compare versions of {new.path}"):
             before, after = _numbered(old), _numbered(new)
@@ -101,7 +101,7 @@ class DeltaPart:
 
 
 def delta_parts(old: Table, new: Table) -> list[DeltaPart]:
-    """Cut what differs between two versions of a table into parts of one fragment each."""
+    """Split the difference between two versions of a table into parts of one fragment each."""
     places = place_of(old), place_of(new)
     with reported(f"cannot compare versions of {new.path}"):
         found = _differing(old, new)
@@ -114,7 +114,7 @@ def delta_parts(old: Table, new: Table) -> list[DeltaPart]:
 
 @dataclass(frozen=True, slots=True)
 class _Differing:
-    """The fragments that only one version has, and those of which other rows are deleted."""
+    """Fragments that only one version has, and those shared ones whose deleted rows differ."""
 
     alone: Sequence[LanceFragment]
     fresh: Sequence[LanceFragment]
@@ -161,7 +161,7 @@ def _count(fragment: LanceFragment) -> int:
 
 
 def _deleted(table: Table, fragment: LanceFragment) -> Addresses:
-    """Give the addresses of the rows of a fragment that are deleted."""
+    """Return the addresses of the deleted rows of a fragment."""
     path = _deletions(fragment)
     if path is None:
         return np.empty(0, np.uint64)
@@ -178,7 +178,7 @@ def _address(fragment: LanceFragment, offsets: Addresses) -> Addresses:
 
 
 def _live(fragments: Iterable[LanceFragment]) -> Addresses:
-    """Give the addresses of all rows of some fragments."""
+    """Return the addresses of the rows of some fragments that are not deleted."""
     found = [np.empty(0, np.uint64)]
     for each in fragments:
         if each.num_deletions:

@@ -1,4 +1,4 @@
-"""Durable: makes files of a local disk survive a loss of power."""
+"""Durable: flushes files on a local disk, so that they survive a power loss."""
 
 import os
 from collections.abc import Iterable
@@ -8,13 +8,19 @@ from pathlib import Path
 
 
 def sync(root: Path, paths: Iterable[str]) -> None:
-    """Flush files and all files of folders, then every folder on the way to them."""
+    """Flush files, all files of folders, and every folder on the way to them."""
     wanted = [root / path for path in paths]
     files = [path for path in wanted if path.is_file()]
     files += [each for path in wanted if path.is_dir() for each in path.iterdir()]
     folders = {folder for path in files for folder in path.parents if folder.is_relative_to(root)}
     for group in (files, folders):
         list(_pool().map(_flush, group))
+
+
+def sync_folders(root: Path, paths: Iterable[str]) -> None:
+    """Flush every folder on the way to files, so that their names last."""
+    parents = (folder for path in paths for folder in (root / path).parents)
+    list(_pool().map(_flush, {each for each in parents if each.is_relative_to(root)}))
 
 
 def _flush(path: Path) -> None:
@@ -27,5 +33,5 @@ def _flush(path: Path) -> None:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Flush in parallel, so that the commits of the file system's journal are shared."""
+    """Threads that flush in parallel, to share the commits of the file system's journal."""
     return ThreadPoolExecutor(8, thread_name_prefix="omnigraph-sync")

@@ -1,4 +1,4 @@
-"""Evolve: versions of a table whose columns have other names, or which has more columns."""
+"""Evolve: versions of a table with columns renamed or added."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ from omnigraph.storage.table import Table
 
 
 def renamed(table: Table, names: Mapping[str, str]) -> Table:
-    """Give the table with columns under other names; no row is read or written."""
+    """Return the table with columns renamed; no row is read or written."""
     schema = pa.schema(
         [field.with_name(names.get(field.name, field.name)) for field in table.schema]
     )
@@ -22,7 +22,7 @@ def renamed(table: Table, names: Mapping[str, str]) -> Table:
 
 
 def widened(table: Table, fields: Iterable[pa.Field]) -> Table:
-    """Give the table with more columns, null in every row; no row is read or written."""
+    """Return the table with more columns, null in every row; no row is read or written."""
     schema = pa.schema([*table.schema, *fields])
     with reported(f"cannot add columns to {table.path}"):
         fragments = [each.metadata for each in table.dataset.get_fragments()]
@@ -30,7 +30,7 @@ def widened(table: Table, fields: Iterable[pa.Field]) -> Table:
 
 
 def filled(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
-    """Give the table with one more column that holds a value; only this column is written."""
+    """Return the table with one more column, filled with a value; only this column is written."""
     schema = pa.schema([field])
 
     def made(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -47,10 +47,9 @@ def filled(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
 
 
 def _numbered(table: Table, schema: pa.Schema) -> LanceSchema:
-    """Give a schema whose columns have the numbers that they have in the files of the table.
+    """Return a schema whose columns have the field ids that they have in the files of the table.
 
-    Lance numbers columns in their order, which is that in which they were added: none was ever
-    removed or moved.
+    Lance numbers fields in the order in which columns were added; none was ever removed or moved.
     """
     numbered = LanceSchema.from_pyarrow(schema)
     before = [each.id() for each in table.dataset.lance_schema.fields()]

@@ -19,10 +19,10 @@ class Rejected(Exception):
 
 
 class Crowded(Rejected):
-    """Lance gave up a commit, because others came first again and again.
+    """Lance gave up on a commit after losing one race after another.
 
-    It cuts off its last attempt when the time is up, so that one may have been made after all;
-    that matters for what others see.
+    It cuts off its last attempt when the time is up, and that one may have been made after all.
+    Whether it was matters for what others see.
     """
 
     def __init__(self, message: str) -> None:
@@ -31,18 +31,17 @@ class Crowded(Rejected):
 
 
 class LingeringError(StorageError):
-    """A commit got no answer in time, and may still be made by this process.
+    """A commit got no answer in time and may still be made by this process.
 
-    Lance tries again by itself and cannot be stopped, so nothing that is committed after it keeps
-    it from being made.
+    Lance retries by itself and cannot be stopped, so a later commit does not rule this one out.
     """
 
 
 @contextmanager
 def reported(doing: str) -> Iterator[None]:
-    """Raise StorageError for whatever the substrate raises while the block runs.
+    """Raise StorageError for whatever Lance or the store raises while the block runs.
 
-    A panic inside Lance derives from BaseException; it is an error like any other here.
+    A panic inside Lance derives from BaseException; here it is an error like any other.
     """
     try:
         yield
@@ -68,7 +67,7 @@ def _error(doing: str, failed: BaseException) -> StorageError | StoreError:
 
 
 def _hint(failed: BaseException) -> str | None:
-    """Say what to do, or who may have removed a file, which readers of an old commit meet."""
+    """Return what to do next, or who may have removed a file that an old commit needs."""
     known = hint_of(str(failed))
     if known is not None or "not found" not in str(failed).casefold():
         return known
@@ -76,9 +75,9 @@ def _hint(failed: BaseException) -> str | None:
 
 
 def _brief(failed: BaseException) -> str:
-    """Give the first line of a message and the reason, without the place in Lance's own source.
+    """Return the first line of a message and the reason, without the position in Lance's source.
 
-    What a store answers is a document of many lines, of which the reason is all that is kept.
+    A store answers with a document of many lines; only the reason is kept.
     """
     text, reason = str(failed), reason_of(str(failed))
     line = text.partition("\n")[0].partition("<?xml")[0].partition("<Error")[0]

@@ -1,4 +1,4 @@
-"""Fold: rewrites small and half-deleted fragments, so that a table stays quick as it grows."""
+"""Fold: picks small and half-deleted fragments to rewrite, so that a growing table stays quick."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from lance.fragment import LanceFragment
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Fragments below these sizes belong to the level, which may hold so many of them."""
+    """A size class of fragments: those below `rows` and `size`, at most `most` of them."""
 
     rows: int
     size: int
@@ -23,7 +23,7 @@ TABLE_LEVELS = (
     Level(131_072, 64 * _MIB, 64),
 )
 MANIFEST_LEVELS = (Level(1_024, 8 * _MIB, 16), Level(65_536, 64 * _MIB, 16))
-# What `optimize` makes of the ledger: as few fragments as can be.
+# For `optimize`, which leaves the manifest in as few fragments as possible.
 WHOLE_LEVELS = (Level(1 << 20, 1 << 30, 1),)
 MOST_DELETED = 0.2
 
@@ -31,7 +31,7 @@ MOST_DELETED = 0.2
 def fragments_to_fold(
     dataset: lance.LanceDataset, levels: tuple[Level, ...]
 ) -> list[LanceFragment]:
-    """Give the fragments to rewrite together; none while every level is within its bound.
+    """Return the fragments to rewrite as one; none while every level is within its bound.
 
     Above the lowest level, a fragment with many deleted rows is rewritten as well. Fragments
     larger than the last level are left to `optimize`.

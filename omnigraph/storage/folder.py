@@ -1,4 +1,4 @@
-"""Folder: an empty place, on a local disk or in a bucket, that many processes write files to."""
+"""Folder: an empty folder, on a local disk or in a bucket, that many processes write files to."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -15,12 +15,12 @@ from omnigraph.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder as any process can write to it."""
+    """A folder that any process can write files to."""
 
     store: Store
 
     def check_empty(self) -> None:
-        """Raise InputError unless nothing lies there."""
+        """Raise InputError unless the folder is empty."""
         if self.store.is_local and Path(self.store.root).is_file():
             raise InputError(f"'{self.store.root}' is not a folder")
         if self._holds_something():
@@ -29,12 +29,12 @@ class Folder:
 
     @contextmanager
     def writer(self, path: str) -> Iterator[BinaryIO]:
-        """Give a new file opened for writing; it is there when the block ends without an error."""
+        """Open a new file for writing; it appears when the block ends without an error."""
         with self.store.objects.writer(path) as file:
             yield file
 
     def keep(self, paths: Collection[str]) -> None:
-        """Remove everything but these files, such as what a task left that did not end."""
+        """Remove everything but these files, such as what an interrupted task left."""
         kept = set(paths)
         if self.store.is_local:
             with reported(f"cannot clear {self.store.root}"):
@@ -61,11 +61,11 @@ class Folder:
             return found
 
     def _keep_local(self, kept: set[str]) -> None:
-        """Walk the disk itself: the store does not list files that are not finished."""
+        """Walk the disk itself, because the store does not list unfinished files."""
         root = Path(self.store.root)
         for path in sorted(root.rglob("*"), reverse=True):
             if path.is_dir():
-                with suppress(OSError):  # it holds a file that is kept
+                with suppress(OSError):  # it holds a file to keep
                     path.rmdir()
             elif path.relative_to(root).as_posix() not in kept:
                 path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Forward: the newest version of a table that moves forward, and whether it is still that table."""
+"""Forward: the newest version of a moving table, and whether it is still the same table."""
 
 import json
 import os
@@ -13,24 +13,24 @@ from typing import TypeAlias
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 
-# What tells the file of a version from one that was written later in the same place.
+# Tells the file of a version from a later one at the same path.
 Mark: TypeAlias = tuple[object, ...]
 
 _MANIFEST = ".manifest"
-# A cleanup leaves versions of the ledger that are younger than an hour, so the versions after one
-# that was the newest a short time ago are all there.
+# A cleanup keeps versions of the manifest that are younger than an hour, so all versions after one
+# that was the newest a short time ago are there.
 _MOST_SECONDS = 1_800.0
-# One page of a listing costs about as much as so many probes one after the other.
+# One page of a listing costs about as much as this many probes in sequence.
 _MOST_PROBES = 8
 _PROBES_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The newest version of a table when it was last looked for.
+    """The newest version of a moving table when it was last looked up.
 
-    The anchor is the file of a version that was there when the table was opened. While it is
-    the same, nobody has removed the table and made another in its place.
+    The anchor is the file of a version that existed when the table was opened. While that file is
+    unchanged, nobody has removed the table and created another in its place.
     """
 
     version: int
@@ -61,11 +61,11 @@ def mark_of(store: Store, path: str, version: int) -> Mark | None:
 
 
 def newest_since(store: Store, path: str, seen: Sighting) -> int | None:
-    """Return the newest version of a table in a bucket, told by what came after a sighting.
+    """Return the newest version of a table in a bucket, from what came after a sighting.
 
-    None when that cannot be told: the anchor is gone or is another file, the sighting is old,
-    or too many versions came after it. Two small requests, at the same time, whatever the history
-    is; a listing has an entry for every commit.
+    None when that cannot be decided: the anchor is gone or is another file, the sighting is old, or
+    too many versions came after it. It costs two small requests at the same time, however long the
+    history; a listing has an entry for every commit.
     """
     if time.monotonic() - seen.at > _MOST_SECONDS:
         return None
@@ -87,10 +87,10 @@ def newest_named(names: Iterable[str]) -> int | None:
 
 
 def newest_local(store: Store, path: str) -> int | None:
-    """Return the newest version on a local disk, by Lance's hint and a look forward.
+    """Return the newest version on a local disk, from Lance's hint and a look ahead of it.
 
-    A listing grows with the history, so it is the last resort: when a loss of power took
-    the hint, or the version that it names.
+    A listing grows with the history, so it is the last resort: after a power loss that took the
+    hint, or the version that it names.
     """
     folder = f"{store.root}/{path}/_versions"  # as text, because this is on every path
     try:
@@ -108,7 +108,7 @@ def newest_local(store: Store, path: str) -> int | None:
 
 
 def blank_manifests(folder: Path) -> Iterator[Path]:
-    """Iterate over the newest manifests that a loss of power left without content."""
+    """Iterate over the newest manifests that a power loss left empty."""
     for manifest in _newest_first(folder):
         if not _is_blank(manifest):
             return
@@ -123,10 +123,10 @@ def _listed_version(folder: Path) -> int | None:
 
 
 def _newest_first(folder: Path) -> Iterator[Path]:
-    """Iterate over the manifests of a table that moves forward; their names count down."""
+    """Iterate over the manifests of a moving table; their names count down."""
     if not folder.is_dir():
         return iter(())
-    # There is one for every commit, so that making paths of all of them would take long.
+    # There is one for every commit, so building a path for each would be slow.
     with os.scandir(folder) as entries:
         names = [each.name for each in entries if each.name.endswith(_MANIFEST)]
     numbered = sorted(each for each in names if each.removesuffix(_MANIFEST).isdigit())
@@ -134,7 +134,7 @@ def _newest_first(folder: Path) -> Iterator[Path]:
 
 
 def _is_blank(path: Path) -> bool:
-    """Tell whether a file is there and empty, as a loss of power leaves what was not flushed."""
+    """Whether a file exists and is empty, as a power loss leaves what was not flushed."""
     try:
         return path.stat().st_size == 0
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Indexes: which a table has, and how new fragments get into them."""
+"""Indexes: the indexes that a table has, and how they are extended to new fragments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from lance.indices import IndexSegmentDescription
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, VectorType
 
-# What rows are looked up by; Lance compares values of other types not as the language does, or
-# not at all.
+# Types that rows are looked up by. Lance compares values of others differently from the language,
+# or not at all.
 LOOKED_UP = (pa.utf8(), pa.int32(), pa.int64(), pa.date32())
-# Segments of one index that are allowed before small ones are built again as one.
+# Segments that one index may have before its small ones are rebuilt as one.
 MOST_SEGMENTS = 32
 SMALL_SEGMENT_ROWS = 131_072
-# A look into a BTREE costs as much for each segment, so those of so few rows are always joined.
+# A BTREE lookup costs the same for each segment, so segments of fewer rows are always joined.
 JOINED_SEGMENT_ROWS = 4_096
-# Fragments and rows that a BTREE leaves to be read one by one.
+# Fragments and rows that a BTREE leaves to a scan.
 MOST_UNCOVERED = 4
 MOST_UNCOVERED_ROWS = 1_024
-# Segments below so many rows are joined by `optimize`.
+# `optimize` joins segments of fewer rows.
 WHOLE_SEGMENT_ROWS = 1_000_000
-# Below so many rows all vectors are compared, which is exact; from there on they are indexed.
+# With fewer rows all vectors are compared, which is exact; from here on they are indexed.
 LEAST_VECTORS = 100_000
-# An index of vectors is extended when more than this part of all rows is not in it.
+# A vector index is extended once it misses more than this share of all rows.
 MOST_VECTORS_UNCOVERED = 0.05
 VECTORS_PER_PARTITION = 1_024
 _MOST_PARTITIONS = 4_096
 
-# What a search finds depends on these, so they are never left to Lance's defaults.
+# Search results depend on these, so they are never left to Lance's defaults.
 TOKENIZER: dict[str, Any] = {
     "base_tokenizer": "simple",
     "language": "English",
@@ -53,7 +53,7 @@ _Covering: TypeAlias = tuple[IndexSegmentDescription, set[int]]
 class IndexKind(StrEnum):
     """The kinds of index that follow from the schema.
 
-    Those of scalars and texts are kept up with every write, those of vectors by `optimize`.
+    Every write maintains those of scalars and texts; `optimize` maintains those of vectors.
     """
 
     BTREE = "BTREE"
@@ -77,7 +77,7 @@ class IndexSpec:
 
 
 def indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
-    """Give the scalar and text indexes that a type's table has from its first day."""
+    """Return the scalar and text indexes that a type's table has from the start."""
     columns = (
         {"id": None, "src": None, "dst": None} if isinstance(stored, EdgeType) else {"id": None}
     )
@@ -93,7 +93,7 @@ def indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
 
 
 def vector_indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
-    """Give the indexes of vectors that a type's table gets once it has many rows."""
+    """Return the vector indexes that a type's table gets once it has many rows."""
     listed = {name for columns in stored.indexes for name in columns}
     return tuple(
         IndexSpec(each.name, IndexKind.VECTOR)
@@ -103,7 +103,7 @@ def vector_indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
 
 
 def create_index(dataset: lance.LanceDataset, spec: IndexSpec) -> None:
-    """Make an index of all rows; on an empty table this is what pins the tokenizer."""
+    """Create an index over all rows; on an empty table this is what pins the tokenizer."""
     if spec.kind is IndexKind.TEXT:
         dataset.create_scalar_index(spec.column, "INVERTED", name=spec.name, **TOKENIZER)
     else:
@@ -112,7 +112,7 @@ def create_index(dataset: lance.LanceDataset, spec: IndexSpec) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DueSegment:
-    """A segment of an index that is to be built over some fragments."""
+    """A segment of an index that has to be built over some fragments."""
 
     name: str
     column: str
@@ -123,7 +123,7 @@ class DueSegment:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """An index that a version has: its name and its segments, each with what it covers."""
+    """An index that a version has: its name, and its segments with the fragments each covers."""
 
     name: str
     segments: list[_Covering]
@@ -138,7 +138,7 @@ def segments_for_new(
 ) -> tuple[list[Index], list[Index]]:
     """Build segments for the fragments that no segment covers.
 
-    Gives the segments to add and those that they replace.
+    Returns the segments to add and those that they replace.
     """
     due, replaced = due_segments(dataset, declared)
     return [build_segment(dataset, each) for each in due], replaced
@@ -147,11 +147,10 @@ def segments_for_new(
 def due_segments(
     dataset: lance.LanceDataset, declared: Iterable[IndexSpec] = ()
 ) -> tuple[list[DueSegment], list[Index]]:
-    """Give the segments that fragments without one need, and those that they replace.
+    """Plan the segments that uncovered fragments need, and return those that they replace too.
 
-    Where an index has too many segments, its small ones are built again together with the new
-    one; the smallest of a BTREE always are. A declared index that the table does not have yet is
-    begun.
+    Where an index has too many segments, its small ones are rebuilt together with the new one; the
+    smallest of a BTREE always are. A declared index that the table lacks is started.
     """
     rows = _rows(dataset)
     due: list[DueSegment] = []
@@ -172,10 +171,10 @@ def due_segments(
 def whole_segments(
     dataset: lance.LanceDataset, declared: Iterable[IndexSpec]
 ) -> tuple[list[DueSegment], list[Index]]:
-    """Give the segments with which every index covers all rows in few segments.
+    """Plan the segments with which every index covers all rows, in few segments.
 
-    With them come the segments that they replace. An index of vectors is begun and extended
-    when that is worth it.
+    Returns them and the segments that they replace. A vector index is started and extended only
+    when that is worth its cost.
     """
     rows = _rows(dataset)
     due: list[DueSegment] = []
@@ -197,9 +196,9 @@ def whole_segments(
 def _due_vectors(
     dataset: lance.LanceDataset, spec: IndexSpec, found: _Found, rows: Mapping[int, int]
 ) -> tuple[list[DueSegment], list[Index]]:
-    """Give the segment that an index of vectors needs.
+    """Plan the segment that a vector index needs.
 
-    It has all that is not covered, and the segments that are no larger than that.
+    It covers what no segment covers, and replaces the segments that are no larger than that.
     """
     uncovered = set(rows) - found.covered
     waiting = sum(rows[each] for each in uncovered)
@@ -214,7 +213,7 @@ def _due_vectors(
 
 
 def count_vectors(dataset: lance.LanceDataset, column: str, fragments: Iterable[int]) -> int:
-    """Give how many rows of some fragments have a value in a column."""
+    """Count the rows of some fragments that have a value in a column."""
     chosen = set(fragments)
     if not chosen:
         return 0
@@ -226,7 +225,7 @@ def count_vectors(dataset: lance.LanceDataset, column: str, fragments: Iterable[
 def _with_small(
     found: _Found, uncovered: set[int], rows: Mapping[int, int], least: int
 ) -> tuple[tuple[int, ...], list[Index]]:
-    """Give fragments together with those of segments below so many rows, and these segments."""
+    """Return fragments with those of the segments below `least` rows, and these segments."""
     fragments, joined = set(uncovered), []
     for segment, covered in found.segments:
         if sum(rows[each] for each in covered) < least:
@@ -236,35 +235,35 @@ def _with_small(
 
 
 def _joined_rows(kind: IndexKind, segments: int) -> int:
-    """Give the number of rows below which segments are built again as one."""
+    """Return the number of rows below which segments are rebuilt as one."""
     if segments > MOST_SEGMENTS:
         return SMALL_SEGMENT_ROWS
     return JOINED_SEGMENT_ROWS if kind is IndexKind.BTREE else 0
 
 
 def _few(rows: list[int]) -> bool:
-    """Tell whether fragments are so few and small that reading them costs less than a segment.
+    """Whether fragments are so few and small that scanning them is cheaper than a segment.
 
-    Only for BTREE: words are sought in an index that has all rows.
+    Only for BTREE: a text index has to cover all rows.
     """
     return len(rows) <= MOST_UNCOVERED and sum(rows) < MOST_UNCOVERED_ROWS
 
 
 def covers(dataset: lance.LanceDataset, spec: IndexSpec) -> bool:
-    """Tell whether a table has an index, and all its rows are in it."""
+    """Whether a table has an index that covers all its rows."""
     living = set(_rows(dataset))
     found = _indexes(dataset, living).get(spec)
     return found is not None and living == found.covered
 
 
 def covered_fragments(dataset: lance.LanceDataset, spec: IndexSpec) -> set[int] | None:
-    """Give the fragments that an index covers; None when there is no such index."""
+    """Return the fragments that an index covers; None when there is no such index."""
     found = _indexes(dataset, set(_rows(dataset))).get(spec)
     return None if found is None else found.covered
 
 
 def segment_folders(dataset: lance.LanceDataset) -> set[str]:
-    """Give the folders of all index segments, relative to the table."""
+    """Return the folders of all index segments, relative to the table."""
     described = dataset.describe_indices()
     return {f"_indices/{segment.uuid}" for index in described for segment in index.segments}
 
@@ -276,7 +275,7 @@ def _rows(dataset: lance.LanceDataset) -> dict[int, int]:
 def _wanted(
     dataset: lance.LanceDataset, living: set[int], declared: Iterable[IndexSpec]
 ) -> dict[IndexSpec, _Found]:
-    """Give the indexes that a version has, and without segments those that it should have."""
+    """Return the indexes that a version has, and those it lacks, without segments."""
     found = _indexes(dataset, living)
     names = {each.name for each in found.values()}
     for spec in declared:
@@ -287,7 +286,7 @@ def _wanted(
 
 
 def _indexes(dataset: lance.LanceDataset, living: set[int]) -> dict[IndexSpec, _Found]:
-    """Give the indexes of a version, by column and kind: a column may have had another name."""
+    """Return the indexes of a version by column and kind, since a column may have been renamed."""
     found: dict[IndexSpec, _Found] = {}
     for index in dataset.describe_indices():
         kind = index.index_type.upper()
@@ -302,7 +301,7 @@ def _indexes(dataset: lance.LanceDataset, living: set[int]) -> dict[IndexSpec, _
 
 
 def build_segment(dataset: lance.LanceDataset, due: DueSegment) -> Index:
-    """Build a segment, which no version of the table has yet; the handle is changed."""
+    """Build a segment that belongs to no version yet; this changes the handle."""
     segment = dataset.create_index_uncommitted(
         due.column,
         due.kind.value,

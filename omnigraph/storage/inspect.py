@@ -1,4 +1,4 @@
-"""Inspect: the files that a version of a table should be made of, against those that are there."""
+"""Inspect: compares the files that a version should have with those that exist."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _MOST_SOUGHT = 1_000
 
 
 class PartKind(StrEnum):
-    """What a file is to a version."""
+    """What a file is to a version of a table."""
 
     MANIFEST = "version"
     DATA = "data"
@@ -25,7 +25,7 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file, or the folder of an index segment, and how many bytes it should have."""
+    """A file, or the folder of an index segment, with the size in bytes that it should have."""
 
     kind: PartKind
     path: str
@@ -33,7 +33,7 @@ class Part:
 
 
 def sizes_of(listing: Iterable[Stored]) -> dict[str, int]:
-    """Give the bytes of every file, and of every folder of an index segment."""
+    """Return the bytes of every file and of every folder of an index segment."""
     found: dict[str, int] = {}
     for each in listing:
         found[each.path] = each.size
@@ -45,10 +45,10 @@ def sizes_of(listing: Iterable[Stored]) -> dict[str, int]:
 
 
 def broken_parts(table: Table, sizes: Mapping[str, int]) -> Iterator[tuple[Part, int | None]]:
-    """Give the parts of a version that are missing or have another size, with the size found.
+    """Return the parts of a version that are missing or have the wrong size, with the actual size.
 
-    The folder of an index may hold more: a file that was only needed to build it, and that could
-    not be removed then.
+    The folder of an index may hold more: a file that was needed only to build it and could not be
+    removed at the time.
     """
     for part in _parts(table):
         size = sizes.get(f"{table.path}/{part.path}")
@@ -76,12 +76,12 @@ def _parts(table: Table) -> Iterator[Part]:
 
 
 def wrong_lookups(table: Table) -> list[str]:
-    """Give the columns whose BTREE finds other rows than there are, for some values of them."""
+    """Return the columns whose BTREE finds the wrong rows for some of their values."""
     return [column for column in _looked_up(table) if not _finds_all(table, column)]
 
 
 def _looked_up(table: Table) -> Iterator[str]:
-    """Give the columns with a BTREE by which rows are looked up."""
+    """Return the columns that have a BTREE for looking rows up."""
     with reported(f"cannot read {table.path}"):
         for index in table.dataset.describe_indices():
             column = index.field_names[0]

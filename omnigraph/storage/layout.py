@@ -1,10 +1,10 @@
-"""Layout: where everything of a graph lies below its root."""
+"""Layout: the paths of everything that a graph keeps below its root."""
 
 from datetime import timedelta
 
 from omnigraph.schema.identity import fnv1a64
 
-# The newest shape of a ledger that this release knows, and the one that it writes.
+# The newest format of a manifest that this release knows, and the one that it writes.
 FORMAT = 2
 
 MANIFEST = "__manifest"
@@ -16,13 +16,14 @@ TOPOLOGY = "_topology"
 RUNS = "_runs"
 OPERATIONS = "_operations"
 SCHEMAS = "_schemas"
+BACKUP = "_backup"
 
-# A server knows a key for less than this; then nothing needs the answer that it led to.
+# A server honours an idempotency key for less than this, so its answer is not needed afterwards.
 OPERATIONS_AGE = timedelta(weeks=2)
 
-# Versions from here on do not move a table forward.
+# Versions from here on are detached: they do not become a table's newest.
 DETACHED = 1 << 63
-# Lance names the manifests of the others by what is missing to this one.
+# Lance names the manifests of all others by this number minus their version.
 NEWEST_VERSION = 2**64 - 1
 
 _FOLDERS = {"node": "nodes", "edge": "edges"}
@@ -30,19 +31,19 @@ TABLES = tuple(_FOLDERS.values())
 
 
 def table_path(identity: str, attempt: int = 1) -> str:
-    """Give the folder of a type's table; a later attempt stands beside what a crash left."""
+    """Return the folder of a type's table; a later attempt sits beside what a crash left."""
     kind, _, _ = identity.partition(":")
     suffix = "" if attempt == 1 else f".{attempt}"
     return f"{_FOLDERS[kind]}/{fnv1a64(identity):016x}{suffix}"
 
 
 def schema_path(digest: str) -> str:
-    """Give the object that holds one accepted schema, source and IR."""
+    """Return the path of the object that holds one accepted schema, source and IR."""
     return f"{SCHEMAS}/{digest}.json"
 
 
 def manifest_name(version: int) -> str:
-    """Give the name of the manifest of a version, in the folder of all versions of a table."""
+    """Return the file name of a version's Lance manifest, within the table's folder of versions."""
     if version & DETACHED:
         return f"d{version}.manifest"
     return f"{NEWEST_VERSION - version:020d}.manifest"

@@ -1,4 +1,4 @@
-"""Nearest: finds rows by vectors in the index of a table, and tells how many it finds."""
+"""Nearest: finds rows by vector in the index of a table, and measures its recall."""
 
 from dataclasses import dataclass
 
@@ -11,28 +11,28 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments
 from omnigraph.storage.reading import ADDRESS, counted
 from omnigraph.storage.table import Table
 
-# Of the parts of an index, so many are searched: a tenth of them, and never fewer than these.
+# Partitions of an index that are searched: a tenth of them, and never fewer than this.
 _LEAST_PROBES = 16
 _PROBED_OF = 10
-# How recall is measured: for so many vectors of the table, how many of so many nearest are found.
+# Recall is measured with this many vectors of the table, by their nearest rows that are found.
 _SAMPLE = 16
 _NEAREST = 10
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of the vectors of one column; rows that are not in it are all compared."""
+    """The vector index of one column; rows that it does not cover are compared one by one."""
 
     table: Table
     column: str
     probes: int
 
     def nearest(self, wanted: "np.ndarray", most: int) -> "np.ndarray":
-        """Give the addresses of rows near to a vector, by cosine; some of the nearest may miss."""
+        """Return the addresses of rows near to a vector by cosine; the index may miss some."""
         return self._found(wanted, most, uses_index=True)
 
     def recall(self) -> float | None:
-        """Give the part of the nearest rows that the index finds; None without any vectors."""
+        """Return the share of the nearest rows that the index finds; None without any vectors."""
         sample = self._sample()
         if not len(sample):
             return None
@@ -61,7 +61,7 @@ class VectorIndex:
         return addresses
 
     def _sample(self) -> list["np.ndarray"]:
-        """Give vectors of rows that lie evenly over the table."""
+        """Return the vectors of rows spread evenly over the table."""
         rows = self.table.count()
         places = np.unique(np.linspace(0, max(rows - 1, 0), _SAMPLE).astype(np.int64))
         with reported(f"cannot read {self.table.path}"):
@@ -72,7 +72,7 @@ class VectorIndex:
 
 
 def vector_index(table: Table, column: str) -> VectorIndex | None:
-    """Give the index of a column of vectors, or None when there is none with rows in it."""
+    """Return the index of a vector column, or None when there is none with rows in it."""
     with reported(f"cannot read {table.path}"):
         covered = covered_fragments(table.dataset, IndexSpec(column, IndexKind.VECTOR))
         if not covered:

@@ -1,4 +1,4 @@
-"""Objects: small whole files below a root, created only where nothing is yet."""
+"""Objects: small files below a root, written whole and on request only if there is none yet."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -21,18 +21,22 @@ if TYPE_CHECKING:
     from obstore import WritableFile
     from typing_extensions import Buffer
 
-# The names under which Lance takes how long a request may take, and how often it is tried again.
+# Lance's names for the time limit of a request and for the number of retries.
 WAITS = ("connect_timeout", "timeout")
 RETRIES = "client_max_retries"
 RETRY_SECONDS = "client_retry_timeout"
 _MOST_PROBES = 2
 _READ_AHEAD = 8 << 20
+# So much of a large object is read or written by one request.
+PIECE = 8 << 20
+_PIECES_AT_A_TIME = 2
+_MOST_PIECES = 9_000
 _PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file below the root: its path, its bytes, and when it was written, in microseconds."""
+    """A file below the root: its path, its size in bytes, and when it was written, in µs."""
 
     path: str
     size: int
@@ -41,17 +45,17 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """The small objects of one root."""
+    """The small objects below one root."""
 
     store: ObjectStore
 
     @staticmethod
     def at(root: str, is_local: bool, options: dict[str, str]) -> "Objects":
-        """Give the objects below a root; a local folder is made when it is missing."""
+        """Return the objects below a root; a missing local folder is created."""
         return Objects(_open(root, is_local, tuple(sorted(options.items()))))
 
     def create(self, path: str, data: bytes) -> bool:
-        """Write a new object; False when one is there already, which then stays as it is."""
+        """Write a new object; False when one exists already, which is then left as it is."""
         with reported(f"cannot write {path}"):
             try:
                 obstore.put(self.store, path, data, mode="create")
@@ -60,30 +64,55 @@ class Objects:
         return True
 
     def write(self, path: str, data: bytes) -> None:
-        """Write an object, whatever was there before."""
+        """Write an object, replacing any that exists."""
         with reported(f"cannot write {path}"):
             obstore.put(self.store, path, data, mode="overwrite")
 
     def read(self, path: str) -> bytes | None:
-        """Give the bytes of an object, or None when there is none."""
+        """Return the bytes of an object, or None when there is none."""
         with reported(f"cannot read {path}"):
             try:
                 return bytes(obstore.get(self.store, path).bytes())
             except (NotFoundError, FileNotFoundError):
                 return None
 
+    def piece(self, path: str, start: int, end: int) -> bytes | None:
+        """Return a range of the bytes of an object, or None when there is no such object."""
+        with reported(f"cannot read {path}"):
+            try:
+                return bytes(obstore.get_range(self.store, path, start=start, end=end))
+            except (NotFoundError, FileNotFoundError):
+                return None
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
+        """Write an object of a known size in pieces; when one fails, there is none.
+
+        What the pieces raise passes through.
+        """
+        with reported(f"cannot write {path}"):
+            if size <= PIECE:
+                obstore.put(self.store, path, b"".join(pieces), mode="overwrite")
+                return
+            # A bucket takes an object in no more than 10,000 pieces.
+            chunk, together = max(PIECE, size // _MOST_PIECES), _PIECES_AT_A_TIME
+            with obstore.open_writer(
+                self.store, path, buffer_size=chunk, max_concurrency=together
+            ) as opened:
+                for piece in pieces:
+                    opened.write(piece)
+
     def reader(self, path: str, size: int) -> BinaryIO:
-        """Give an object of a known size opened for reading."""
+        """Open an object of a known size for reading."""
         return cast(BinaryIO, io.BufferedReader(_Reading(self.store, path, size), _READ_AHEAD))
 
     @contextmanager
     def writer(self, path: str) -> Iterator[BinaryIO]:
-        """Give a new object opened for writing; it is there when the block ends."""
+        """Open a new object for writing; it appears when the block ends."""
         with reported(f"cannot write {path}"), obstore.open_writer(self.store, path) as opened:
             yield cast(BinaryIO, _Writing(opened))
 
     def sizes(self, name: str | None = None) -> dict[str, int]:
-        """Give the sizes of the objects right below the root, or of one of them."""
+        """Return the sizes of the objects directly below the root, or of one of them."""
         with reported("cannot list objects"):
             if name is None:
                 listed = obstore.list_with_delimiter(self.store)["objects"]
@@ -94,12 +123,12 @@ class Objects:
                 return {}
 
     def tag(self, path: str) -> str | None:
-        """Return what the store says the content of an object by; None when it says nothing."""
+        """Return the store's tag for the content of an object; None when it has none."""
         with reported(f"cannot read {path}"):
             return obstore.head(self.store, path)["e_tag"]
 
     def mark(self, path: str) -> tuple[object, ...] | None:
-        """Give what tells an object from one that is written later in its place; None without."""
+        """Return what tells an object from a later one at the same path; None if it is missing."""
         with reported(f"cannot read {path}"):
             try:
                 found = obstore.head(self.store, path)
@@ -108,9 +137,9 @@ class Objects:
         return found["e_tag"], found["last_modified"], found["size"], found["version"]
 
     def first_names(self, folder: str) -> list[str]:
-        """Give the names right below a folder that sort first, from one page of a listing.
+        """Return the names directly below a folder that sort first, from one page of a listing.
 
-        Of a directory bucket of S3, whose listings have no order, all names.
+        In a directory bucket of S3, whose listings have no order, all names.
         """
         with reported(f"cannot list {folder}"):
             pages = obstore.list(self.store, f"{folder}/", chunk_size=_PAGE)
@@ -119,18 +148,18 @@ class Objects:
         return [each["path"].removeprefix(f"{folder}/") for each in listed]
 
     def delete(self, path: str) -> None:
-        """Remove an object, if it is there."""
+        """Remove an object if it exists."""
         with reported(f"cannot delete {path}"), suppress(NotFoundError, FileNotFoundError):
             obstore.delete(self.store, path)
 
     def names(self, folder: str) -> list[str]:
-        """Give the names of all objects below a folder, relative to it."""
+        """Return the names of all objects below a folder, relative to it."""
         with reported(f"cannot list {folder}"):
             listed = obstore.list(self.store, f"{folder}/").collect()
         return sorted(each["path"].removeprefix(f"{folder}/") for each in listed)
 
     def listing(self, folder: str = "") -> list[Stored]:
-        """Give all files below a folder, or below the root."""
+        """Return all files below a folder, or below the root."""
         prefix = f"{folder}/" if folder else None
         with reported(f"cannot list {folder or 'the files of the graph'}"):
             listed = obstore.list(self.store, prefix, chunk_size=_PAGE).collect()
@@ -140,7 +169,7 @@ class Objects:
         ]
 
     def delete_many(self, paths: Iterable[str]) -> None:
-        """Remove objects, those that are there, many at a time."""
+        """Remove objects, many per request; missing ones are no error."""
         rest = list(paths)
         with reported("cannot delete files"):
             for first in range(0, len(rest), _PAGE):
@@ -148,18 +177,18 @@ class Objects:
                     obstore.delete(self.store, rest[first : first + _PAGE])
 
     def drop_empty(self, folders: Iterable[str]) -> None:
-        """Remove those of some folders of a local disk in which no file is left."""
+        """Remove those of some folders on a local disk that hold no file any more."""
         if not isinstance(self.store, LocalStore):
             return
         root = Path(self.store.prefix or "/")
         for folder in folders:
             inside = sorted((root / folder).rglob("*"), reverse=True)
             for each in (*inside, root / folder):
-                with suppress(OSError):  # it is no folder, or holds something
+                with suppress(OSError):  # not a folder, or not empty
                     each.rmdir()
 
     def copy(self, source: str, target: str) -> None:
-        """Write an object with the content of another."""
+        """Copy an object."""
         data = self.read(source)
         assert data is not None
         self.write(target, data)
@@ -170,33 +199,33 @@ class Objects:
             self.delete(f"{folder}/{name}")
 
     def discard(self, folder: str) -> None:
-        """Remove everything below a folder that nobody needs any more, if the store lets us.
+        """Remove everything below a folder that nobody needs any more, if the store allows it.
 
-        What stays is left to a cleanup: what the folder was for is done or has failed already, and
-        neither is changed by that.
+        A cleanup removes what stays: the work that the folder was for has ended already, and a
+        failure here does not change how.
         """
         with suppress(StorageError):
             self.delete_all(folder)
 
     def honours_create(self, folder: str) -> bool:
-        """Tell whether creating an object twice is refused the second time."""
+        """Whether the store refuses to create an object that exists."""
         for _ in range(_MOST_PROBES - 1):
-            with suppress(StorageError):  # a single request may be lost
+            with suppress(StorageError):  # one request may get lost
                 return self._honours_create(f"{folder}/{uuid4().hex}")
         return self._honours_create(f"{folder}/{uuid4().hex}")
 
     def _honours_create(self, path: str) -> bool:
         try:
-            # A store may answer "exists" to the second try of a request whose reply was lost.
+            # A store may answer "exists" to the retry of a request whose reply was lost.
             self.create(path, b"first")
             return not self.create(path, b"second") and self.read(path) == b"first"
         finally:
-            with suppress(StorageError):  # what is left there is removed by a cleanup
+            with suppress(StorageError):  # a cleanup removes what is left
                 self.delete(path)
 
 
 class _Writing(io.RawIOBase):
-    """A file as Arrow takes it: that of obstore has a method `closed`, which is always true."""
+    """A file as Arrow expects it; obstore's own has a method `closed`, which is always true."""
 
     def __init__(self, file: "WritableFile") -> None:
         self._file = file

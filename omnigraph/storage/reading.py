@@ -1,4 +1,4 @@
-"""Reading: rows of one version of a table by address and by value."""
+"""Reading: rows of one version of a table, by address and by condition."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,14 +37,14 @@ def metered() -> Iterator[Meter]:
 
 
 def read_columns(table: Table, columns: Sequence[str]) -> pa.Table:
-    """Give whole columns, in the order of the rows' addresses."""
+    """Return whole columns, in the order of the rows' addresses."""
     with reported(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(columns=list(columns), scan_in_order=True)
         return counted(scanner.to_table())
 
 
 def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
-    """Give whole columns with the address of every row, in the order of the addresses."""
+    """Return whole columns with the address of every row, in the order of the addresses."""
     with reported(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(
             columns=list(columns), with_row_address=True, scan_in_order=True
@@ -53,9 +53,9 @@ def read_with_addresses(table: Table, columns: Sequence[str]) -> pa.Table:
 
 
 def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most: int) -> pa.Table:
-    """Give rows that meet a condition, `most` of them, with their addresses.
+    """Return rows that meet a condition, at most `most` of them, with their addresses.
 
-    An index is used if it helps.
+    An index is used where it helps.
     """
     with reported(f"cannot read {table.path}"):
         scanner = table.dataset.scanner(
@@ -67,7 +67,7 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
 def batches_where(
     table: Table, columns: Sequence[str], where: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows that meet a condition, or all, a batch at a time."""
+    """Return the rows that meet a condition, or all rows, batch by batch."""
     with reported(f"cannot read {table.path}"):
         found = table.dataset.to_batches(columns=list(columns), filter=where)
         yield from map(counted, found)
@@ -76,13 +76,13 @@ def batches_where(
 def rows_at(
     table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
 ) -> pa.Table:
-    """Give the rows of some addresses, in their order."""
+    """Return the rows at some addresses, in the order of the addresses."""
     with reported(f"cannot read {table.path}"):
         return counted(table.dataset._take_rows(pa.array(addresses), columns=list(columns)))
 
 
 def counted(rows: pa.Table) -> pa.Table:
-    """Give rows, whose bytes a meter that is in use then counts."""
+    """Return rows after adding their bytes to the meter in use, if there is one."""
     meter = _METER.get()
     if meter is not None:
         meter.bytes += rows.nbytes

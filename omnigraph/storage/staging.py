@@ -1,4 +1,4 @@
-"""Staging: a version of a table made of pieces that many processes write and index."""
+"""Staging: versions of a table assembled from pieces that many processes write and index."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from omnigraph.storage.indexes import (
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import Rows, Table, Tables
 
-__all__ = [  # Segment is here for those who may not import lance
+__all__ = [  # Segment is re-exported for modules that may not import lance
     "Indexing",
     "Piece",
     "Place",
@@ -52,10 +52,10 @@ _SCAN_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One version of one table of one graph, as any process can open it.
+    """One version of one table of one graph, in a form that any process can open.
 
-    The path and the version alone do not tell which: another graph may have been made in the
-    place of one that was removed, and a process that lives long may know both.
+    The path and version are not enough: another graph may have been created where one was removed,
+    and a long-lived process may have seen both.
     """
 
     graph: str
@@ -64,7 +64,7 @@ class Place:
     version: int
 
     def open(self) -> Table:
-        """Give the table; a process keeps what it has opened."""
+        """Open the table; a process keeps what it has opened."""
         options = tuple(sorted(self.store.options.items()))
         tables = _tables(self.graph, self.store.root, self.store.is_local, options)
         return tables.open(self.path, self.version)
@@ -72,7 +72,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A fragment that is written but belongs to no version yet."""
+    """A written fragment that belongs to no version yet."""
 
     metadata: FragmentMetadata
 
@@ -81,7 +81,7 @@ class Piece:
 class Share:
     """Some rows of one version of a table, for one process to read.
 
-    They are those of some fragments, or those whose column holds one of the sought values.
+    They are the rows of some fragments, or those whose column holds one of the sought values.
     """
 
     place: Place
@@ -91,7 +91,7 @@ class Share:
     def batches(
         self, columns: Sequence[str], where: pc.Expression | None = None
     ) -> Iterable[pa.RecordBatch]:
-        """Give the rows, or those that meet a condition, a few at a time."""
+        """Return the rows, or those that meet a condition, batch by batch."""
         dataset = self.place.open().dataset
         if not self.fragments and self.sought is None:
             return
@@ -117,7 +117,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """The index segments that a version of a table is due, and those that they replace."""
+    """The index segments that a version of a table needs, and those that they replace."""
 
     table: Table
     due: tuple[DueSegment, ...]
@@ -125,7 +125,7 @@ class Indexing:
 
 
 def place_of(table: Table) -> Place:
-    """Give the address of a version, to hand it to other processes."""
+    """Return the address of a version, to hand to other processes."""
     tables = table._tables
     return Place(tables.graph, tables.store, table.path, table.version)
 
@@ -139,13 +139,13 @@ def write_pieces(place: Place, rows: Rows) -> list[Piece]:
 
 
 def with_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
-    """Give the table with the rows of pieces added; its indexes do not cover them yet."""
+    """Return the table with the rows of pieces added; its indexes do not cover them yet."""
     with reported(f"cannot append to {table.path}"):
         return table._detached(LanceOperation.Append([each.metadata for each in pieces]))
 
 
 def of_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
-    """Give the table with the rows of pieces alone; its indexes stay declared."""
+    """Return the table with the rows of pieces only; its indexes stay declared."""
     with reported(f"cannot overwrite {table.path}"):
         old = [each.fragment_id for each in table.dataset.get_fragments()]
         new = [each.metadata for each in pieces]
@@ -154,7 +154,7 @@ def of_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
 
 
 def shares(table: Table, most_rows: int, fragments: frozenset[int] | None = None) -> list[Share]:
-    """Cut a table, or some fragments of it, into shares of about so many rows."""
+    """Split a table, or some of its fragments, into shares of about `most_rows` rows."""
     place = place_of(table)
     found: list[Share] = []
     taken: list[int] = []
@@ -171,25 +171,25 @@ def shares(table: Table, most_rows: int, fragments: frozenset[int] | None = None
 
 
 def count_rows(table: Table, fragments: frozenset[int]) -> int:
-    """Give how many rows some fragments hold."""
+    """Count the rows of some fragments."""
     every = table.dataset.get_fragments()
     return sum(each.count_rows() for each in every if each.fragment_id in fragments)
 
 
 def covered_by(table: Table, spec: IndexSpec) -> frozenset[int] | None:
-    """Give the numbers of the fragments that are in an index; None when there is no such index."""
+    """Return the numbers of the fragments that an index covers; None without such an index."""
     with reported(f"cannot read {table.path}"):
         found = covered_fragments(table.dataset, spec)
     return None if found is None else frozenset(found)
 
 
 def fragment_numbers(table: Table) -> frozenset[int]:
-    """Give the numbers of the fragments that a version is made of."""
+    """Return the numbers of the fragments that make up a version."""
     return frozenset(each.fragment_id for each in table.dataset.get_fragments())
 
 
 def indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -> Indexing:
-    """Fold a table and plan its indexes, each segment over about so many rows."""
+    """Fold a table and plan its indexes, each segment over about `most_rows` rows."""
     folded = table._folded()
     with reported(f"cannot index {table.path}"):
         due, replaced = due_segments(folded.dataset, declared)
@@ -197,20 +197,20 @@ def indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec] = ()) -
 
 
 def whole_indexing(table: Table, most_rows: int, declared: Iterable[IndexSpec]) -> Indexing:
-    """Plan indexes that cover the whole table, each segment over about so many rows."""
+    """Plan indexes that cover the whole table, each segment over about `most_rows` rows."""
     with reported(f"cannot index {table.path}"):
         due, replaced = whole_segments(table.dataset, declared)
     return _cut(Indexing(table, tuple(due), tuple(replaced)), most_rows)
 
 
 def built(place: Place, due: DueSegment) -> Segment:
-    """Build one index segment; no version has it yet."""
+    """Build one index segment, which belongs to no version yet."""
     with reported(f"cannot index {place.path}"):
         return build_segment(place.open()._tables.private(place.open()), due)
 
 
 def built_if_possible(place: Place, due: DueSegment) -> Segment | None:
-    """Build one index segment; None for vectors that are too much alike to be told apart."""
+    """Build one index segment; None for vectors too similar to be told apart."""
     try:
         return built(place, due)
     except StorageError as failed:
@@ -220,9 +220,9 @@ def built_if_possible(place: Place, due: DueSegment) -> Segment | None:
 
 
 def with_segments(planned: Indexing, added: Sequence[Segment]) -> Table:
-    """Give the table with the segments that were built for it.
+    """Return the table with the segments that were built for it.
 
-    Of an index for which none was built, nothing is replaced.
+    Where none was built for an index, its segments are not replaced.
     """
     if not added:
         return planned.table
@@ -233,7 +233,7 @@ def with_segments(planned: Indexing, added: Sequence[Segment]) -> Table:
 
 
 def _cut(planned: Indexing, most_rows: int) -> Indexing:
-    """Cut the segments of scalars and texts; one of vectors finds more when it is whole."""
+    """Split the segments of scalars and texts; a vector index finds more as one segment."""
     rows = {each.fragment_id: each.physical_rows for each in planned.table.dataset.get_fragments()}
     parts = (_parts(each, rows, most_rows) for each in planned.due)
     return replace(planned, due=tuple(part for each in parts for part in each))

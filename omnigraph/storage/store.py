@@ -1,4 +1,4 @@
-"""Store: one place to keep a graph, by URI: how it is reached, and whether it can be trusted."""
+"""Store: where a graph is kept, by URI: its credentials and limits, and if commits are safe."""
 
 import math
 import os
@@ -44,12 +44,12 @@ class Store:
 
     @property
     def commit_seconds(self) -> float:
-        """How long a commit to a bucket may take: a few times as long as one request."""
+        """Seconds that a commit to a bucket may take: a few times as long as one request."""
         milliseconds = self.options.get(WAITS[-1], "30000ms").removesuffix("ms")
         return _REQUESTS_PER_COMMIT * int(milliseconds) / 1000
 
     def uri(self, path: str) -> str:
-        """Give the full address of something below the root."""
+        """Return the full address of a path below the root."""
         return f"{self.root}/{path}"
 
     def check(self) -> None:
@@ -63,7 +63,7 @@ class Store:
             )
 
     def _check_links(self) -> None:
-        """Raise StoreError unless the file system has hard links, with which Lance commits."""
+        """Raise StoreError unless the file system has hard links, which Lance needs to commit."""
         folder = Path(self.root)
         probe, link = (folder / f".probe-{uuid4().hex}" for _ in range(2))
         try:
@@ -80,7 +80,7 @@ class Store:
 
 
 def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Store:
-    """Give the store of a URI: a local path, `file://`, `s3://`, `gs://` or `az://`."""
+    """Return the store of a URI: a local path, `file://`, `s3://`, `gs://` or `az://`."""
     text = os.fspath(uri)
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
@@ -97,7 +97,7 @@ def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None 
         hint = "a server is reached with its own client, not as a store"
         raise StoreError(f"{text}: HTTP is not a store", hint=hint)
     if scheme not in _REMOTE:
-        hint = "give a path or file://, s3://, gs:// or az://"
+        hint = "use a path or file://, s3://, gs:// or az://"
         raise StoreError(f"{text}: unknown kind of store '{scheme}'", hint=hint)
     if not rest.partition("/")[0]:
         raise StoreError(f"{text}: the URI names no bucket", hint=f"write {scheme}://bucket/path")
@@ -116,7 +116,7 @@ def _absolute(path: str) -> str:
 
 
 def _waits(variables: Mapping[str, str]) -> dict[str, str]:
-    """Give how long a request may take, and how often it is tried again."""
+    """Return the options for how long a request may take and how often it is retried."""
     connect = _number(variables, CONNECT_SECONDS, 5.0)
     request = _number(variables, REQUEST_SECONDS, 30.0)
     retries = _number(variables, RETRY_COUNT, 5.0)
@@ -124,7 +124,7 @@ def _waits(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         **dict(zip(WAITS, waits, strict=True)),
         RETRIES: str(int(retries)),
-        # No new try begins once a request could have taken all the time that one may take.
+        # No retry starts once a request has used up its full time limit.
         RETRY_SECONDS: str(max(math.ceil(request), 1)),
     }
 
@@ -155,7 +155,7 @@ def _s3_options(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_endpoint(options: dict[str, str], variables: Mapping[str, str]) -> None:
-    """Raise StoreError for the address of a server that no request could be sent to."""
+    """Raise StoreError for a server address that no request could be sent to."""
     for name in _S3_OPTIONS[_ENDPOINT]:
         if not variables.get(name, "set").strip():
             hint = "unset it, or give the address of the server"

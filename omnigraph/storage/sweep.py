@@ -1,4 +1,4 @@
-"""Sweep: which files of the tables no version needs, told from a listing and the versions."""
+"""Sweep: the files that no version of a table needs, from a listing and the versions."""
 
 from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ _OPENED_AT_A_TIME = 8
 
 @dataclass(frozen=True, slots=True)
 class Unneeded:
-    """Files of one table that no needed version is made of; manifests are removed first."""
+    """Files of one table that no needed version uses; manifests are removed first."""
 
     path: str
     manifests: tuple[Stored, ...]
@@ -28,13 +28,13 @@ class Unneeded:
 
     @property
     def index_folders(self) -> set[str]:
-        """The folders of index segments of which something is removed: all of it, then."""
+        """Folders of index segments that lose a file, and are then removed whole."""
         folders = (each.path.removeprefix(f"{self.path}/").split("/") for each in self.others)
         return {f"{self.path}/{'/'.join(each[:2])}" for each in folders if each[0] == _INDEXES}
 
     @property
     def parts(self) -> set[str]:
-        """The removed files as the versions of the table name what they are made of."""
+        """The removed files, under the names by which versions of the table refer to them."""
         return {_part(each.path.removeprefix(f"{self.path}/")) for each in self.others}
 
     @property
@@ -43,7 +43,7 @@ class Unneeded:
 
 
 def by_table(listing: Iterable[Stored]) -> dict[str, list[Stored]]:
-    """Give the files of each table by its folder; other files are left out."""
+    """Return the files of each table by its folder; other files are left out."""
     found: dict[str, list[Stored]] = {}
     for each in listing:
         parts = each.path.split("/", 2)
@@ -58,11 +58,11 @@ def unneeded(
     needed: Mapping[str, Set[int]],
     before: int,
 ) -> list[Unneeded]:
-    """Give the files that no needed version has and that were written before a time.
+    """Return the files that no needed version uses and that were written before a time.
 
-    `needed` gives the versions of each table by its folder. Of a table the versions that move
-    forward are always needed, and those that were written after that time, which somebody may be
-    about to publish. A needed version that cannot be read raises StorageError.
+    `needed` has the versions that are needed of each table, by its folder. Versions of a moving
+    table are always needed, and so are versions written after that time, which somebody may be
+    about to publish. Raises StorageError when a needed version cannot be read.
     """
     wanted = {path: attached(each) | needed.get(path, set()) for path, each in files.items()}
     young = {path: _young(each, before) - wanted[path] for path, each in files.items()}
@@ -78,8 +78,34 @@ def unneeded(
     return found
 
 
+def needed(
+    tables: Tables, files: Mapping[str, Iterable[Stored]], versions: Mapping[str, Set[int]]
+) -> list[Stored]:
+    """Return the files that some versions of tables are made of, by the folder of each table.
+
+    The versions that move forward are among them. Raises StorageError when one cannot be read, or
+    a file is not listed.
+    """
+    wanted = {path: attached(files.get(path, ())) | each for path, each in versions.items()}
+    named = _named(tables, wanted, {})
+    return [file for path in wanted for file in parts_of(path, files.get(path, ()), named[path])]
+
+
+def parts_of(path: str, files: Iterable[Stored], named: Set[str]) -> list[Stored]:
+    """Return those of the files of a table that belong to the named parts.
+
+    Raises StorageError when there is a part of which no file is listed.
+    """
+    found = [(file, _part(file.path.removeprefix(f"{path}/"))) for file in files]
+    missing = named - {part for _, part in found}
+    if missing:
+        hint = "fsck tells whether more is missing"
+        raise StorageError(f"{path}/{min(missing)} is missing, which a commit needs", hint=hint)
+    return [file for file, part in found if part in named]
+
+
 def detached_version(path: str) -> int | None:
-    """Give the version whose manifest a file is; None for those that move forward."""
+    """Return the version whose manifest a file is; None for the versions of a moving table."""
     name = path.rpartition("/")[2]
     if not (name.startswith("d") and name.endswith(_MANIFEST)):
         return None
@@ -88,14 +114,14 @@ def detached_version(path: str) -> int | None:
 
 
 def attached(files: Iterable[Stored]) -> set[int]:
-    """Return the versions of a table that move forward, told by their manifests."""
+    """Return the versions of a moving table, from the names of their manifests."""
     names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
     numbers = (each.removesuffix(_MANIFEST) for each in names)
     return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
 
 
 def _young(files: Iterable[Stored], before: int) -> set[int]:
-    """Give the versions that were written after a time."""
+    """Return the versions that were written after a time."""
     young = (detached_version(each.path) for each in files if each.modified >= before)
     return {each for each in young if each is not None}
 
@@ -103,7 +129,7 @@ def _young(files: Iterable[Stored], before: int) -> set[int]:
 def _named(
     tables: Tables, wanted: Mapping[str, Set[int]], young: Mapping[str, Set[int]]
 ) -> dict[str, set[str]]:
-    """Give everything that versions are made of, by the folder of their table.
+    """Return all files that versions use, by the folder of their table.
 
     A young version that cannot be read is one that nobody can publish.
     """
@@ -127,7 +153,7 @@ def _named(
 
 
 def _is_unneeded(path: str, file: Stored, versions: Set[int], named: Set[str]) -> bool:
-    """Tell whether no version needs a file; one of a kind that is not known is needed."""
+    """Whether no version needs a file; files of an unknown kind are needed."""
     name = file.path.removeprefix(f"{path}/")
     kind, _, rest = name.partition("/")
     match kind:
@@ -139,7 +165,7 @@ def _is_unneeded(path: str, file: Stored, versions: Set[int], named: Set[str]) -
         case _ if kind == _INDEXES:
             return _part(name) not in named
         case "_transactions":
-            # Only what moves forward looks back at them.
+            # Only a moving table looks back at them.
             read, _, _ = rest.partition("-")
             return read.isdigit() and int(read) >= layout.DETACHED
         case _:
@@ -147,7 +173,7 @@ def _is_unneeded(path: str, file: Stored, versions: Set[int], named: Set[str]) -
 
 
 def _part(name: str) -> str:
-    """Return what versions call the part of a table that a file belongs to."""
+    """Return the name by which versions refer to the part of a table that a file belongs to."""
     kind, _, rest = name.partition("/")
     stem, inside, _ = rest.partition("/")
     if kind == "data" and inside:

@@ -1,4 +1,4 @@
-"""Table: immutable versions of Lance tables; a change makes a new version that nobody sees yet."""
+"""Table: immutable versions of Lance tables; every change makes a version that nobody sees yet."""
 
 import threading
 from collections import OrderedDict
@@ -42,14 +42,14 @@ Rows: TypeAlias = pa.Table | pa.RecordBatchReader
 
 MOST_HANDLES = 64
 _MOST_NEWEST = 8
-# Every write leaves entries of older versions in these caches, so what they may hold is what a
-# process that writes much will hold.
+# Every write leaves entries of older versions in these caches, so a process that writes a lot
+# fills them to the limit.
 _INDEX_CACHE_BYTES = 32 << 20
 _METADATA_CACHE_BYTES = 8 << 20
 _BATCH_BYTES = 32 << 20
 _MOST_FLUSHED = 100_000
 _MOST_INDEX_ATTEMPTS = 1_000
-# Lance joins what it finds by index in a pool of 100 MB and fails when that is full: with 350,000
+# Lance joins index hits in a pool of 100 MB and fails when that is full: with 350,000
 # ids, or 20,000 rows of 10 KB. Without the index it reads the ids of the whole table. Of a table
 # of 2,000,000 rows, 3,000 are deleted in 63 ms by index and in 73 ms without, 30,000 in 79 and
 # 70 ms, 300,000 in 464 and 113 ms.
@@ -59,9 +59,9 @@ _HINDERING = (pa.uint32(), pa.uint64(), pa.date64())
 
 
 class Table:
-    """One version of one table. Reading it never changes; every change gives another Table.
+    """One version of one table; it never changes, and every change returns another Table.
 
-    A kept one is shared by threads. One that a change gave belongs to the writer alone, until
+    A cached one is shared by threads. One that a change returned belongs to its writer alone until
     it is settled.
     """
 
@@ -83,18 +83,18 @@ class Table:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What stands for the content of this version, and never for another."""
+        """A key for the content of this version, and for no other."""
         return self._tables.graph, self.path, self.version
 
     @cached_property
     def metadata(self) -> Mapping[str, str]:
-        """The keys that `set_keys` wrote, as of this version."""
+        """Keys that `set_keys` wrote, as of this version."""
         found: dict[str, str] = self.dataset.metadata
         return found
 
     @cached_property
     def numbers(self) -> Mapping[str, tuple[int, str]]:
-        """The number under which files hold each column, whatever its name, with its type."""
+        """Field id and type of each column in the files, whatever the column is called now."""
         numbered = self.dataset.lance_schema.fields()
         kinds = map(str, self.schema.types)
         return {
@@ -103,15 +103,15 @@ class Table:
 
     @cached_property
     def takes_conditions(self) -> bool:
-        """Whether Lance takes typed conditions on this table."""
+        """Whether Lance accepts typed conditions on this table."""
         return takes_conditions(self.schema)
 
     def at(self, version: int) -> "Table":
-        """Give another version of the table."""
+        """Return another version of the table."""
         return self._tables.open(self.path, version)
 
     def content(self, path: str) -> bytes:
-        """Give one of the files that this version is made of."""
+        """Return the bytes of one of this version's files."""
         store = self._tables.store
         if store.is_local:
             with reported(f"cannot read {self.path}/{path}"):
@@ -122,14 +122,14 @@ class Table:
         return found
 
     def count(self) -> int:
-        """Give the number of rows."""
+        """Return the number of rows."""
         with reported(f"cannot count {self.path}"):
             return int(self.dataset.count_rows())
 
     def scan(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:
-        """Give the rows that meet a condition."""
+        """Return the rows that meet a condition."""
         with reported(f"cannot read {self.path}"):
             if where is None or takes_conditions(self.schema):
                 return self.dataset.to_table(columns=_listed(columns), filter=where)
@@ -137,39 +137,39 @@ class Table:
             return kept if columns is None else kept.select(list(columns))
 
     def fragment(self, number: int, columns: Sequence[str]) -> pa.Table | None:
-        """Give the rows of one fragment, or None when this version has no such fragment."""
+        """Return the rows of one fragment, or None when this version does not have it."""
         with reported(f"cannot read {self.path}"):
             found = self.dataset.get_fragment(number)
             return None if found is None else found.to_table(columns=list(columns))
 
     @cached_property
     def fragments(self) -> Mapping[tuple[int, tuple[str, ...]], LanceFragment]:
-        """The fragments by number and files; those of two branches may share a number."""
+        """The fragments by number and files; two branches may use the same number."""
         return {
             (each.fragment_id, tuple(file.path for file in each.metadata.files)): each
             for each in self.dataset.get_fragments()
         }
 
     def appended(self, rows: Rows) -> "Table":
-        """Give the table with more rows; the rows are streamed."""
+        """Return the table with more rows, which are streamed."""
         with reported(f"cannot append to {self.path}"):
             return self._detached(LanceOperation.Append(self._written(rows)))
 
     def upserted(self, rows: Rows) -> "Table":
-        """Give the table with rows replaced by id, and new ids added."""
+        """Return the table with rows replaced by id and new ids added."""
         with reported(f"cannot write to {self.path}"):
             merge = self._merging(rows).when_matched_update_all().when_not_matched_insert_all()
             return self._detached(merge.execute_uncommitted(rows)[0])
 
     def deleted(self, ids: pa.Array) -> "Table":
-        """Give the table without the rows of these ids."""
+        """Return the table without the rows of these ids."""
         with reported(f"cannot delete from {self.path}"):
             source = pa.table({"id": pc.unique(ids)})
             merge = self._merging(source).when_matched_delete()
             return self._detached(merge.execute_uncommitted(source)[0])
 
     def overwritten(self, rows: Rows) -> "Table":
-        """Give the table with these rows alone; its indexes stay declared."""
+        """Return the table with these rows only; its indexes stay declared."""
         with reported(f"cannot overwrite {self.path}"):
             old = [each.fragment_id for each in self.dataset.get_fragments()]
             new = self._written(rows)
@@ -178,23 +178,23 @@ class Table:
             )
 
     def settled(self, declared: Iterable[IndexSpec] = ()) -> "Table":
-        """Give the same rows in few fragments, every one of them indexed, and keep the handle.
+        """Return the same rows in few fragments, all indexed, and cache the handle.
 
-        A declared index that the table does not have is begun.
+        A declared index that the table lacks is started.
         """
         return self._folded().with_indexes(declared)
 
     def with_indexes(self, declared: Iterable[IndexSpec]) -> "Table":
-        """Give the table with its indexes extended to new rows, and those begun that it lacks.
+        """Return the table with its indexes extended to new rows and the missing ones started.
 
-        An empty table gets none: the first rows begin it. Few rows need no BTREE.
+        An empty table gets none: the first rows start them. Few rows need no BTREE.
         """
         with reported(f"cannot index {self.path}"):
             last = self._indexed(declared)
         return last if last._kept else self._tables.remember(self.path, last.dataset)
 
     def files(self) -> set[str]:
-        """Give the files and folders, below the store's root, that this version is made of."""
+        """Return the files and folders, relative to the store's root, that this version uses."""
         return {f"{self.path}/{each}" for each in _files(self.dataset)}
 
     def _folded(self) -> "Table":
@@ -210,7 +210,7 @@ class Table:
         return self._detached(LanceOperation.CreateIndex(added, replaced))
 
     def _merging(self, rows: Rows) -> MergeInsertBuilder:
-        """Begin to change rows by id, found by index when they are few and small."""
+        """Start a change of rows by id; an index finds the rows when they are few and small."""
         merge = self.dataset.merge_insert("id")
         few = (
             isinstance(rows, pa.Table)
@@ -237,13 +237,13 @@ class Table:
 
 
 def takes_conditions(schema: pa.Schema) -> bool:
-    """Tell whether Lance takes typed conditions on a table: with such lists in it, on no column."""
+    """Whether Lance accepts typed conditions on a table; one such list column rules out all."""
     lists = [field.type.value_type for field in schema if pa.types.is_list(field.type)]
     return not any(item in _HINDERING for item in lists)
 
 
 def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.Update | None":
-    """Give the operation that swaps small fragments for one, or None when nothing is due."""
+    """Return the operation that swaps small fragments for one, or None when nothing is due."""
     chosen = fragments_to_fold(table.dataset, levels)
     if not chosen:
         return None
@@ -254,10 +254,11 @@ def fold_operation(table: Table, levels: tuple[Level, ...]) -> "LanceOperation.U
 
 
 class Tables:
-    """All tables of one store: one Lance session, and handles kept by path and version.
+    """All tables of one store: one Lance session, and handles cached by path and version.
 
-    When durable, what a table that moves forward is made of is flushed before each commit that
-    names it, so that a loss of power can take the newest versions but never break one.
+    A table of rows only gets detached versions, which commits name. A moving table, such as the
+    manifest, has a newest version. When durable, its files are flushed before each commit that
+    names them, so that a power loss can take its newest versions but never break one.
     """
 
     def __init__(self, store: Store, *, durable: bool = True) -> None:
@@ -266,14 +267,14 @@ class Tables:
         self._flushed: set[str] = set()
         self.options: dict[str, str] | None = dict(store.options) or None
         self._session = _new_session()
-        # The id of the graph whose tables these are; until it is known, one of their own.
+        # The id of the graph that owns these tables; until it is known, a random one.
         self.graph = uuid4().hex
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
         self._newest: OrderedDict[str, tuple[Sighting, Table]] = OrderedDict()
         self._lock = threading.Lock()
 
     def open(self, path: str, version: int) -> Table:
-        """Give one version of a table; versions never change, so handles are kept."""
+        """Return one version of a table; versions never change, so handles are cached."""
         with self._lock:
             found = self._handles.get((path, version))
             if found is not None:
@@ -283,21 +284,21 @@ class Tables:
             return self.remember(path, self._opened(path, version))
 
     def files_of(self, path: str, version: int) -> set[str]:
-        """Give the files and folders, relative to a table, that a version is made of."""
+        """Return the files and folders, relative to a table, that a version uses."""
         with reported(f"cannot open {path} at version {version}"):
             return _files(self._opened(path, version))
 
     def private(self, table: Table) -> LanceDataset:
-        """Open a version once more, for a call that changes the handle it is made on.
+        """Open a version again, for a call that changes the handle it is made on.
 
-        Building an index does, and no other thread can use the handle meanwhile.
+        Building an index does, and no other thread may use the handle meanwhile.
         """
         return self._opened(table.path, table.version)
 
     def create(self, path: str, schema: pa.Schema, indexes: Iterable[IndexSpec]) -> Table | None:
-        """Make an empty table with its indexes, or give an empty one just like it.
+        """Create an empty table with its indexes, or return an identical empty one.
 
-        None when something else lies there: another writer's table, or what a crash left.
+        None when something else is there: another writer's table, or what a crash left.
         """
         if self.create_exclusively(path, schema.empty_table()):
             reached("table created")
@@ -310,11 +311,11 @@ class Tables:
         return self._with_indexes(table, indexes)
 
     def create_exclusively(self, path: str, rows: pa.Table) -> bool:
-        """Make a table with its first rows in one atomic step; False when there is one.
+        """Create a table with its first rows in one atomic step; False when there is one.
 
-        Lance's own creation overwrites a table that somebody else makes meanwhile. So the table
-        is made aside and its files are put in place, the manifest of version 1 as the last and
-        only if there is none.
+        Lance's own creation overwrites a table that somebody else creates meanwhile. So the
+        table is made elsewhere and its files are put in place, the manifest of version 1 last
+        and only if there is none.
         """
         aside = f"{layout.ASIDE}/{uuid4().hex}"
         objects = self.store.objects
@@ -329,16 +330,16 @@ class Tables:
             self.sync(f"{path}/{name}" for name in names)
             manifest = objects.read(f"{aside}/{first}")
             assert manifest is not None
-            # A store may answer "exists" to the second try of a request whose reply was lost.
+            # A store may answer "exists" to the retry of a request whose reply was lost.
             created = objects.create(f"{path}/{first}", manifest)
             return created or objects.read(f"{path}/{first}") == manifest
         finally:
             objects.discard(aside)
 
     def newest(self, path: str) -> Table | None:
-        """Give the newest version of a table that moves forward, or None when there is none.
+        """Return the newest version of a moving table, or None when there is none.
 
-        What was kept of a table that somebody removed and made again is forgotten.
+        Forgets what was cached of a table that somebody removed and created again.
         """
         with self._lock:
             known = self._newest.get(path)
@@ -352,7 +353,7 @@ class Tables:
     def advance(
         self, table: Table, change: LanceOperation.BaseOperation, files: Iterable[str] = ()
     ) -> Table:
-        """Commit a change after the version it was made for; raises Rejected when it clashes.
+        """Commit a change on top of its base version; raises CommitRejectedError on a clash.
 
         `files` are those that the change adds.
         """
@@ -368,9 +369,9 @@ class Tables:
         return self._sighted(self.remember(table.path, dataset))
 
     def _answered(self, path: str, commit: Callable[[], LanceDataset]) -> LanceDataset:
-        """Give what a commit to a bucket gives; a store that falls silent is not waited for.
+        """Return the result of a commit to a bucket, without waiting for a store that falls silent.
 
-        Lance sends more than thirty requests before it gives up, each as long as it may take.
+        Lance sends more than thirty requests before it gives up, each with its full time limit.
         """
         seconds = self.store.commit_seconds
         try:
@@ -380,23 +381,23 @@ class Tables:
             raise LingeringError(message, hint=NO_ANSWER) from None
 
     def add_rows(self, table: Table, rows: pa.Table) -> Table:
-        """Append rows to a table that moves forward; they are visible at once."""
+        """Append rows to a moving table; they are visible at once."""
         with reported(f"cannot append to {table.path}"):
             written = table._written(rows)
         return self.advance(table, LanceOperation.Append(written), _data_files(written))
 
     def set_keys(self, table: Table, updates: Mapping[str, str | None]) -> Table:
-        """Set or remove keys; raises Rejected when one of them changed after `table`."""
+        """Set or remove keys; raises CommitRejectedError when one of them changed after `table`."""
         change = LanceOperation.UpdateMap(dict(updates))
         return self.advance(table, LanceOperation.UpdateConfig(table_metadata_updates=change))
 
     def set_schema_keys(self, table: Table, updates: Mapping[str, str]) -> Table:
-        """Set keys of the schema of a table that moves forward."""
+        """Set keys in the schema of a moving table."""
         change = LanceOperation.UpdateMap(dict(updates))
         return self.advance(table, LanceOperation.UpdateConfig(schema_metadata_updates=change))
 
     def mark_column(self, table: Table, column: str, updates: Mapping[str, str]) -> Table:
-        """Set keys of one column of a table that moves forward."""
+        """Set keys of one column of a moving table."""
         field = table.dataset.lance_schema.field(column)
         assert field is not None
         change = {field.id(): LanceOperation.UpdateMap(dict(updates))}
@@ -405,26 +406,26 @@ class Tables:
     def folded(
         self, table: Table, levels: tuple[Level, ...], indexes: Iterable[IndexSpec]
     ) -> Table:
-        """Join the small fragments of a table that moves forward, and index what is joined."""
+        """Join the small fragments of a moving table and index the result."""
         with reported(f"cannot fold {table.path}"):
             operation = fold_operation(table, levels)
         if operation is None:
             return table
         joined = self.advance(table, operation, _data_files(operation.new_fragments))
-        reached("ledger folded")
+        reached("manifest folded")
         with reported(f"cannot index {table.path}"):
             added, replaced = segments_for_new(self.private(joined), indexes)
         if not added:
             return joined
         segments = [f"_indices/{each.uuid}" for each in added]
         indexed = self.advance(joined, LanceOperation.CreateIndex(added, replaced), segments)
-        reached("ledger indexed")
+        reached("manifest indexed")
         return indexed
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Make files survive a loss of power, those that this process has not flushed yet.
+        """Make files survive a power loss; those that this process has flushed are skipped.
 
-        Does nothing unless durable, nor for an object store, which needs no flush.
+        Does nothing unless durable, nor on an object store, which needs no flush.
         """
         if not (self.durable and self.store.is_local):
             return
@@ -436,12 +437,12 @@ class Tables:
         self._flushed |= fresh
 
     def sync_table(self, table: Table) -> None:
-        """Make a version of a table survive a loss of power."""
+        """Make a version of a table survive a power loss."""
         if self.durable and self.store.is_local:
             self.sync(table.files())
 
     def forget_old(self, table: Table, age: timedelta) -> int:
-        """Remove old versions of a table that moves forward, and give the bytes that are freed.
+        """Remove old versions of a moving table and return the bytes freed.
 
         Never for a table of rows: Lance does not know which of its versions are needed.
         """
@@ -450,9 +451,9 @@ class Tables:
         return int(done.bytes_removed)
 
     def clear_blank(self, path: str) -> None:
-        """Remove the newest versions of a table that a loss of power left without content.
+        """Remove the newest versions of a table that a power loss left empty.
 
-        They were never acknowledged, but hold the numbers that the next versions need.
+        They were never acknowledged, but occupy the numbers that the next versions need.
         """
         if not self.store.is_local:
             return
@@ -461,7 +462,7 @@ class Tables:
                 manifest.unlink(missing_ok=True)
 
     def remember(self, path: str, dataset: LanceDataset) -> Table:
-        """Keep a handle for later reads of the same version."""
+        """Cache a handle for later reads of the same version."""
         table = Table(self, path, dataset, kept=True)
         with self._lock:
             self._handles[path, table.version] = table
@@ -484,7 +485,7 @@ class Tables:
         )
 
     def _with_indexes(self, table: Table, indexes: Iterable[IndexSpec]) -> Table:
-        """Make the indexes that an empty table lacks; another process may be doing the same."""
+        """Create the indexes that an empty table lacks; another process may be doing the same."""
         wanted = list(indexes)
         for _ in range(_MOST_INDEX_ATTEMPTS):
             present = {each.name for each in table.dataset.describe_indices()}
@@ -497,10 +498,10 @@ class Tables:
             found = self.newest(table.path)
             assert found is not None
             table = found
-        raise StorageError(f"cannot index {table.path}: others change it again and again")
+        raise StorageError(f"cannot index {table.path}: other writers keep changing it")
 
     def _newest_version(self, path: str, seen: Sighting) -> int | None:
-        """Give the newest version of a table, None unless it is still the one that was seen."""
+        """Return the newest version of a table; None when it is not the table that was seen."""
         if not self.store.is_local:
             with reported(f"cannot open {path}"):
                 return newest_since(self.store, path, seen)
@@ -509,12 +510,12 @@ class Tables:
         return newest_local(self.store, path)
 
     def _found(self, path: str) -> Table | None:
-        """Open the newest version of a table of which nothing is known, or nothing any more."""
+        """Open the newest version of a table about which nothing is known (any more)."""
         self._forget(path)
         version = newest_local(self.store, path) if self.store.is_local else self._listed(path)
         if version is None:
             return None
-        # Before it is opened: a table that takes its place meanwhile has another mark.
+        # Taken before opening: a table that replaces it meanwhile has another mark.
         mark = mark_of(self.store, path, version)
         table = self.open(path, version)
         if mark is not None:
@@ -525,11 +526,11 @@ class Tables:
         return table
 
     def _listed(self, path: str) -> int | None:
-        """Give the newest version of a table in a bucket."""
+        """Return the newest version of a table in a bucket, from a listing."""
         return newest_named(self.store.objects.first_names(f"{path}/_versions"))
 
     def _sighted(self, table: Table) -> Table:
-        """Note that a version of a table that moves forward is the newest."""
+        """Record that a version of a moving table is the newest."""
         with self._lock:
             known = self._newest.get(table.path)
             if known is not None and known[0].version <= table.version:
@@ -537,7 +538,7 @@ class Tables:
         return table
 
     def _forget(self, path: str) -> None:
-        """Forget every version of a table, also what Lance keeps of it by path and version."""
+        """Forget every version of a table, also what Lance caches of it by path and version."""
         with self._lock:
             if self._newest.pop(path, None) is not None:
                 self._session = _new_session()
@@ -554,7 +555,7 @@ def _data_files(fragments: Iterable[FragmentMetadata]) -> list[str]:
 
 
 def _files(dataset: LanceDataset) -> set[str]:
-    """Give everything that a version is made of, relative to its table."""
+    """Return all files that a version uses, relative to its table."""
     found = {f"_versions/{layout.manifest_name(dataset.version)}"}
     for fragment in dataset.get_fragments():
         found |= {f"data/{each.path}" for each in fragment.metadata.files}

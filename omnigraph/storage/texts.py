@@ -1,4 +1,4 @@
-"""Texts: finds rows by words, in the text index of a table or in one that is made in memory."""
+"""Texts: finds rows by words, in the text index of a table or in one made in memory."""
 
 from dataclasses import dataclass
 
@@ -16,13 +16,13 @@ SCORE = "_score"
 
 _MEMORY = "memory://"
 _WORDS = {name: value for name, value in TOKENIZER.items() if name not in ("stem", "with_position")}
-# What an index in memory takes, beside the texts themselves: its words, rows and positions.
+# Bytes of an index in memory beyond the texts themselves: its words, rows and positions.
 _INDEX_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TextIndex:
-    """The text index of one column; `nbytes` is what it holds in memory."""
+    """The text index of one column; `nbytes` is its size in memory."""
 
     path: str
     dataset: LanceDataset
@@ -30,11 +30,11 @@ class TextIndex:
     nbytes: int = 0
 
     def words(self, words: str) -> pa.Table:
-        """Give address and BM25 score of the rows that hold any of the words."""
+        """Return address and BM25 score of the rows that contain any of the words."""
         return self._found(MatchQuery(words, self.column))
 
     def phrase(self, phrase: str) -> pa.Table:
-        """Give address and score of the rows that hold the words of a phrase, in their order."""
+        """Return address and score of the rows that contain the words of a phrase in order."""
         return self._found(PhraseQuery(phrase, self.column))
 
     def _found(self, query: FullTextQuery) -> pa.Table:
@@ -46,13 +46,13 @@ class TextIndex:
 
 
 def text_index(table: Table, column: str) -> TextIndex | None:
-    """Give the text index of a column, or None when there is none that has all rows."""
+    """Return the text index of a column, or None when there is none that covers all rows."""
     covered = covers(table.dataset, IndexSpec(column, IndexKind.TEXT))
     return TextIndex(table.path, table.dataset, column) if covered else None
 
 
 def index_in_memory(texts: pa.Array) -> TextIndex:
-    """Give an index of texts like that of a table; the address of a text is its place."""
+    """Index texts in memory as a table's index would; the address of a text is its position."""
     spec = IndexSpec("text", IndexKind.TEXT)
     with reported("cannot index texts in memory"):
         rows = pa.table({spec.column: texts})
@@ -62,5 +62,5 @@ def index_in_memory(texts: pa.Array) -> TextIndex:
 
 
 def words_of(text: str) -> list[str]:
-    """Give the words of a text as an index knows them, before it stems them."""
+    """Return the words of a text as an index splits them, before stemming."""
     return [token.text for token in lance.tokenize(text, stem=False, **_WORDS)]

@@ -1,4 +1,4 @@
-"""Waiting: runs what may wait for a store, and gives up when its time is over."""
+"""Waiting: runs work that waits for a store, and gives up after a time limit."""
 
 import threading
 from collections.abc import Callable
@@ -10,14 +10,14 @@ _Found = TypeVar("_Found")
 
 
 class Late(Exception):
-    """Something took longer than it may."""
+    """Something took longer than it was allowed to."""
 
 
 def within(seconds: float, work: Callable[[], _Found]) -> _Found:
-    """Return what a function gives; raises Late when that takes longer.
+    """Return the result of a function; raises LateError when it takes longer.
 
     Requests to a store cannot be interrupted. So they run on a thread of their own, which is left
-    behind; it ends with the request that it waits for. Only for what changes nothing.
+    behind and ends with the request it waits for. Only for work that changes nothing.
     """
     done: Future[_Found] = Future()
     context = copy_context()

@@ -1,9 +1,9 @@
-"""Syntax: the lexical ground and the diagnostics that both languages share.
+"""Syntax: what both languages share: text, tokens, literals and diagnostics.
 
-source    checks that a text can be read at all: encoding and size
+source    text that is decoded and small enough to be parsed
 lexer     text to tokens, the same for both languages
-cursor    walks the tokens of one text with any look-ahead; the base of both parsers
-literal   a value written in a text, and how it is read and printed
-names     the one form of a branch name, through which each goes before policy and storage
-problems  what is found wrong in one text, bounded in number
+cursor    a position in the tokens of a text, with look-ahead; both parsers extend it
+literal   a value as written in a text, and how it is read and printed
+names     branch names in normal form; policy and storage see no other form
+problems  the mistakes found in one text, bounded in number
 """

@@ -1,4 +1,4 @@
-"""Cursor: walks the tokens of one text with any look-ahead; the base of both parsers."""
+"""Cursor: a position in the tokens of a text, with look-ahead; both parsers extend it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ class Cursor:
         return self._tokens[self._at]
 
     def peek(self, ahead: int) -> Token:
-        """Give the token `ahead` places after the next one."""
+        """Return the token `ahead` places after the next one."""
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def advance(self) -> Token:
@@ -49,11 +49,11 @@ class Cursor:
         return token
 
     def at(self, kind: str) -> bool:
-        """Tell whether the next token is of this kind; a sign is its own kind."""
+        """Return whether the next token is of this kind; a sign is its own kind."""
         return self._tokens[self._at].kind == kind
 
     def at_word(self, *words: str) -> bool:
-        """Tell whether the next token is one of these words."""
+        """Return whether the next token is one of these words."""
         token = self._tokens[self._at]
         return token.kind == "word" and token.text in words
 
@@ -78,7 +78,7 @@ class Cursor:
         return self.advance()
 
     def fail_expecting(self, what: str, hint: str | None = None) -> NoReturn:
-        """Report that something else stands where `what` should."""
+        """Report what was found where `what` was expected."""
         token = self.token
         self.fail(token.span, f"expected {what}, found {token.describe()}", hint)
 
@@ -97,12 +97,12 @@ class Cursor:
         """Count one level of nesting while the block runs."""
         self._depth += 1
         if self._depth > MOST_NESTED:
-            self.fail_cap(self.token.span, f"nested deeper than {MOST_NESTED} levels")
+            self.fail_cap(self.token.span, f"the nesting is deeper than {MOST_NESTED} levels")
         yield
         self._depth -= 1
 
     def declarations(self, parse: Callable[[], T], starts_here: Callable[[], bool]) -> Iterator[T]:
-        """Give every declaration up to the end; after a broken one, go on with the next."""
+        """Yield every declaration up to the end; after a broken one, continue with the next."""
         while not self.at(END):
             begin = self._at
             try:
@@ -140,7 +140,7 @@ class Cursor:
             self.fail(span if bad.end else token.span, str(bad), hint)
 
     def at_number(self) -> bool:
-        """Tell whether a number, perhaps with a sign, comes next."""
+        """Return whether a number, perhaps with a sign, comes next."""
         ahead = 1 if self.at("-") else 0
         return self.peek(ahead).kind in ("int", "float")
 
@@ -170,7 +170,7 @@ class Cursor:
             return Literal(token.text == "true", token.span)
         return self.number(what)
 
-    def listed(self, item: Callable[[], T], close: str) -> Sequence[T]:
+    def comma_list(self, item: Callable[[], T], close: str) -> Sequence[T]:
         """Take one or more items between commas, up to the closing sign."""
         items = [item()]
         while self.accept(","):
@@ -180,10 +180,10 @@ class Cursor:
 
     def _integer(self, token: Token, span: Span, *, negative: bool) -> int:
         if len(token.text) > 20:
-            self.fail(span, "this integer does not fit 64 bits")
+            self.fail(span, "this integer does not fit in 64 bits")
         value = -int(token.text) if negative else int(token.text)
         if not LEAST_INTEGER <= value <= MOST_INTEGER:
-            self.fail(span, "this integer does not fit 64 bits")
+            self.fail(span, "this integer does not fit in 64 bits")
         return value
 
     def _float(self, token: Token) -> float:

@@ -38,14 +38,14 @@ class Token(NamedTuple):
         return Span(self.start, self.end)
 
     def describe(self) -> str:
-        """Give the token as an error message names it."""
+        """Return the token as an error message names it."""
         if self.kind == END:
             return "the end of the text"
         return f"'{self.text}'" if len(self.text) <= 40 else f"'{self.text[:37]}…'"
 
 
 def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
-    """Give the tokens of a source, ending with one of kind `end`; bad characters are reported."""
+    """Split a source into tokens, the last of kind `end`; report characters that start none."""
     tokens: list[Token] = []
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup
@@ -70,10 +70,12 @@ def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:
     """Report the character at `start`; True when what follows can still be read."""
     char, span = text[start], Span(start, start + 1)
     if char == '"':
-        problems.report(code, span, "this string is not closed", 'strings end with "')
+        problems.report(code, span, "this string is not closed", 'add the closing "')
         return False
     if text.startswith("/*", start):
-        problems.report(code, Span(start, start + 2), "this comment is not closed", "it ends at */")
+        problems.report(
+            code, Span(start, start + 2), "this comment is not closed", "add the closing */"
+        )
         return False
     if char == "#":
         hint = "comments are // to the end of the line, or /* … */"

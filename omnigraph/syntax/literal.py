@@ -1,4 +1,4 @@
-"""Literal: a value written in a text, and how it is read and printed."""
+"""Literal: a value as written in a text, and how it is read and printed."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.span import Span
 
-Scalar: TypeAlias = str | int | float | bool | date | datetime
+LiteralValue: TypeAlias = str | int | float | bool | date | datetime
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
 _PLAIN = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
@@ -15,7 +15,7 @@ _PLAIN = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A word of the text that names something."""
+    """A name as written in the text."""
 
     text: str
     span: Span = field(compare=False, repr=False)
@@ -25,12 +25,12 @@ class Name:
 class Literal:
     """`"a"`, `1`, `1.5`, `true`, `date("2024-01-31")` or `datetime("…")`."""
 
-    value: Scalar
+    value: LiteralValue
     span: Span = field(compare=False, repr=False)
 
 
 class BadEscape(ValueError):
-    """A string holds an escape that the language does not have."""
+    """A string contains an escape that the languages do not have."""
 
     def __init__(self, message: str, start: int, end: int) -> None:
         super().__init__(message)
@@ -39,15 +39,15 @@ class BadEscape(ValueError):
 
 
 def unquote(text: str) -> str:
-    """Give the characters that a quoted string stands for."""
+    """Return the text that a quoted string stands for, its escapes resolved."""
     body = text[1:-1]
     if "\\" not in body:
         return body
-    return _joined(_ESCAPE.sub(_unescape, body))
+    return _join_surrogates(_ESCAPE.sub(_unescape, body))
 
 
 def quote(text: str) -> str:
-    """Give a string as a literal that reads back to it."""
+    """Return a text as a string literal that reads back to the same text."""
     parts = []
     for char in text:
         match char:
@@ -66,8 +66,8 @@ def quote(text: str) -> str:
     return f'"{"".join(parts)}"'
 
 
-def literal_text(value: Scalar) -> str:
-    """Give a value as the languages write it."""
+def literal_text(value: LiteralValue) -> str:
+    """Return a value as both languages write it."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -82,7 +82,7 @@ def literal_text(value: Scalar) -> str:
 
 
 def datetime_text(value: datetime) -> str:
-    """Give a UTC time in ISO form with milliseconds and `Z`."""
+    """Return a UTC time in ISO form, with milliseconds and `Z`."""
     return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
@@ -97,9 +97,9 @@ def _unescape(match: re.Match[str]) -> str:
     return _PLAIN[char]
 
 
-def _joined(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """Join the surrogate pairs that `\\u` escapes make; a lone half is an error."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise BadEscape("half of a surrogate pair is not a character", 0, 0) from None
+        raise BadEscape("invalid Unicode: half of a surrogate pair", 0, 0) from None

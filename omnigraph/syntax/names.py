@@ -1,4 +1,4 @@
-"""Names: the one form of a branch name, through which each goes before policy and storage."""
+"""Names: branch names in normal form; policy and storage see no other form."""
 
 import re
 import unicodedata
@@ -11,27 +11,27 @@ _FORBIDDEN = re.compile(r"[\s~^:?*\[\\\"'<>|%#]|\.\.|//|@\{")
 _HIDDEN = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs")
 
 
-def normalized(name: str) -> str:
-    """Give the one form of a branch name, or raise BranchNameError with the reason."""
+def normalize_name(name: str) -> str:
+    """Return a branch name in its normal form (NFC); raise BranchNameError with the reason."""
     text = unicodedata.normalize("NFC", name)
     reason = _problem(text)
     if reason is not None:
-        raise BranchNameError(f"{_shown(text)} cannot name a branch: {reason}")
+        raise BranchNameError(f"invalid branch name {_shown(text)}: {reason}")
     return text
 
 
 def fold(name: str) -> str:
-    """Give what two names have in common that differ only in upper and lower case."""
+    """Return the key under which names that differ only in case are the same."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
 def is_system(name: str) -> bool:
-    """Tell whether a branch is one of the system's own, hidden from listings."""
+    """Return whether a branch is internal, and so hidden from listings."""
     return name.startswith("__")
 
 
 def is_visible(text: str) -> bool:
-    """Tell whether a text holds no character that cannot be seen; a plain space can."""
+    """Return whether every character of a text can be seen; a plain space counts as visible."""
     return all(char == " " or unicodedata.category(char) not in _HIDDEN for char in text)
 
 
@@ -39,15 +39,15 @@ def _problem(text: str) -> str | None:
     if not text:
         return "it is empty"
     if any(unicodedata.category(char) in _HIDDEN for char in text):
-        return "it holds a space, or a character that cannot be seen"
+        return "it contains a space or an invisible character"
     if (found := _FORBIDDEN.search(text)) is not None:
-        return f"it holds '{found.group()}'"
+        return f"it contains '{found.group()}'"
     if len(text.encode()) > MOST_BYTES:
         return f"it is longer than {MOST_BYTES} bytes"
     for part in text.split("/"):
         if not part or part.startswith((".", "-")) or part.endswith((".", ".lock")):
-            return "no part of it may be empty, start with '.' or '-', or end with '.' or '.lock'"
-    return "it is '@'" if text == "@" else None
+            return "no part of it may be empty, start with '.' or '-', or end in '.' or '.lock'"
+    return "'@' alone is reserved" if text == "@" else None
 
 
 def _shown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Source: checks that a text can be read at all: encoding and size."""
+"""Source: text that is decoded and small enough to be parsed."""
 
 import codecs
 
@@ -9,7 +9,7 @@ MOST_BYTES = 256 * 1024
 
 
 def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Source:
-    """Give the source that UTF-8 bytes hold; a leading byte order mark is dropped."""
+    """Decode UTF-8 bytes into a source, without a leading byte order mark; raise `error`."""
     text = data.removeprefix(codecs.BOM_UTF8)
     try:
         return Source(name, text.decode())
@@ -22,19 +22,19 @@ def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Sour
         raise error([problem], source=readable) from None
 
 
-def as_source(text: str | Source, name: str) -> Source:
-    """Give the source of a text that may already be one."""
+def make_source(text: str | Source, name: str) -> Source:
+    """Wrap a text into a source; return a source as it is."""
     return text if isinstance(text, Source) else Source(name, text)
 
 
 def size_problem(source: Source, code: Code) -> Problem | None:
-    """Give the problem of a text that is too long or holds half a character, if it is."""
+    """Return the problem of a text that is too long or has half a surrogate pair, or None."""
     try:
         size = len(source.text.encode())
     except UnicodeEncodeError as broken:
-        message = "half of a surrogate pair is not a character"
+        message = "invalid Unicode: half of a surrogate pair"
         return Problem(code, message, Span(broken.start, broken.start + 1))
     if size > MOST_BYTES:
-        message = f"the text has {size:,} bytes; the cap is {MOST_BYTES:,}"
+        message = f"the text has {size:,} bytes; the limit is {MOST_BYTES:,}"
         return Problem(code, message, Span(0, 0), "split the file")
     return None

@@ -1,4 +1,4 @@
-"""Aftermath: what fails once a change is made never says that the change was not made."""
+"""Aftermath: reports failures after a change was made without denying the change."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from omnigraph.errors import OmniGraphError, OutcomeUnknownError
 
 @contextmanager
 def aftermath(done: str, hint: str) -> Iterator[None]:
-    """Raise OutcomeUnknownError for any failure of the block, before which something was done."""
+    """Raise OutcomeUnknownError for any failure of the block, which runs after `done` happened."""
     try:
         yield
     except OutcomeUnknownError:

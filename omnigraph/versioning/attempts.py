@@ -1,4 +1,4 @@
-"""Attempts: retry with back-off after losing a race, for a while."""
+"""Attempts: retry with back-off after losing a race, within a time limit."""
 
 import random
 import time
@@ -9,20 +9,20 @@ _FIRST_PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Patience:
     """How many seconds a writer retries after lost races, and waits for its turn."""
 
-    patience: float = 60.0
+    seconds: float = 60.0
     turn: float = 0.5
 
 
-def attempts(patience: float) -> Iterator[int]:
-    """Return the number of each attempt, from 0, until so many seconds have passed.
+def attempts(seconds: float) -> Iterator[int]:
+    """Yield the number of each attempt, from 0, until `seconds` have passed.
 
-    Between attempts there is a random pause. It shrinks with every lost race, so that whoever
-    waits longest comes first; one of the rivals always wins, so shorter pauses cannot block all.
+    Attempts are separated by random pauses that shrink with every lost race, so that whoever has
+    waited longest comes first. One of the rivals always wins, so shorter pauses cannot block all.
     """
-    until, number = time.monotonic() + patience, 0
+    until, number = time.monotonic() + seconds, 0
     while True:
         yield number
         number += 1

@@ -1,15 +1,14 @@
-"""Audit: what is wrong with the rows of a ledger and with the heads that it holds."""
+"""Audit: checks the rows of the manifest and the heads it holds."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
-from omnigraph.errors import Json
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.manifest import (
     BRANCH_KEY,
     COMMIT_ROW,
@@ -23,66 +22,12 @@ from omnigraph.versioning.manifest import (
 from omnigraph.versioning.names import MAIN, fold
 
 
-class Damage(StrEnum):
-    """The kinds of damage; their names are stable."""
-
-    LEDGER_UNREADABLE = "ledger_unreadable"
-    ROW_UNKNOWN = "row_unknown"
-    ROW_TWICE = "row_twice"
-    ROW_DANGLING = "row_dangling"
-    COMMIT_UNREADABLE = "commit_unreadable"
-    COMMIT_DISAGREES = "commit_disagrees"
-    COMMIT_LOST = "commit_lost"
-    PARENT_MISSING = "parent_missing"
-    PARENT_ORDER = "parent_order"
-    HEAD_UNREADABLE = "head_unreadable"
-    HEAD_MISSING = "head_missing"
-    HEAD_DISAGREES = "head_disagrees"
-    HEAD_CLEANED = "head_cleaned"
-    FIRST_COMMIT_MISSING = "first_commit_missing"
-    VERSION_ROW_MISSING = "version_row_missing"
-    VERSION_ROW_DISAGREES = "version_row_disagrees"
-    SCHEMA_MISSING = "schema_missing"
-    SCHEMA_DAMAGED = "schema_damaged"
-    SCHEMA_FILE_DIFFERS = "schema_file_differs"
-    TABLE_MISSING = "table_missing"
-    TABLE_UNKNOWN = "table_unknown"
-    TABLE_SCHEMA = "table_schema"
-    VERSION_MISSING = "version_missing"
-    VERSION_UNREADABLE = "version_unreadable"
-    DATA_MISSING = "data_missing"
-    DATA_SIZE = "data_size"
-    DELETIONS_MISSING = "deletions_missing"
-    INDEX_MISSING = "index_missing"
-    INDEX_SIZE = "index_size"
-    INDEX_WRONG = "index_wrong"
-    ROW_COUNT = "row_count"
-    ROWS_UNREADABLE = "rows_unreadable"
-    ID_TWICE = "id_twice"
-    END_MISSING = "end_missing"
-    RUN_UNREADABLE = "run_unreadable"
-    RUN_BRANCH_MISSING = "run_branch_missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One damage: its kind, what is damaged, and how."""
-
-    kind: Damage
-    where: str
-    message: str
-
-    def to_json(self) -> dict[str, Json]:
-        """Give it in the stable machine form."""
-        return {"kind": str(self.kind), "where": self.where, "message": self.message}
-
-
 @dataclass(slots=True)
 class Audit:
-    """What a ledger holds as far as it can be read, and what is wrong with it.
+    """The readable content of a manifest, and what is wrong with it.
 
-    `published` are the commits at which a branch stands or stood, and `buried` the versions of
-    tables that a cleanup removed, or was about to remove.
+    `published` are the commits at which a branch stands or stood, and `buried` the table versions
+    that a cleanup removed, or was about to remove.
     """
 
     commits: dict[str, Commit] = field(default_factory=dict)
@@ -93,18 +38,17 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
 
     def note(self, kind: Damage, where: str, message: str) -> None:
-        """Add a finding."""
         self.findings.append(Finding(kind, where, message))
 
 
-def audit(manifest: Manifest, ledger: Table) -> Audit:
-    """Check every row of the ledger, every head and every parent; reads all rows."""
-    rows: list[dict[str, Any]] = ledger.scan().to_pylist()
+def audit(manifest: Manifest, at: Table) -> Audit:
+    """Check every row of the manifest, every head and every parent; reads all rows."""
+    rows: list[dict[str, Any]] = at.scan().to_pylist()
     found = Audit(rows=len(rows))
     _check_rows(found, rows)
-    _check_heads(found, ledger)
+    _check_heads(found, at)
     _check_parents(found)
-    found.buried = manifest.buried(ledger)
+    found.buried = manifest.buried(at)
     found.published = {head.commit for head in found.heads.values()}
     found.published |= {parent for each in found.commits.values() for parent in each.parents}
     found.published |= {
@@ -123,10 +67,10 @@ def _check_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
     once = Counter(row["object_id"] for row in rows if row["object_type"] in ("table", COMMIT_ROW))
     for object_id, count in once.items():
         if count > 1:
-            found.note(Damage.ROW_TWICE, object_id, f"the ledger has {count} rows of this id")
+            found.note(Damage.ROW_TWICE, object_id, f"the manifest has {count} rows of this id")
     for row in rows:
         if row["object_type"] not in kinds:
-            found.note(Damage.ROW_UNKNOWN, row["object_id"], f"no row is a {row['object_type']!r}")
+            found.note(Damage.ROW_UNKNOWN, row["object_id"], f"unknown type {row['object_type']!r}")
         elif row["object_type"] == COMMIT_ROW:
             _check_commit(found, row)
 
@@ -139,13 +83,13 @@ def _check_commit(found: Audit, row: Mapping[str, Any]) -> None:
         return
     said = (row["object_id"], row["table_version"], row["location"])
     if said != (commit_row_id(commit.id), commit.version, place_in_history(commit.version)):
-        message = "its row and its record name another id or version"
+        message = "its row and its record disagree on id or version"
         found.note(Damage.COMMIT_DISAGREES, row["object_id"], message)
     found.commits[commit.id] = commit
 
 
-def _check_heads(found: Audit, ledger: Table) -> None:
-    for key, value in ledger.metadata.items():
+def _check_heads(found: Audit, at: Table) -> None:
+    for key, value in at.metadata.items():
         if not key.startswith(BRANCH_KEY):
             continue
         name = key.removeprefix(BRANCH_KEY)
@@ -158,12 +102,12 @@ def _check_heads(found: Audit, ledger: Table) -> None:
         found.heads[name] = head
         commit = found.commits.get(head.commit)
         if commit is None:
-            found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is not there")
+            found.note(Damage.HEAD_MISSING, name, f"it stands at {head.commit}, which is missing")
         elif not is_named or head.version != commit.version:
             found.note(Damage.HEAD_DISAGREES, name, "it names another branch or version")
-    first = first_commit(ledger)
+    first = first_commit(at)
     if first not in found.commits:
-        message = f"the graph began with {first or 'no commit'}, which is not there"
+        message = f"the graph began with {first or 'no commit'}, which is missing"
         found.note(Damage.FIRST_COMMIT_MISSING, MAIN, message)
     else:
         found.heads.setdefault(MAIN, Head(MAIN, first, 0, 0))
@@ -174,7 +118,7 @@ def _check_parents(found: Audit) -> None:
         known = [found.commits[each] for each in commit.parents if each in found.commits]
         for parent in commit.parents:
             if parent not in found.commits:
-                found.note(Damage.PARENT_MISSING, commit.id, f"it came from {parent}")
+                found.note(Damage.PARENT_MISSING, commit.id, f"its parent {parent} is missing")
         due = max((each.version + 1 for each in known), default=0)
         if len(known) == len(commit.parents) and commit.version != due:
             message = f"its version is {commit.version} and should be {due}"
@@ -182,7 +126,7 @@ def _check_parents(found: Audit) -> None:
 
 
 def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
-    """Every version that a commit brought has a row that says the same of it."""
+    """Check that every table version that a commit added has a row that says the same about it."""
     said: dict[str, set[tuple[str, int]]] = {}
     for row in rows:
         if row["object_type"] == "table_version":
@@ -191,14 +135,14 @@ def _check_version_rows(found: Audit, rows: list[dict[str, Any]]) -> None:
         for key, state in _brought(found, found.commits[commit_id]):
             row_id = f"version:{key}@{state.version}"
             if row_id not in said:
-                found.note(Damage.VERSION_ROW_MISSING, row_id, f"commit {commit_id} brought it")
+                found.note(Damage.VERSION_ROW_MISSING, row_id, f"commit {commit_id} added it")
             elif (state.path, state.row_count) not in said[row_id]:
-                message = f"it says something else than commit {commit_id}"
+                message = f"it disagrees with commit {commit_id}"
                 found.note(Damage.VERSION_ROW_DISAGREES, row_id, message)
 
 
 def _brought(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
-    """Give the tables that a commit changed, as far as its parent is known."""
+    """Yield the tables that a commit changed, as far as its parent is known."""
     parent = None if commit.parent is None else found.commits.get(commit.parent)
     if commit.parent is not None and parent is None:
         return
@@ -209,7 +153,7 @@ def _brought(found: Audit, commit: Commit) -> Iterator[tuple[str, TableState]]:
 
 
 def _check_dangling(found: Audit, rows: list[dict[str, Any]]) -> None:
-    """Rows of operations and of deleted branches name commits that are there."""
+    """Check that the rows of operations and deleted branches name commits that exist."""
     for row in rows:
         named = None
         if row["object_type"] == "operation":
@@ -217,4 +161,6 @@ def _check_dangling(found: Audit, rows: list[dict[str, Any]]) -> None:
         elif row["object_id"].startswith("retired:"):
             named = (row["table_key"] or "").removeprefix(commit_row_id(""))
         if named is not None and named not in found.commits:
-            found.note(Damage.ROW_DANGLING, row["object_id"], f"it names commit {named}")
+            found.note(
+                Damage.ROW_DANGLING, row["object_id"], f"it names commit {named}, which is missing"
+            )

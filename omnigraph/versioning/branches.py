@@ -1,4 +1,4 @@
-"""Branches: heads that are made, moved and removed by one flip each."""
+"""Branches: creates, moves and removes branch heads, each by one flip."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -16,7 +16,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.manifest import Head, Manifest
-from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalized
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, new_branch_name, normalize_name
 from omnigraph.versioning.publish import sync_flip
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import is_ulid
@@ -25,47 +25,47 @@ _LOOK = "list the branches before repeating the change"
 
 
 def list_branches(repository: Repository) -> list[str]:
-    """Give the names of the users' branches, `main` first."""
+    """Return the names of the users' branches, `main` first."""
     heads = repository.manifest.heads(repository.manifest.newest()).values()
     names = sorted(head.name for head in heads if not is_system(head.name))
     return [MAIN, *(name for name in names if name != MAIN)]
 
 
 def create_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
-    """Make a branch that stands where another one or a tag does, or at a commit."""
+    """Create a branch at a commit, or where another branch or a tag stands."""
     return _create(repository, new_branch_name(name), source)
 
 
 def create_system_branch(repository: Repository, name: str, source: str = MAIN) -> Head:
-    """Make one of the system's own branches, hidden from listings."""
+    """Create a system branch, which listings do not show."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
-    return _create(repository, normalized(name), source)
+    return _create(repository, normalize_name(name), source)
 
 
 def delete_branch(repository: Repository, name: str) -> None:
-    """Remove a branch; its commits can still be read by their ids."""
-    given = normalized(name)
+    """Delete a branch; its commits can still be read by their ids."""
+    given = normalize_name(name)
     _refuse_fixed(given, "deleted")
     _delete(repository, given)
 
 
 def delete_system_branch(repository: Repository, name: str, commit_id: str | None = None) -> None:
-    """Remove one of the system's own branches, if it stands at a commit when one is given."""
+    """Delete a system branch; with `commit_id`, only if it stands at that commit."""
     if not is_system(name):
         raise BranchNameError(f"'{name}' is not the name of a system branch")
     _delete(repository, name, commit_id)
 
 
 def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
-    """Give a branch another name; it stays where it stands."""
-    given, wanted = normalized(name), new_branch_name(new_name)
+    """Rename a branch; it stays at its commit."""
+    given, wanted = normalize_name(name), new_branch_name(new_name)
     _refuse_fixed(given, "renamed")
 
-    def updates(ledger: Table) -> Mapping[str, Head | None]:
-        head = repository.manifest.head(given, ledger)
+    def updates(at: Table) -> Mapping[str, Head | None]:
+        head = repository.manifest.head(given, at)
         if fold(wanted) != fold(given):
-            repository.manifest.refuse_twin(wanted, ledger)
+            repository.manifest.refuse_twin(wanted, at)
         moved = Head(wanted, head.commit, head.version, head.fragment)
         return {wanted: moved} if fold(wanted) == fold(given) else {given: None, wanted: moved}
 
@@ -75,14 +75,14 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> Head:
 
 
 def _delete(repository: Repository, name: str, commit_id: str | None = None) -> None:
-    def updates(ledger: Table) -> Mapping[str, Head | None]:
-        head = repository.manifest.head(name, ledger)
+    def updates(at: Table) -> Mapping[str, Head | None]:
+        head = repository.manifest.head(name, at)
         if commit_id is not None and head.commit != commit_id:
             raise BranchNotFoundError(f"no branch '{name}' at {commit_id}")
-        here = repository.manifest.standing_at(head.commit, ledger)
+        here = repository.manifest.standing_at(head.commit, at)
         others = {other.name: other for other in here if other.name != head.name}
         if not others:
-            retired = repository.manifest.retire(ledger, head, repository.clock.time())
+            retired = repository.manifest.retire(at, head, repository.clock.time())
             repository.tables.sync_table(retired)
             reached("branch retired")
         return {head.name: None, **_witness(head.name, others)}
@@ -91,11 +91,11 @@ def _delete(repository: Repository, name: str, commit_id: str | None = None) -> 
 
 
 def _witness(name: str, others: Mapping[str, Head]) -> Mapping[str, Head]:
-    """Return a head that has to stay where it stands while another one there is deleted.
+    """Return a head that has to stay where it is while another one at the same commit is deleted.
 
-    Of two deletes at once of the last two names of a commit one is rejected then, and notes where
-    it stood. `main` leaves a commit only by going on from it. Each takes the next name, so that
-    many deletes at once are in each other's way as little as can be.
+    Then, of two concurrent deletes of the last two names of a commit, one is rejected and records
+    where it stood. `main` leaves a commit only by moving on from it. Each delete takes the next
+    name as its witness, so that many concurrent deletes interfere as little as possible.
     """
     if not others or MAIN in others:
         return {}
@@ -104,24 +104,24 @@ def _witness(name: str, others: Mapping[str, Head]) -> Mapping[str, Head]:
 
 
 def _create(repository: Repository, name: str, source: str) -> Head:
-    def updates(ledger: Table) -> Mapping[str, Head | None]:
-        repository.manifest.refuse_twin(name, ledger)
-        head = _start(repository, name, source, ledger)
-        repository.refuse_cleaned(head.commit, ledger)
-        # A tag also takes the key of the branch of its name, which it must not meet later.
+    def updates(at: Table) -> Mapping[str, Head | None]:
+        repository.manifest.refuse_twin(name, at)
+        head = _start(repository, name, source, at)
+        repository.refuse_cleaned(head.commit, at)
+        # A tag also reserves the key of the branch of the same name, so that none can be created.
         return {name: head, name.removeprefix(TAG): None} if name.startswith(TAG) else {name: head}
 
     made = _flip(repository, updates)[name]
     assert made is not None
-    # A cleanup either sees the new head, or is seen here.
+    # Either the cleanup sees the new head, or the cleanup is seen here.
     if _was_cleaned(repository, name, made):
         raise CommitCleanedError(f"commit {made.commit} was cleaned up meanwhile")
     return made
 
 
 def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
-    """Tell whether a cleanup took what a new branch stands at; the branch is removed then."""
-    done = f"'{name}' was made, but whether a cleanup took its commit meanwhile cannot be told"
+    """Whether a cleanup removed the tables of a new branch's commit; the branch is then deleted."""
+    done = f"'{name}' was created, but it is unknown whether a cleanup removed its commit"
     with aftermath(done, _LOOK):
         try:
             repository.refuse_cleaned(made.commit, repository.manifest.newest())
@@ -131,11 +131,11 @@ def _was_cleaned(repository: Repository, name: str, made: Head) -> bool:
         return False
 
 
-def _start(repository: Repository, name: str, source: str, ledger: Table) -> Head:
+def _start(repository: Repository, name: str, source: str, at: Table) -> Head:
     if is_ulid(source):
         commit = repository.commit(source)
         return Head(name, commit.id, commit.version, 0)
-    head = repository.manifest.head(repository.head_name(source, ledger), ledger)
+    head = repository.manifest.head(repository.head_name(source, at), at)
     return Head(name, head.commit, head.version, head.fragment)
 
 
@@ -149,37 +149,37 @@ def _refuse_fixed(name: str, verb: str) -> None:
 def _flip(
     repository: Repository, updates: Callable[[Table], Mapping[str, Head | None]]
 ) -> Mapping[str, Head | None]:
-    """Flip the heads that `updates` gives for the newest ledger; again when another was faster."""
+    """Flip the heads that `updates` returns for the newest manifest; retried after a lost race."""
     repository.check_writable()
     manifest = repository.manifest
-    for _ in attempts(repository.limits.patience):
+    for _ in attempts(repository.patience.seconds):
         try:
-            ledger = manifest.newest()
-            wanted = updates(ledger)
-            flipped = _flipped(repository, ledger, wanted)
+            at = manifest.newest()
+            wanted = updates(at)
+            flipped = _flipped(repository, at, wanted)
         except Rejected:
             continue
         reached("branch flipped")
         sync_flip(repository, flipped, "the change")
         return wanted
-    seconds = repository.limits.patience
+    seconds = repository.patience.seconds
     raise HeadMovedError(f"the branch kept moving; gave up after {seconds:g} s, nothing changed")
 
 
-def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | None]) -> Table:
-    """Flip heads; when there is no answer, find out whether it was done."""
+def _flipped(repository: Repository, at: Table, wanted: Mapping[str, Head | None]) -> Table:
+    """Flip heads; when there is no answer, find out whether it happened."""
     manifest = repository.manifest
     try:
-        return manifest.flip(ledger, wanted, needs_old=_needs_old(manifest, ledger, wanted))
+        return manifest.flip(at, wanted, needs_old=_needs_old(manifest, at, wanted))
     except (StorageError, Crowded) as failed:
         with aftermath(f"the store failed while changing a branch: {failed.message}", _LOOK):
             settled = manifest.settled(failed)
             after = manifest.heads(settled)
             if all(after.get(fold(name)) == head for name, head in wanted.items()):
                 return settled
-            moved = _have_moved(manifest, ledger, settled, wanted)
+            moved = _have_moved(manifest, at, settled, wanted)
         if moved:
-            # Others moved it since, from where it stood or from where it was to stand.
+            # Others moved it since, from its old place or from its new one.
             raise OutcomeUnknownError(
                 f"the store failed while changing a branch, which moved since: {failed.message}",
                 hint=_LOOK,
@@ -187,17 +187,17 @@ def _flipped(repository: Repository, ledger: Table, wanted: Mapping[str, Head | 
         raise
 
 
-def _have_moved(manifest: Manifest, ledger: Table, settled: Table, names: Iterable[str]) -> bool:
-    """Tell whether any of some heads stood elsewhere in one of the ledgers after another.
+def _have_moved(manifest: Manifest, old: Table, new: Table, names: Iterable[str]) -> bool:
+    """Whether any of some heads moved between two versions of the manifest.
 
-    It may stand where it stood before, because others undid what was done.
+    It may be back where it was, because others undid the move.
     """
-    before, folded = manifest.heads(ledger), [fold(name) for name in names]
-    later = (manifest.heads(ledger.at(v)) for v in range(ledger.version + 1, settled.version + 1))
+    before, folded = manifest.heads(old), [fold(name) for name in names]
+    later = (manifest.heads(old.at(v)) for v in range(old.version + 1, new.version + 1))
     return any(each.get(name) != before.get(name) for each in later for name in folded)
 
 
-def _needs_old(manifest: Manifest, ledger: Table, wanted: Mapping[str, Head | None]) -> bool:
-    """Tell whether a head is to stand where none does, which a cleanup may be about to take."""
+def _needs_old(manifest: Manifest, at: Table, wanted: Mapping[str, Head | None]) -> bool:
+    """Whether a head is to stand where no head does, at a commit that a cleanup may be removing."""
     commits = {head.commit for head in wanted.values() if head is not None}
-    return not all(any(manifest.standing_at(each, ledger)) for each in commits)
+    return not all(any(manifest.standing_at(each, at)) for each in commits)

@@ -1,9 +1,10 @@
-"""Commit: what is recorded of each change of a graph, and the tables it leaves behind."""
+"""Commit: one commit as recorded, with the version of every table that it leaves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, Self
 
 from omnigraph.errors import Json
 from omnigraph.html import html_facts
@@ -11,7 +12,7 @@ from omnigraph.storage import layout
 
 
 class CommitKind(StrEnum):
-    """What a commit is about; a physical one changes files and no content."""
+    """What a commit changes; a physical one changes files but no content."""
 
     INIT = "init"
     WRITE = "write"
@@ -22,7 +23,7 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """Where a table stands: its folder, its version, its rows, and the branch that wrote it."""
+    """One table at one commit: its folder, version and row count, and the branch that wrote it."""
 
     path: str
     version: int
@@ -31,17 +32,17 @@ class TableState:
 
     @property
     def manifest(self) -> str:
-        """The path of the file that tells what the version is made of."""
+        """The path of the version's Lance manifest, the file that lists what it consists of."""
         return f"{self.path}/_versions/{layout.manifest_name(self.version)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Commit:
-    """One point of a graph's history.
+    """One point in a graph's history.
 
-    `version` counts: it is one more than that of the newest parent, so it grows along every
-    branch. `tables` is the whole graph at this point, by table key. `affected` are the numbers of
-    nodes and of edges that a mutation changed, and `request` the digest of what was asked for.
+    `version` is one more than that of the newest parent, so it grows along every branch. `tables`
+    is the whole graph at this point, by table key. `affected` counts the nodes and edges that a
+    mutation changed, and `request` is the digest of what was asked for.
     """
 
     id: str
@@ -87,7 +88,7 @@ class Commit:
         return self.parents[1] if len(self.parents) > 1 else None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the commit in the stable machine form."""
+        """Return the commit as JSON."""
         return {
             "graph_commit_id": self.id,
             "manifest_branch": self.branch,
@@ -100,3 +101,53 @@ class Commit:
             "message": self.message,
             "operation_id": self.operation_id,
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the commit that `to_json` wrote; its schema and tables are unknown."""
+        parents = (document["parent_commit_id"], document["merged_parent_commit_id"])
+        return cls(
+            id=document["graph_commit_id"],
+            parents=tuple(each for each in parents if each is not None),
+            branch=document["manifest_branch"],
+            version=document["manifest_version"],
+            kind=CommitKind(document["kind"]),
+            created_at=document["created_at"],
+            operation_id=document["operation_id"],
+            schema="",
+            tables={},
+            actor=document["actor_id"],
+            message=document["message"],
+        )
+
+
+def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[str, Json]:
+    """Return a document with all commits added that it names, by their ids."""
+    named: dict[str, Json] = {each.id: each.to_json() for each in commits if each is not None}
+    return {**document, "commits": named}
+
+
+def commit_named(document: Mapping[str, Any], field: str) -> Commit:
+    """Return the commit that a field of such a document names.
+
+    Of a commit that the reader may not see, only the id is known, or not even that.
+    """
+    found = document["commits"].get(document[field])
+    if found is None:
+        return Commit(
+            id=document[field] or "",
+            parents=(),
+            branch="",
+            version=0,
+            kind=CommitKind.WRITE,
+            created_at=0,
+            operation_id="",
+            schema="",
+            tables={},
+        )
+    return Commit.from_json(found)
+
+
+def commit_if_named(document: Mapping[str, Any], field: str = "commit") -> Commit | None:
+    """Return the commit that a field of such a document names; None when the field is null."""
+    return None if document[field] is None else commit_named(document, field)

@@ -1,4 +1,4 @@
-"""Format: the stamp of the ledger's shape, and the steps that bring an old one forward."""
+"""Format: the format stamp of the manifest, and the steps that bring an old one up to date."""
 
 from collections.abc import Callable
 
@@ -13,24 +13,24 @@ _MOST_DIGITS = 9
 _SHOWN = 40
 
 
-def stamp_of(ledger: Table) -> int:
-    """Give the format of a ledger; one without a stamp has the first.
+def stamp_of(at: Table) -> int:
+    """Return the format of a manifest; one without a stamp has the first.
 
-    Raises FormatUnreadableError when the stamp is no format.
+    Raises FormatUnreadableError when the stamp is not the number of a format.
     """
-    stored: bytes = (ledger.schema.metadata or {}).get(STAMP.encode(), b"1")
+    stored: bytes = (at.schema.metadata or {}).get(STAMP.encode(), b"1")
     if not stored.isdigit() or len(stored) > _MOST_DIGITS or not int(stored):
         shown = stored[:_SHOWN].decode(errors="replace")
         raise FormatUnreadableError(
-            f"the graph says '{shown}' where the number of its format should be",
-            hint="its ledger was damaged, or written by something else; restore a backup",
+            f"expected the number of the graph's format, found '{shown}'",
+            hint="its manifest is damaged, or something else wrote it; restore a backup",
         )
     return int(stored)
 
 
-def check_format(ledger: Table) -> None:
-    """Raise FormatError when a newer release wrote the ledger."""
-    stamp = stamp_of(ledger)
+def check_format(at: Table) -> None:
+    """Raise FormatError when a newer release wrote the manifest."""
+    stamp = stamp_of(at)
     if stamp > FORMAT:
         raise FormatError(
             f"the graph has format {stamp}; this release knows up to {FORMAT}",
@@ -38,31 +38,31 @@ def check_format(ledger: Table) -> None:
         )
 
 
-def migrate(tables: Tables, ledger: Table) -> Table:
-    """Bring a ledger to the present format, one step after the other.
+def migrate(tables: Tables, at: Table) -> Table:
+    """Bring a manifest to the current format, step by step.
 
-    Every step can be repeated: after a crash in the middle, the next open for writing does the
-    rest. Two writers may do the same step at once; the one that loses finds it done.
+    Every step can be repeated: after a crash, the next open for writing does the rest. Two writers
+    may do the same step at once; the one that loses finds it done.
     """
-    while (stamp := stamp_of(ledger)) < FORMAT:
+    while (stamp := stamp_of(at)) < FORMAT:
         try:
-            ledger = STEPS[stamp](tables, ledger)
+            at = STEPS[stamp](tables, at)
         except Rejected:
-            ledger = _newest(tables)
-    return ledger
+            at = _newest(tables)
+    return at
 
 
-def _mark_primary_key(tables: Tables, ledger: Table) -> Table:
-    """From 1 to 2: `object_id` carries the mark of a primary key, and the ledger its stamp.
+def _mark_primary_key(tables: Tables, at: Table) -> Table:
+    """From 1 to 2: mark `object_id` as the primary key, and stamp the manifest.
 
-    Lance refuses to set the mark twice, so a step that was cut behind it goes on from there.
+    Lance refuses to set the mark twice, so a step that was interrupted after it continues there.
     """
-    marks = ledger.schema.field("object_id").metadata or {}
+    marks = at.schema.field("object_id").metadata or {}
     if PRIMARY_KEY.encode() not in marks:
-        ledger = tables.mark_column(ledger, "object_id", {PRIMARY_KEY: "true"})
-        tables.sync_table(ledger)
+        at = tables.mark_column(at, "object_id", {PRIMARY_KEY: "true"})
+        tables.sync_table(at)
         reached("migration: column marked")
-    stamped = tables.set_schema_keys(ledger, {STAMP: "2"})
+    stamped = tables.set_schema_keys(at, {STAMP: "2"})
     tables.sync_table(stamped)
     reached("migration: stamped")
     return stamped

@@ -1,7 +1,7 @@
-"""Freshness: whether the ledger was read so lately that a guard on that version still holds.
+"""Freshness: whether the manifest was read so recently that a guard on that version still holds.
 
-Lance finds out who changed a key meanwhile from the versions that came since. Once a cleanup has
-removed these, whoever read the ledger before them wins a race that was lost long ago.
+Lance finds concurrent changes of a key in the versions that came since. Once a cleanup has removed
+these, a writer that read the manifest before them would win a race that it lost long ago.
 """
 
 import threading
@@ -10,31 +10,31 @@ from collections import OrderedDict
 from datetime import timedelta
 from typing import TypeAlias
 
-# So much of the ledger always stays.
-LEDGER_AGE = timedelta(hours=1)
+# A cleanup never removes versions of the manifest that are younger.
+MANIFEST_AGE = timedelta(hours=1)
 _MOST_NOTED = 1_024
 
 Moment: TypeAlias = tuple[float, float]
 
 
 def moment() -> Moment:
-    """Return now by two clocks: one that nobody sets, and that of the day.
+    """Return the time on two clocks: one that nobody sets, and the wall clock.
 
-    The first counts on while a machine sleeps, the second is set right after one was suspended.
+    The first keeps counting while a machine sleeps; the second is corrected after a suspend.
     """
     steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(steady), time.time()
 
 
 class Freshness:
-    """When each version of a ledger was last known to be the newest."""
+    """When each version of the manifest was last known to be the newest."""
 
     def __init__(self) -> None:
         self._noted: OrderedDict[int, Moment] = OrderedDict()
         self._lock = threading.Lock()
 
     def now(self) -> Moment:
-        """Return the moment from which on what is read next is known."""
+        """Return the moment to which the next read will be dated."""
         return moment()
 
     def note(self, version: int, since: Moment) -> None:
@@ -46,7 +46,7 @@ class Freshness:
                 self._noted.popitem(last=False)
 
     def age(self, version: int) -> timedelta:
-        """Return how long ago a version was the newest, by the clock that says more."""
+        """Return how long ago a version was the newest, by the clock that says longer."""
         now = moment()
         with self._lock:
             noted = self._noted.get(version)

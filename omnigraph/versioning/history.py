@@ -1,4 +1,4 @@
-"""History: walks the graph of commits; the cost grows with the distance, not with the history."""
+"""History: walks the graph of commits, at a cost that grows with the distance walked."""
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator
@@ -19,11 +19,11 @@ _BOTH = _ONE | _OTHER
 def log(
     repository: Repository, branch: str = MAIN, *, after: str | None = None
 ) -> Iterator[Commit]:
-    """Give the commits of a branch, newest first; `after` goes on behind a commit of it."""
+    """Yield the commits of a branch, newest first; `after` continues behind one of them."""
     walk = _Walk(repository)
     commit: Commit | None
     if after is None:
-        commit = repository.manifest.head_commit(branch, walk.ledger)
+        commit = repository.manifest.head_commit(branch, walk.at)
     else:
         commit = walk.parent(repository.commit(after))
     while commit is not None:
@@ -32,9 +32,9 @@ def log(
 
 
 def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
-    """Give the commits of a branch after one of them, oldest first; without one, after the first.
+    """Yield the commits of a branch after one of them, oldest first; by default after the first.
 
-    Those that changed no content are left out. Raises CommitNotFoundError when the branch never
+    Commits that changed no content are left out. Raises CommitNotFoundError when the branch never
     stood at the commit.
     """
     later: list[Commit] = []
@@ -50,21 +50,21 @@ def since(repository: Repository, branch: str, commit_id: str | None) -> Iterato
 
 
 def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
-    """Pin the commit that gave a branch a version."""
+    """Pin the commit with which a branch reached a version."""
     walk = _Walk(repository)
-    head = repository.manifest.head_commit(branch, walk.ledger)
+    head = repository.manifest.head_commit(branch, walk.at)
     for commit in walk.down_to(head, version):
         if commit.version == version:
-            repository.refuse_cleaned(commit.id, walk.ledger)
+            repository.refuse_cleaned(commit.id, walk.at)
             return repository.pinned(commit)
     raise CommitNotFoundError(f"'{branch}' never had version {version}")
 
 
 def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, ...]:
-    """Give the best common ancestors of two commits, newest first; several when they criss-cross.
+    """Return the best common ancestors of two commits, newest first; several after a criss-cross.
 
-    Commits are visited by falling version: when one is reached, everything that descends from
-    it was reached before, and nothing older than the bases is read.
+    Commits are visited by falling version: when one is reached, all its descendants have been
+    visited, and nothing older than the bases is read.
     """
     walk = _Walk(repository)
     marks: dict[str, int] = {}
@@ -90,16 +90,16 @@ def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, .
 
 
 def merge_base(repository: Repository, one: str, other: str) -> Commit:
-    """Give the newest common ancestor of two commits; every two have one."""
+    """Return the newest common ancestor of two commits; any two have one."""
     return merge_bases(repository, one, other)[0]
 
 
 def containing(
-    repository: Repository, ledger: Table, commit_ids: Collection[str], heads: Iterable[Head]
+    repository: Repository, at: Table, commit_ids: Collection[str], heads: Iterable[Head]
 ) -> dict[str, Head]:
-    """Give for some commits the first of some heads that came from each, if one did."""
-    walk = _Walk(repository, ledger)
-    known = repository.manifest.commits(commit_ids, ledger)
+    """Return, for each of some commits, the first of some heads that descends from it, if any."""
+    walk = _Walk(repository, at)
+    known = repository.manifest.commits(commit_ids, at)
     oldest = min((commit.version for commit in known.values()), default=0)
     found: dict[str, Head] = {}
     seen: set[str] = set()
@@ -118,36 +118,36 @@ def containing(
 
 
 class _Walk:
-    """Follows parents in one version of the ledger, reading many commits at a time."""
+    """Follows parents in one version of the manifest, reading many commits at a time."""
 
-    def __init__(self, repository: Repository, ledger: Table | None = None) -> None:
+    def __init__(self, repository: Repository, at: Table | None = None) -> None:
         self._repository = repository
-        self.ledger = ledger or repository.manifest.newest()
+        self.at = at or repository.manifest.newest()
 
     def commit(self, commit_id: str) -> Commit:
-        """Give a commit that another one led to."""
-        found = self._repository.manifest.commits([commit_id], self.ledger).get(commit_id)
+        """Return a commit that another one names."""
+        found = self._repository.manifest.commits([commit_id], self.at).get(commit_id)
         if found is None:
             raise CommitNotFoundError(f"commit {commit_id} is gone")
         return found
 
     def parents(self, commit: Commit) -> list[Commit]:
-        """Give the parents of a commit, the one on its own branch first."""
+        """Return the parents of a commit, the one on its own branch first."""
         manifest = self._repository.manifest
         if not manifest.knows(commit.parents):
-            manifest.load(self.ledger, commit.version - _PAGE, commit.version - 1)
-        found = manifest.commits(commit.parents, self.ledger)
+            manifest.load(self.at, commit.version - _PAGE, commit.version - 1)
+        found = manifest.commits(commit.parents, self.at)
         missing = [each for each in commit.parents if each not in found]
         if missing:
             raise CommitNotFoundError(f"commit {commit.id} came from {missing[0]}, which is gone")
         return [found[each] for each in commit.parents]
 
     def parent(self, commit: Commit) -> Commit | None:
-        """Give the commit that a commit followed on its branch."""
+        """Return the commit that a commit followed on its branch."""
         return self.parents(commit)[0] if commit.parents else None
 
     def down_to(self, commit: Commit, version: int) -> Iterator[Commit]:
-        """Give a commit and those before it on its branch, down to a version."""
+        """Yield a commit and those before it on its branch, down to a version."""
         current: Commit | None = commit
         while current is not None and current.version >= version:
             yield current

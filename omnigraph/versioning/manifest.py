@@ -1,4 +1,4 @@
-"""Manifest: the ledger of all commits, and the head of every branch."""
+"""Manifest: the `__manifest` table: all commits, and the head of every branch."""
 
 import json
 import threading
@@ -25,8 +25,8 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
-from omnigraph.versioning.freshness import LEDGER_AGE, Freshness
-from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalized
+from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
+from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_COMMIT = "omnigraph:first_commit"
@@ -50,7 +50,7 @@ _COLUMNS = ("object_id", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a branch stands; `fragment` tells where in the ledger its commit was written."""
+    """Where a branch stands; `fragment` is where in the manifest its commit was written."""
 
     name: str
     commit: str
@@ -58,7 +58,7 @@ class Head:
     fragment: int
 
     def encoded(self) -> str:
-        """Give the head as the ledger's key holds it."""
+        """Return the head in the form in which the manifest's key stores it."""
         return json.dumps([self.name, self.commit, self.version, self.fragment])
 
 
@@ -74,20 +74,20 @@ class Manifest:
         self._known: Table | None = None
 
     def newest(self) -> Table:
-        """Give the newest version of the ledger: one probe, and no read when it is known."""
+        """Return the newest version of the manifest: one probe, and no read when it is known."""
         since = self._freshness.now()
         found = self._tables.newest(layout.MANIFEST)
         if found is None:
-            hint = "init makes one of a schema"
+            hint = "init creates one from a schema"
             raise GraphNotFoundError(f"no graph at {self._tables.store.root}", hint=hint)
         self._freshness.note(found.version, since)
         if found is not self._known:
             self._check_graph(found)
         return found
 
-    def _check_graph(self, ledger: Table) -> None:
-        """Raise GraphReplacedError when this is the ledger of another graph than before."""
-        first = first_commit(ledger)
+    def _check_graph(self, at: Table) -> None:
+        """Raise GraphReplacedError when the manifest belongs to another graph than before."""
+        first = first_commit(at)
         if self._first is None:
             self._first = first
             self._tables.graph = first or self._tables.graph
@@ -96,10 +96,10 @@ class Manifest:
                 f"the graph at {self._tables.store.root} was removed, and another was made there",
                 hint="open it again",
             )
-        self._known = ledger
+        self._known = at
 
     def heads(self, at: Table) -> dict[str, Head]:
-        """Give the head of every branch by its folded name."""
+        """Return the head of every branch by its folded name."""
         heads = {
             key.removeprefix(BRANCH_KEY): Head(*json.loads(value))
             for key, value in at.metadata.items()
@@ -109,8 +109,8 @@ class Manifest:
         return heads
 
     def head(self, branch: str, at: Table) -> Head:
-        """Give the head of one branch."""
-        name = normalized(branch)
+        """Return the head of one branch."""
+        name = normalize_name(branch)
         found = self.twin(name, at)
         if found is not None and found.name == name:
             return found
@@ -120,14 +120,14 @@ class Manifest:
         raise BranchNotFoundError(f"no branch '{name}'", hint=hint)
 
     def twin(self, name: str, at: Table) -> Head | None:
-        """Give the head of the branch that has a name, or one that differs only in case."""
+        """Return the head of the branch of this name, or of one that differs only in case."""
         value = at.metadata.get(BRANCH_KEY + fold(name))
         if value is not None:
             return Head(*json.loads(value))
         return _first_head(at) if fold(name) == MAIN else None
 
     def refuse_twin(self, name: str, at: Table) -> None:
-        """Raise BranchExistsError when a branch or a tag has this name, or one too like it."""
+        """Raise BranchExistsError when a branch or tag has this name, or one too similar."""
         given = name.removeprefix(TAG)
         for what, taken in (("branch", self.twin(given, at)), ("tag", self.twin(TAG + given, at))):
             if taken is not None:
@@ -138,7 +138,7 @@ class Manifest:
                 )
 
     def standing_at(self, commit_id: str, at: Table) -> Iterator[Head]:
-        """Give the heads of the branches that stand at a commit."""
+        """Yield the heads of the branches that stand at a commit."""
         if BRANCH_KEY + MAIN not in at.metadata and first_commit(at) == commit_id:
             yield _first_head(at)
         for key, value in at.metadata.items():
@@ -148,14 +148,14 @@ class Manifest:
                     yield head
 
     def head_commit(self, branch: str, at: Table) -> Commit:
-        """Give the commit at which a branch stands."""
+        """Return the commit at which a branch stands."""
         head = self.head(branch, at)
         return self.commits([head.commit], at, fragment=head.fragment)[head.commit]
 
     def commits(
         self, ids: Iterable[str], at: Table, fragment: int | None = None
     ) -> dict[str, Commit]:
-        """Give the commits of these ids that the ledger holds; commits never change."""
+        """Return those of some commits that the manifest holds; commits never change."""
         wanted = list(ids)
         with self._lock:
             found = {each: self._commits[each] for each in wanted if each in self._commits}
@@ -171,10 +171,10 @@ class Manifest:
         return found
 
     def is_published(self, commit_id: str, at: Table) -> bool:
-        """Tell whether a branch ever stood at a commit.
+        """Whether a branch ever stood at a commit.
 
-        The record of an attempt that failed is in the ledger too, but no head points to it, and
-        nothing was built on it: everything names as its parent what was a head at the time.
+        The record of a failed attempt is in the manifest too, but no head points to it and nothing
+        was built on it: everything names as its parent a commit that was a head at the time.
         """
         if any(self.standing_at(commit_id, at)):
             return True
@@ -182,7 +182,7 @@ class Manifest:
         return bool(children.num_rows)
 
     def retire(self, at: Table, head: Head, time: int) -> Table:
-        """Note where a branch stood that is about to be deleted, and until when."""
+        """Note where a branch that is about to be deleted stood, and until when."""
         row = {
             "object_id": f"{_RETIRED}{head.name}@{head.commit}",
             "object_type": _TOMBSTONE,
@@ -194,12 +194,12 @@ class Manifest:
         return self._tables.add_rows(at, pa.Table.from_pylist([row], schema=at.schema))
 
     def knows(self, ids: Iterable[str]) -> bool:
-        """Tell whether all these commits are at hand without a read."""
+        """Whether all these commits are cached."""
         with self._lock:
             return all(each in self._commits for each in ids)
 
     def load(self, at: Table, least: int, most: int) -> None:
-        """Read the commits of a range of versions, so that they are at hand."""
+        """Read the commits of a range of versions into the cache."""
         place = pc.field("location")
         rows = at.scan(
             _COLUMNS, (place >= place_in_history(max(least, 0))) & (place <= place_in_history(most))
@@ -207,14 +207,14 @@ class Manifest:
         self.remember(map(decoded, rows["metadata"].to_pylist()))
 
     def remember(self, commits: Iterable[Commit]) -> None:
-        """Keep commits for later questions."""
+        """Cache commits for later questions."""
         with self._lock:
             self._commits.update((commit.id, commit) for commit in commits)
             while len(self._commits) > _MOST_COMMITS:
                 self._commits.popitem(last=False)
 
     def operation(self, operation_id: str, actor: str | None, at: Table) -> Commit | None:
-        """Give the commit that an operation of an actor led to, if it was published."""
+        """Return the commit that an operation of an actor led to, if it was published."""
         where = pc.field("location") == _operation(operation_id)
         rows = at.scan(["metadata"], where)
         ids: list[str] = sorted(rows["metadata"].to_pylist())
@@ -225,9 +225,9 @@ class Manifest:
     def add(
         self, at: Table, commit: Commit, changed: Iterable[str], operation_id: str | None = None
     ) -> tuple[Table, Head]:
-        """Write a commit into the ledger, where nobody sees it until a head points to it.
+        """Write a commit into the manifest, where nobody sees it until a head points to it.
 
-        By an operation id that was given, the commit can be found again.
+        With an operation id, the commit can be found by it later.
         """
         rows = commit_rows(commit, changed, at.schema)
         if operation_id is not None:
@@ -246,11 +246,12 @@ class Manifest:
         needs_old: bool = False,
         operation: tuple[str | None, str] | None = None,
     ) -> Table:
-        """Move, make or remove heads, all at once; raises Rejected when one moved after `at`.
+        """Move, create or remove heads, all at once.
 
-        With `needs_old` also when tables were cleaned up after it, because the heads need versions
-        that no head needed before. With an operation, its actor and its id, also when another flip
-        after it was for the same one.
+        Raises CommitRejectedError when one of them moved after `at`. With `needs_old` also when
+        tables were cleaned up after it, because the heads need versions that no head needed
+        before. With an operation, its actor and its id, also when another flip after `at` was for
+        the same one.
         """
         keys = {
             BRANCH_KEY + fold(name): None if head is None else head.encoded()
@@ -259,25 +260,25 @@ class Manifest:
         if needs_old:
             keys[_CLEANED] = cleaning(at)
         if operation is not None:
-            # Lance refuses two commits that remove one key, also where there never was any: so
-            # they exclude each other, and the ledger does not grow.
+            # Lance refuses two commits that remove the same key, even one that never existed:
+            # so they exclude each other, and the manifest does not grow.
             digest = sha256(json.dumps(operation).encode()).hexdigest()
             keys[_operation(digest)] = None
-        if self._freshness.age(at.version) > LEDGER_AGE / 2:
-            raise Rejected("the ledger was read too long ago to tell who changed it since")
+        if self._freshness.age(at.version) > MANIFEST_AGE / 2:
+            raise Rejected("the manifest was read too long ago to know who changed it since")
         flipped = self._tables.set_keys(at, keys)
-        if self._freshness.age(at.version) > LEDGER_AGE:
-            raise StorageError("the flip took longer than the ledger tells who else changed it")
+        if self._freshness.age(at.version) > MANIFEST_AGE:
+            raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
         return flipped
 
     def every_commit(self, at: Table) -> dict[str, Commit]:
-        """Read all commits that the ledger holds, also those that no branch ever stood at."""
+        """Read all commits in the manifest, also those at which no branch ever stood."""
         rows = at.scan(["metadata"], pc.field("object_type") == COMMIT_ROW)
         commits = map(decoded, rows["metadata"].to_pylist())
         return {commit.id: commit for commit in commits}
 
     def retired(self, at: Table) -> dict[str, int]:
-        """Give the commits at which deleted branches stood, and until when."""
+        """Return the commits at which deleted branches stood, and until when."""
         found: dict[str, int] = {}
         rows = at.scan(["object_id", "table_key", "metadata"], _is_tombstone())
         for row in rows.to_pylist():
@@ -287,7 +288,7 @@ class Manifest:
         return found
 
     def bury(self, at: Table, cleanup: str, versions: Iterable[tuple[str, int]]) -> Table:
-        """Note that versions of tables, by table key, are about to be removed by a cleanup."""
+        """Note that a cleanup is about to remove versions of tables, by table key."""
         rows = [
             {
                 "object_id": _tombstone(key, version),
@@ -301,63 +302,64 @@ class Manifest:
         return self._tables.add_rows(at, pa.Table.from_pylist(rows, schema=at.schema))
 
     def begin_cleanup(self, at: Table, ulid: str) -> tuple[str, Table]:
-        """Note that a cleanup begins, under an id that sorts behind all that were marked.
+        """Note that a cleanup begins, under an id that sorts after all marked ones.
 
-        Returns the id and the ledger. Raises Rejected when one was begun or marked after `at`: so
-        whoever marks a cleanup knows of all others that may bury something under a lower id.
+        Returns the id and the manifest. Raises CommitRejectedError when another cleanup was begun
+        or marked after `at`: so whoever marks one knows of all others that may bury something
+        under a lower id.
         """
         last = cleaning(at)
         cleanup = ulid if ulid > last else f"{last}+"
         return cleanup, self._tables.set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
 
     def mark_cleaning(self, at: Table, cleanup: str) -> Table:
-        """Say that a cleanup removes what it buried, which no head of `at` may need.
+        """Note that a cleanup removes what it buried, which no head of `at` may need.
 
-        Others that began and were not marked never will be: they are revoked. Raises Rejected when
-        that happened to this one, and when after `at` another was begun or marked, or a head was
-        made that needs old versions.
+        Others that began and were not marked never will be: they are revoked. Raises
+        CommitRejectedError when that happened to this one, and when after `at` another was begun or
+        marked, or a head was made that needs old versions.
         """
         last = cleaning(at)
         if cleanup <= last or _BEGUN + cleanup not in at.metadata or self.is_revoked(at, cleanup):
             raise Rejected(f"cleanup {last} was marked before {cleanup}")
         begun = {key.removeprefix(_BEGUN) for key in at.metadata if key.startswith(_BEGUN)}
-        # Some may have been begun by a release that does not note it.
+        # A release that does not note the begin of a cleanup may have begun some.
         buried = {each for each, _ in self._graves(at, None) if each > last}
         ended: dict[str, str | None] = {_BEGUN + each: None for each in begun}
         revoked = _revoking((begun | buried) - {cleanup})
         return self._tables.set_keys(at, {**ended, **revoked, _CLEANED: cleanup})
 
     def revoke(self, at: Table, cleanups: Iterable[str]) -> Table:
-        """Say that cleanups remove nothing of what they buried.
+        """Note that cleanups remove nothing of what they buried.
 
-        Raises Rejected when a cleanup was marked after `at`, because it may be one of them.
+        Raises CommitRejectedError when a cleanup was marked after `at`: it may be one of them.
         """
         return self._tables.set_keys(at, {**_revoking(cleanups), _CLEANED: cleaning(at)})
 
     def is_revoked(self, at: Table, cleanup: str) -> bool:
-        """Tell whether a cleanup must not remove what it buried."""
+        """Whether a cleanup must not remove what it buried."""
         return _REVOKED + cleanup in at.metadata
 
     def buried(
         self, at: Table, versions: Iterable[tuple[str, int]] | None = None
     ) -> set[tuple[str, int]]:
-        """Give those of some versions, by table key, that a cleanup removed; or all such."""
+        """Return those of some versions (default: all), by table key, that a cleanup removed."""
         last = cleaning(at)
         if not last:
             return set()
         return {version for cleanup, version in self._graves(at, versions) if cleanup <= last}
 
     def cleanups_of(self, at: Table, versions: Iterable[tuple[str, int]]) -> set[str]:
-        """Give the marked cleanups that buried any of some versions and were not revoked."""
+        """Return the marked cleanups that buried any of some versions and were not revoked."""
         last = cleaning(at)
         return {cleanup for cleanup, _ in self._graves(at, versions) if cleanup <= last}
 
     def _graves(
         self, at: Table, versions: Iterable[tuple[str, int]] | None
     ) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Give the cleanups that were not revoked with each of the versions that they buried.
+        """Yield each buried version with its cleanup, unless that was revoked.
 
-        Those up to the last that was marked remove them; later ones only may.
+        Cleanups up to the last marked one remove them; later ones may yet.
         """
         where = _is_tombstone()
         if versions is not None:
@@ -369,16 +371,16 @@ class Manifest:
                 yield cleanup, (row["table_key"], row["table_version"])
 
     def is_cleaned(self, commit: Commit, at: Table) -> bool:
-        """Tell whether a cleanup removed tables of a commit."""
+        """Whether a cleanup removed tables of a commit."""
         states = commit.tables.items()
         return bool(self.buried(at, [(key, state.version) for key, state in states]))
 
     def folded(self, at: Table) -> Table:
-        """Give the ledger with its small fragments joined and indexed, when that is due."""
+        """Join and index the small fragments of the manifest when that is due."""
         return self._joined(at, MANIFEST_LEVELS)
 
     def compacted(self, at: Table) -> Table:
-        """Give the ledger in one fragment; when a writer comes first, it stays as it is."""
+        """Rewrite the manifest as one fragment; it stays as it is when a writer comes first."""
         return self._joined(at, WHOLE_LEVELS)
 
     def _joined(self, at: Table, levels: tuple[Level, ...]) -> Table:
@@ -392,11 +394,11 @@ class Manifest:
         return joined
 
     def settled(self, failed: StorageError | Crowded) -> Table:
-        """Give the newest ledger, in which the attempt that failed can no longer appear.
+        """Return the newest manifest, in which the failed attempt can no longer appear.
 
-        A request that an object store lost, or an attempt that Lance cut off, may still be on its
-        way. Any other commit to the ledger takes the place that it needs. An attempt that this
-        process has not ended is not settled by that, and raised again.
+        A request that an object store lost, or an attempt that Lance cut off, may still be under
+        way. Any other commit to the manifest takes the version that it needs. An attempt that this
+        process has not ended is not settled by that, and is raised again.
         """
         if isinstance(failed, LingeringError):
             raise failed
@@ -410,8 +412,8 @@ class Manifest:
             return self.newest()
 
 
-def new_ledger(commit: Commit) -> pa.Table:
-    """Give the first rows of a ledger; its schema holds the stamp and the first commit."""
+def new_manifest(commit: Commit) -> pa.Table:
+    """Return the first rows of a manifest; its schema holds the stamp and the first commit."""
     key = pa.field("object_id", pa.utf8(), nullable=False, metadata={PRIMARY_KEY: "true"})
     schema = pa.schema(
         [
@@ -441,7 +443,7 @@ def new_ledger(commit: Commit) -> pa.Table:
 
 
 def commit_rows(commit: Commit, changed: Iterable[str], schema: pa.Schema) -> pa.Table:
-    """Give the rows of a commit: the new table versions, and the record of the commit itself."""
+    """Return the rows of a commit: the new table versions, and the record of the commit itself."""
     rows: list[dict[str, object]] = [
         {
             "object_id": f"version:{key}@{state.version}",
@@ -479,7 +481,7 @@ def _operation_rows(operation_id: str, commit: Commit, schema: pa.Schema) -> pa.
 
 
 def cleaning(at: Table) -> str:
-    """Give what changes with every cleanup; nothing when there was none."""
+    """Return a value that changes with every cleanup; empty when there was none."""
     return at.metadata.get(_CLEANED, "")
 
 
@@ -500,20 +502,20 @@ def _operation(operation_id: str) -> str:
 
 
 def place_in_history(version: int) -> str:
-    """Give the location of a commit's record: its place in history, which sorts as text.
+    """Return the location of a commit's record: its version as text that sorts like the number.
 
-    Lance takes no condition on unsigned columns, so versions cannot be looked up as numbers.
+    Lance accepts no conditions on unsigned columns, so versions cannot be looked up as numbers.
     """
     return f"history/{version:020d}"
 
 
 def commit_row_id(commit_id: str) -> str:
-    """Give the object id of a commit's record."""
+    """Return the object id of a commit's record."""
     return f"commit:{commit_id}"
 
 
 def first_commit(at: Table) -> str:
-    """Give the id of the commit with which a graph began."""
+    """Return the id of the commit with which a graph began."""
     stored: bytes = (at.schema.metadata or {}).get(FIRST_COMMIT.encode(), b"")
     return stored.decode()
 
@@ -552,7 +554,7 @@ def _encoded(commit: Commit) -> str:
 
 
 def decoded(text: str) -> Commit:
-    """Give the commit of a record."""
+    """Return the commit that a record holds."""
     record = json.loads(text)
     tables = {key: TableState(*state) for key, state in record.pop("tables").items()}
     kind = CommitKind(record.pop("kind"))

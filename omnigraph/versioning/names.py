@@ -1,10 +1,10 @@
-"""Names: those that the system uses itself, and those that a user may give to a new branch."""
+"""Names: branch names: those reserved for the system, and those that a user may choose."""
 
 from omnigraph.errors import BranchNameError
-from omnigraph.syntax.names import fold, is_system, normalized
+from omnigraph.syntax.names import fold, is_system, normalize_name
 from omnigraph.versioning.ulid import is_ulid
 
-__all__ = ["MAIN", "SCHEMA_LOCK", "TAG", "fold", "is_system", "new_branch_name", "normalized"]
+__all__ = ["MAIN", "SCHEMA_LOCK", "TAG", "fold", "is_system", "new_branch_name", "normalize_name"]
 
 MAIN = "main"
 TAG = "__tag__"
@@ -12,10 +12,10 @@ SCHEMA_LOCK = "__schema_apply_lock__"
 
 
 def new_branch_name(name: str) -> str:
-    """Give the form of a name that a user may give to a new branch."""
-    text = normalized(name)
+    """Return a new branch's name in normal form; raises when a user may not choose it."""
+    text = normalize_name(name)
     if is_system(text):
-        raise BranchNameError(f"'{text}' cannot name a branch: names with __ are the system's")
+        raise BranchNameError(f"invalid branch name '{text}': names with __ are reserved")
     if is_ulid(text):
-        raise BranchNameError(f"'{text}' cannot name a branch: it has the form of a commit's id")
+        raise BranchNameError(f"invalid branch name '{text}': it has the form of a commit id")
     return text

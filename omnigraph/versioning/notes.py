@@ -1,4 +1,4 @@
-"""Notes: what may stand beside a change: who made it, why, and the id of its operation."""
+"""Notes: limits for what a user attaches to a change: actor, message and operation id."""
 
 from omnigraph.errors import InputError
 
@@ -9,14 +9,14 @@ MOST_MESSAGE_BYTES = 16 << 10
 def check_notes(
     *, actor: str | None = None, message: str | None = None, operation: str | None = None
 ) -> None:
-    """Raise InputError when one of them is too long to be kept with every commit, or no text."""
+    """Raise InputError when one of them is not text, or too long to store with every commit."""
     _check("the name of an actor", actor, MOST_NAME_BYTES)
     _check("a message", message, MOST_MESSAGE_BYTES)
     _check("an operation id", operation, MOST_NAME_BYTES)
 
 
 def check_operation_hash(text: str | None) -> None:
-    """Raise InputError when an operation hash is too long to be kept with a run, or no text."""
+    """Raise InputError when an operation hash is not text, or too long to store with a run."""
     _check("an operation hash", text, MOST_NAME_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""Operations: finds what an operation id led to before, and refuses it for another request."""
+"""Operations: looks up what an operation id led to before, and refuses it for another request."""
 
 from omnigraph.errors import OperationReusedError
 from omnigraph.storage.table import Table
@@ -25,8 +25,8 @@ def repeated(
 ) -> Commit | None:
     """Return the commit that the same request led to before, or None when it is new.
 
-    A commit may note its answer behind its request. Raises OperationReusedError when the id was
-    given to another request.
+    A commit may store its answer after its request. Raises OperationReusedError when the id was
+    used for another request.
     """
     found = find_operation(repository, operation_id, actor, at)
     if found is not None and not _is_same(found.request, request):
@@ -41,8 +41,8 @@ def _is_same(noted: str | None, request: str | None) -> bool:
 
 
 def operation_reused(commit: Commit) -> OperationReusedError:
-    """Return the error for an operation id under which something else was done before."""
+    """Return the error for an operation id that was used for something else before."""
     return OperationReusedError(
-        f"the operation id '{commit.operation_id}' was given to another change",
-        hint=f"it led to commit {commit.id}; give each change an id of its own",
+        f"the operation id '{commit.operation_id}' was used for another change",
+        hint=f"it led to commit {commit.id}; use a new id for each change",
     )

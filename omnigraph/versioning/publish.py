@@ -1,4 +1,4 @@
-"""Publish: makes a staged change a commit, for all tables at once, by one flip."""
+"""Publish: turns a staged change into a commit, for all tables at once, by one flip."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,35 +18,35 @@ from omnigraph.versioning.aftermath import aftermath
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.manifest import Head
-from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.writes import Adopt, Staged
 
 
 def publish(repository: Repository, branch: str, staged: Staged) -> Commit:
-    """Append the commit to the ledger and flip the branch to it.
+    """Add the commit to the manifest and flip the branch to it.
 
-    Every table that was touched or validated against must still be at the version that was
-    read. A head that moved without touching them is simply tried again on top.
+    Every table that was touched or validated against must still be at the version that was read.
+    When the head moved without touching them, the commit is retried on top of the new head.
     """
     repository.check_writable()
-    if normalized(branch).startswith(TAG):
+    if normalize_name(branch).startswith(TAG):
         raise BranchNotFoundError(f"no branch '{branch}'", hint="a tag never moves")
     operation = staged.write_set.operation_id or repository.clock.ulid()
-    attempt = _Attempt(repository, normalized(branch), staged, operation)
-    for _ in attempts(repository.limits.patience):
+    attempt = _Attempt(repository, normalize_name(branch), staged, operation)
+    for _ in attempts(repository.patience.seconds):
         commit = attempt.run()
         if commit is not None:
             return commit
     raise HeadMovedError(
-        f"'{branch}' kept moving; gave up after {repository.limits.patience:g} s",
+        f"'{branch}' kept moving; gave up after {repository.patience.seconds:g} s",
         hint="read again and repeat the change",
     )
 
 
 def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
-    """Give the error that a branch does not stand where it is expected."""
+    """Return the error that a branch does not stand where it was expected."""
     return HeadMovedError(
         f"'{branch}' stands at {actual}, not at {expected}",
         hint="read again and repeat the change",
@@ -54,7 +54,7 @@ def head_moved(branch: str, expected: str, actual: str) -> HeadMovedError:
 
 
 def sync_flip(repository: Repository, flipped: Table, what: str) -> None:
-    """Flush a flip; when that fails, what it made is visible but may not last."""
+    """Flush a flip; if that fails, the commit is visible but may not survive a power loss."""
     visible = f"{what} is visible but could not be flushed"
     with aftermath(visible, "it is lost if the machine loses power now"):
         repository.tables.sync_table(flipped)
@@ -69,26 +69,26 @@ class _Attempt:
     lost: list[StorageError] = field(default_factory=list)
 
     def run(self) -> Commit | None:
-        """Try once, under an id of its own; None when another commit of the branch came first."""
+        """Try once, under a new commit id; None when another commit of the branch came first."""
         manifest = self.repository.manifest
-        ledger = manifest.folded(manifest.newest())
-        earlier = self._earlier(ledger)
+        at = manifest.folded(manifest.newest())
+        earlier = self._earlier(at)
         if earlier is not None:
             return earlier
-        current = self._current(ledger)
+        current = self._current(at)
         self._check_expected(current)
-        others = self._standing(ledger)
+        others = self._standing(at)
         commit = self._commit(current)
-        if self._needs_old and self._is_cleaned(commit, ledger):
+        if self._needs_old and self._is_cleaned(commit, at):
             raise CommitCleanedError("what this change builds on was cleaned up meanwhile")
         self.repository.tables.sync(self.staged.files)
         try:
-            added, head = self._added(ledger, commit)
+            added, head = self._added(at, commit)
             reached("commit written")
             self.repository.tables.sync_table(added)
             reached("commit synced")
-            # Nobody came between them, so the later one guards as much and costs no look back.
-            guard = added if added.version == ledger.version + 1 else ledger
+            # Nothing came between them, so the later one guards as well and saves a look back.
+            guard = added if added.version == at.version + 1 else at
             flipped = self._flipped(guard, commit, {**others, self.branch: head})
         except Rejected:
             return None
@@ -99,74 +99,74 @@ class _Attempt:
             self.repository.show_schema(commit)
         return commit
 
-    def _current(self, ledger: Table) -> Commit:
-        """Give the commit to build on: the head, or where a new branch starts."""
+    def _current(self, at: Table) -> Commit:
+        """Return the commit to build on: the head, or where a new branch starts."""
         manifest, write_set = self.repository.manifest, self.staged.write_set
         if not write_set.creates_branch:
-            return manifest.head_commit(self.branch, ledger)
-        manifest.refuse_twin(self.branch, ledger)
+            return manifest.head_commit(self.branch, at)
+        manifest.refuse_twin(self.branch, at)
         return write_set.base.commit
 
     @property
     def _needs_old(self) -> bool:
-        """Whether the commit has versions of tables that the head of its branch has not."""
+        """Whether the commit has table versions that the head of its branch does not have."""
         write_set = self.staged.write_set
         adopts = (
             isinstance(each, Adopt) for writes in write_set.writes.values() for each in writes
         )
         return write_set.creates_branch or any(adopts)
 
-    def _is_cleaned(self, commit: Commit, ledger: Table) -> bool:
-        """Tell whether a cleanup removed versions of a commit, or what they were staged on.
+    def _is_cleaned(self, commit: Commit, at: Table) -> bool:
+        """Whether a cleanup removed versions of a commit, or versions that they were staged on.
 
-        The files of a version are those of the one below it too, which the commit does not name.
+        A version also uses files of the version below it, which the commit does not name.
         """
         manifest, write_set = self.repository.manifest, self.staged.write_set
         below = {write_set.base.commit.id, *write_set.sources, *commit.parents}
         versions = {(key, state.version) for key, state in commit.tables.items()}
-        for each in manifest.commits(below, ledger).values():
+        for each in manifest.commits(below, at).values():
             staged = each.tables.keys() & self.staged.tables.keys()
             versions |= {(key, each.tables[key].version) for key in staged}
-        return bool(manifest.buried(ledger, versions))
+        return bool(manifest.buried(at, versions))
 
-    def _standing(self, ledger: Table) -> dict[str, Head]:
-        """Give the other heads that must stay as they are; flipped to the same, they are guarded.
+    def _standing(self, at: Table) -> dict[str, Head]:
+        """Return the other heads that must not move; flipping them to the same value guards them.
 
-        Lance refuses two commits that set one key, also to the value that it has.
+        Lance refuses two commits that set the same key, even to its current value.
         """
         found: dict[str, Head] = {}
         for name, commit_id in self.staged.write_set.standing.items():
-            found[name] = self.repository.manifest.head(name, ledger)
+            found[name] = self.repository.manifest.head(name, at)
             if found[name].commit != commit_id:
                 raise head_moved(name, commit_id, found[name].commit)
         return found
 
-    def _added(self, ledger: Table, commit: Commit) -> tuple[Table, Head]:
+    def _added(self, at: Table, commit: Commit) -> tuple[Table, Head]:
         given = self.staged.write_set.operation_id
         try:
-            return self.repository.manifest.add(ledger, commit, self.staged.tables, given)
+            return self.repository.manifest.add(at, commit, self.staged.tables, given)
         except StorageError as failed:
             raise self._again(failed) from failed
 
     def _again(self, failed: StorageError | Crowded) -> Exception:
-        """Give what to raise after a request to a bucket was lost: once, it is tried again."""
+        """Return what to raise after a request to a bucket was lost: the first is retried."""
         if self.repository.store.is_local or self.lost or isinstance(failed, Crowded):
             return failed
         self.lost.append(failed)
         return Rejected(failed.message)
 
-    def _flipped(self, ledger: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
+    def _flipped(self, at: Table, commit: Commit, heads: Mapping[str, Head]) -> Table:
         asked, manifest = self.staged.write_set, self.repository.manifest
         operation = None if asked.operation_id is None else (asked.actor, asked.operation_id)
         try:
-            return manifest.flip(ledger, heads, needs_old=self._needs_old, operation=operation)
+            return manifest.flip(at, heads, needs_old=self._needs_old, operation=operation)
         except (StorageError, Crowded) as failed:
             return self._settled(commit, failed)
 
-    def _earlier(self, ledger: Table) -> Commit | None:
-        """Give the commit that this operation led to before, if its id was given."""
+    def _earlier(self, at: Table) -> Commit | None:
+        """Return the commit that this operation led to before, if it has an id."""
         asked = self.staged.write_set
-        return repeated(self.repository, asked.operation_id, asked.actor, asked.request, ledger)
+        return repeated(self.repository, asked.operation_id, asked.actor, asked.request, at)
 
     def _check_expected(self, current: Commit) -> None:
         expected_head = self.staged.write_set.expected_head
@@ -184,15 +184,15 @@ class _Attempt:
                 raise ExpectedVersionMismatchError(key, expected, actual)
 
     def _only_moved(self, current: Commit, key: str, expected: int | None) -> bool:
-        """Tell whether a table was only optimized since a version; its rows are the same then.
+        """Whether a table was only optimized since a version, so that its rows are the same.
 
-        What was staged on the rows as they lay before takes its place, so that nobody has to
-        repeat a change because of an optimize.
+        What was staged on the old layout replaces the new one, so that an optimize never makes
+        anybody repeat a change.
         """
         manifest = self.repository.manifest
-        ledger = manifest.newest()
+        at = manifest.newest()
         while current.parent is not None:
-            parent = manifest.commits([current.parent], ledger)[current.parent]
+            parent = manifest.commits([current.parent], at)[current.parent]
             moved = _version(parent.tables, key) != _version(current.tables, key)
             if moved and current.kind is not CommitKind.PHYSICAL:
                 return False
@@ -226,14 +226,14 @@ class _Attempt:
     def _settled(self, commit: Commit, failed: StorageError | Crowded) -> Table:
         """Find out whether a flip without an answer was made.
 
-        One that was not made can no longer be, because something else took its place.
+        If it was not, it can no longer be, because something else took its version.
         """
         manifest = self.repository.manifest
         unsure = f"the store failed while publishing commit {commit.id}"
         with aftermath(unsure, "look for it in the log of the branch before repeating the change"):
-            ledger = manifest.settled(failed)
-            if manifest.is_published(commit.id, ledger):
-                return ledger
+            at = manifest.settled(failed)
+            if manifest.is_published(commit.id, at):
+                return at
         raise self._again(failed) from failed
 
 

@@ -1,4 +1,4 @@
-"""Repository: one graph on a store: its tables, its ledger, its schemas and its clock."""
+"""Repository: one graph on a store: its tables, its manifest, its schemas and its clock."""
 
 import hashlib
 import json
@@ -29,11 +29,11 @@ from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.aftermath import aftermath
-from omnigraph.versioning.attempts import Limits
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
 from omnigraph.versioning.format import check_format, migrate
-from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_ledger
-from omnigraph.versioning.names import MAIN, TAG, normalized
+from omnigraph.versioning.manifest import Manifest, cleaning, first_commit, new_manifest
+from omnigraph.versioning.names import MAIN, TAG, normalize_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import Clock, is_ulid
 
@@ -44,15 +44,15 @@ _LOOK = "open it to see whether it was made"
 
 @dataclass(slots=True)
 class Repository:
-    """An opened graph; shared by all handles on it, safe for threads."""
+    """An open graph, shared by all handles on it and safe for threads."""
 
     store: Store
     tables: Tables
     manifest: Manifest
     clock: Clock
     read_only: bool
-    limits: Limits = field(default_factory=Limits)
-    # Called with the snapshots before and after a commit, to extend what is derived from tables.
+    patience: Patience = field(default_factory=Patience)
+    # Called with the snapshots before and after a commit, to update caches derived from tables.
     extend: Callable[[Snapshot, Snapshot], None] | None = field(default=None, repr=False)
     _catalogs: dict[str, Catalog] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -67,43 +67,43 @@ class Repository:
             commit = self.commit(target)
             self.refuse_cleaned(commit.id)
             return self.pinned(commit)
-        ledger = self.manifest.newest()
-        return self.pinned(self.manifest.head_commit(self.head_name(target, ledger), ledger))
+        at = self.manifest.newest()
+        return self.pinned(self.manifest.head_commit(self.head_name(target, at), at))
 
-    def head_name(self, target: str, ledger: Table) -> str:
-        """Give the name of the head that is meant: that of a branch, or else of a tag."""
-        name = normalized(target)
-        is_tag = self.manifest.twin(name, ledger) is None
-        if is_tag and self.manifest.twin(TAG + name, ledger) is not None:
+    def head_name(self, target: str, at: Table) -> str:
+        """Return the name of the head that is meant: that of a branch, or else of a tag."""
+        name = normalize_name(target)
+        is_tag = self.manifest.twin(name, at) is None
+        if is_tag and self.manifest.twin(TAG + name, at) is not None:
             return TAG + name
         return name
 
     def commit(self, commit_id: str) -> Commit:
-        """Give the commit of an id, one at which some branch stands or stood."""
-        ledger = self.manifest.newest()
-        found = self.manifest.commits([commit_id], ledger).get(commit_id)
-        if found is None or not self.manifest.is_published(commit_id, ledger):
+        """Return a commit by its id, if a branch stands or stood at it."""
+        at = self.manifest.newest()
+        found = self.manifest.commits([commit_id], at).get(commit_id)
+        if found is None or not self.manifest.is_published(commit_id, at):
             raise CommitNotFoundError(f"no commit '{commit_id}'")
         return found
 
     def pinned(self, commit: Commit) -> Snapshot:
-        """Give the snapshot of a commit."""
+        """Return the snapshot of a commit."""
         return Snapshot(commit, self.catalog(commit.schema), self.tables, self.refuse_cleaned)
 
     def refuse_cleaned(self, commit_id: str, at: Table | None = None) -> None:
         """Raise CommitCleanedError when a cleanup removed tables of a commit."""
-        ledger = self.manifest.newest() if at is None else at
-        if not cleaning(ledger):
+        at = self.manifest.newest() if at is None else at
+        if not cleaning(at):
             return
-        commit = self.manifest.commits([commit_id], ledger)[commit_id]
-        if self.manifest.is_cleaned(commit, ledger):
+        commit = self.manifest.commits([commit_id], at)[commit_id]
+        if self.manifest.is_cleaned(commit, at):
             raise CommitCleanedError(
                 f"commit {commit_id} was cleaned up: it is in the log, but its rows are gone",
                 hint="a tag keeps a commit readable",
             )
 
     def catalog(self, digest: str) -> Catalog:
-        """Give an accepted schema by its digest; schemas never change."""
+        """Return an accepted schema by its digest; schemas never change."""
         with self._lock:
             found = self._catalogs.get(digest)
         if found is None:
@@ -113,13 +113,13 @@ class Repository:
         return found
 
     def schema_source(self, digest: str) -> str:
-        """Give the text of an accepted schema."""
+        """Return the text of an accepted schema."""
         return _read_schema(self.store, digest)["source"]
 
     def restore_schema_files(self) -> None:
-        """Write the schema of `main` beside the tables, for people, when it is not there.
+        """Write the schema of `main` beside the tables, for people, when it is missing.
 
-        Raises SchemaEditedError when another text is there that the graph never had.
+        Raises SchemaEditedError when the file there holds a text that the graph never had.
         """
         objects = self.store.objects
         stored = _read_schema(self.store, self.snapshot().commit.schema)
@@ -130,11 +130,11 @@ class Repository:
         self._write_schema_files(stored)
 
     def refuse_edited(self, source: bytes | None) -> None:
-        """Raise SchemaEditedError for a text beside the tables that the graph never had."""
-        # A change of the schema may have been cut before the files were written.
+        """Raise SchemaEditedError for a schema file with a text that the graph never had."""
+        # A schema change may have been interrupted before the files were written.
         if source is not None and not self._had_schema(source.decode(errors="replace")):
             raise SchemaEditedError(
-                f"{self.store.uri(layout.SCHEMA_SOURCE)} is not what the graph's schema says",
+                f"{self.store.uri(layout.SCHEMA_SOURCE)} differs from the schema of the graph",
                 hint="move your text elsewhere and apply it with omnigraph schema apply",
             )
 
@@ -145,19 +145,19 @@ class Repository:
             self._write_schema_files(_read_schema(self.store, commit.schema))
 
     def accept_schema(self, catalog: Catalog, source: str) -> str:
-        """Store a schema that a commit will name, and give its digest."""
+        """Store a schema that a commit will name, and return its digest."""
         digest = write_schema(self.store, catalog, source)
         self.tables.sync([layout.schema_path(digest)])
         return digest
 
     def create_table(self, stored: StoredType, branch: str) -> TableState:
-        """Make the empty table of a new type; nobody sees it until a commit names it."""
+        """Create the empty table of a new type; nobody sees it until a commit names it."""
         state = replace(_create_table(self.tables, stored), branch=branch)
         self.tables.sync_table(self.tables.open(state.path, state.version))
         return state
 
     def _had_schema(self, source: str) -> bool:
-        """Tell whether a text is that of a schema which the graph has or had."""
+        """Whether a text is that of a schema that the graph has or had."""
         digests = (Path(name).stem for name in self.store.objects.names(layout.SCHEMAS))
         return any(source == _read_schema(self.store, each)["source"] for each in digests)
 
@@ -168,7 +168,7 @@ class Repository:
         reached("schema shown")
 
     def close(self) -> None:
-        """Let go of the ledger and the tables; whatever needs them later raises InputError."""
+        """Close the manifest and the tables; later calls that need them raise InputError."""
         self.manifest = cast(Manifest, _Closed(self.store.root))
         self.tables = cast(Tables, _Closed(self.store.root))
 
@@ -185,7 +185,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class _Closed:
-    """What stands in the place of things that a closed graph let go of."""
+    """Stands in for the manifest and tables of a closed graph; every use raises InputError."""
 
     root: str
 
@@ -205,9 +205,9 @@ def create(
     durable: bool = True,
     actor: str | None = None,
 ) -> Repository:
-    """Make a new graph; an existing one is refused and not touched.
+    """Create a graph; an existing one is refused and left untouched.
 
-    Everything is written first; the ledger, made in one atomic step, is what makes it a graph.
+    Everything else is written first; the manifest, created in one atomic step, makes it a graph.
     """
     store = store_at(uri)
     tables, clock = Tables(store, durable=durable), clock or Clock()
@@ -241,10 +241,10 @@ def create(
 
 
 def _begin(repository: Repository, first: Commit) -> None:
-    """Create the ledger, which makes it a graph; what fails after that cannot undo it."""
+    """Create the manifest, which makes it a graph; a later failure cannot undo that."""
     tables, root = repository.tables, repository.store.root
     try:
-        made = tables.create_exclusively(layout.MANIFEST, new_ledger(first))
+        made = tables.create_exclusively(layout.MANIFEST, new_manifest(first))
     except StorageError as failed:
         unsure = f"the store failed while making the graph at {root}: {failed.message}"
         with aftermath(unsure, _LOOK):
@@ -252,14 +252,14 @@ def _begin(repository: Repository, first: Commit) -> None:
             made = newest is not None and first_commit(newest) == first.id
         if not made and repository.store.is_local:
             raise
-        if not made:  # the request may still be on its way
+        if not made:  # the request may still be under way
             raise OutcomeUnknownError(unsure, hint=_LOOK) from failed
     if not made:
         raise GraphExistsError(f"there is a graph at {root} already")
-    reached("ledger created")
+    reached("manifest created")
     with aftermath(f"the graph at {root} was made but not completed", _COMPLETED_LATER):
         tables.sync_table(repository.manifest.newest())
-        reached("ledger synced")
+        reached("manifest synced")
         repository.restore_schema_files()
 
 
@@ -270,7 +270,7 @@ def open_repository(
     clock: Clock | None = None,
     durable: bool = True,
 ) -> Repository:
-    """Open a graph; for writing, the store is checked and an older format brought forward."""
+    """Open a graph; for writing, the store is checked and an older format brought up to date."""
     store = store_at(uri)
     tables = Tables(store, durable=durable)
     manifest = Manifest(tables)
@@ -286,12 +286,12 @@ def open_repository(
 
 
 def write_schema(store: Store, catalog: Catalog, source: str) -> str:
-    """Store an accepted schema under the digest of its content, and give the digest."""
+    """Store an accepted schema under the digest of its content, and return the digest."""
     text = json.dumps({"source": source, "ir": encode_catalog(catalog)}, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()
     path, data = layout.schema_path(digest), text.encode()
     if not store.objects.create(path, data):
-        store.objects.write(path, data)  # a loss of power may have left it without content
+        store.objects.write(path, data)  # a power loss may have left it empty
     return digest
 
 
@@ -304,11 +304,11 @@ def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
 
 
 def _create_table(tables: Tables, stored: StoredType) -> TableState:
-    """Make the empty table of a type, beside whatever an unfinished attempt left in its place."""
+    """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
     schema, indexes = arrow_schema(stored), indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
         table: Table | None = tables.create(path, schema, indexes)
         if table is not None:
             return TableState(path, table.version, 0, MAIN)
-    raise StorageError(f"no free place for the table of {stored.name}")
+    raise StorageError(f"no free folder for the table of {stored.name}")

@@ -1,19 +1,28 @@
 """Retention: which commits keep their tables when a graph is cleaned up."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
 
 from omnigraph.errors import InputError
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import TAG
+
+# No write and no read may take longer than this.
+GRACE = timedelta(hours=24)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d+)([smhdw])")
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is kept: so many of the newest commits of each branch, and those of a time.
+    """What is kept: some of the newest commits of each branch, and those of a time span.
 
-    A commit belongs to a time when a branch stood at it then. Times are in microseconds; `grace`
-    is kept whatever else is said, for those who are still reading.
+    A commit belongs to a time span when a branch stood at it then. Times are in microseconds;
+    commits within `grace` are always kept, for those who are still reading them.
     """
 
     keep: int | None
@@ -23,10 +32,10 @@ class Retention:
     def __post_init__(self) -> None:
         if self.keep is None and self.older_than is None:
             raise InputError(
-                "a cleanup has to be told what to keep", hint="give keep, older_than, or both"
+                "nothing says what a cleanup keeps", hint="set keep, older_than, or both"
             )
         if self.keep is not None and self.keep < 1:
-            raise InputError("at least one commit of each branch is kept")
+            raise InputError(f"keep is {self.keep}; expected at least 1")
 
     @property
     def age(self) -> int:
@@ -35,21 +44,28 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All that a ledger knows: commits, where branches and tags stand, and where some stood.
+    """All commits in the manifest, where branches and tags stand, and where some stood.
 
-    `heads` gives the id of a commit by the name of its branch, `retired` the time until which a
-    branch stood at a commit that was then deleted.
+    `heads` has the commit id of each branch by name, `retired` the time until which a deleted
+    branch stood at a commit.
     """
 
     commits: Mapping[str, Commit]
     heads: Mapping[str, str]
     retired: Mapping[str, int]
 
+    @property
+    def published(self) -> dict[str, Commit]:
+        """The commits at which a branch stood; the others were written and never published."""
+        left = {parent for each in self.commits.values() for parent in each.parents}
+        stood = {*self.heads.values(), *self.retired, *left}
+        return {each.id: each for each in self.commits.values() if each.id in stood}
+
 
 def retained(history: History, rule: Retention, now: int) -> set[str]:
-    """Give the ids of the commits that keep their tables.
+    """Return the ids of the commits that keep their tables.
 
-    These are the heads of branches and tags, what the rule says, and every commit that a merge
+    These are the heads of branches and tags, what the rule keeps, and every commit that a merge
     of two of them would start from.
     """
     kept = set(history.heads.values())
@@ -67,7 +83,7 @@ def _newest(history: History, commit_id: str | None, count: int) -> Iterator[str
 
 
 def _until(history: History) -> dict[str, int]:
-    """Give for each commit that some branch left the time at which one did so last."""
+    """Return, for each commit that a branch moved on from, the last time one did."""
     found = dict(history.retired)
     for commit in history.commits.values():
         for parent in commit.parents:
@@ -76,11 +92,10 @@ def _until(history: History) -> dict[str, int]:
 
 
 def _bases(history: History, kept: Set[str]) -> set[str]:
-    """Give the commits at which the ways to kept commits part.
+    """Return the commits at which the ways to kept commits fork.
 
-    A merge of two commits starts where the ways to them part: at a commit from which both
-    descend, and none of whose children both descend from. So it is one whose set of descendants
-    is that of none of its children.
+    A merge of two commits starts at a commit from which both descend, while both descend from none
+    of its children. So its set of descendants differs from that of each child.
     """
     tips = {each: 1 << at for at, each in enumerate(_tips(history, kept))}
     newest_first = sorted(history.commits.values(), key=lambda each: each.version, reverse=True)
@@ -97,6 +112,41 @@ def _bases(history: History, kept: Set[str]) -> set[str]:
 
 
 def _tips(history: History, kept: Iterable[str]) -> list[str]:
-    """Give the heads, and the kept commits from which no kept commit descends."""
+    """Return the heads, and the kept commits from which no kept commit descends."""
     parents = {parent for each in kept for parent in history.commits[each].parents}
     return sorted({*history.heads.values(), *(each for each in kept if each not in parents)})
+
+
+def duration(given: timedelta | str) -> timedelta:
+    """Return a duration written as `90s`, `15m`, `12h`, `7d` or `2w`."""
+    if isinstance(given, timedelta):
+        return given
+    found = _DURATION.fullmatch(given.strip())
+    if found is None:
+        raise InputError(f"'{given}' is not a duration", hint="write one as 90s, 12h or 7d")
+    try:
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    except (OverflowError, ValueError) as failed:
+        longest = f"the longest is {timedelta.max.days}d"
+        raise InputError(f"'{shorten(given)}' is too long a duration", hint=longest) from failed
+
+
+def retention(
+    keep: int | None, older_than: timedelta | str | None, grace: timedelta | str
+) -> Retention:
+    """Return what is kept, in microseconds; raise InputError when nothing limits it."""
+    age = None if older_than is None else in_microseconds(older_than)
+    return Retention(keep, age, in_microseconds(grace))
+
+
+def in_microseconds(given: timedelta | str) -> int:
+    """Return a duration in microseconds."""
+    length = duration(given)
+    if length < timedelta(0):
+        raise InputError("a duration cannot be negative")
+    return length // timedelta(microseconds=1)
+
+
+def age_text(given: timedelta | str) -> str:
+    """Return a duration as text, rounded up to whole seconds."""
+    return f"{ceil(duration(given).total_seconds())}s"

@@ -1,8 +1,8 @@
-"""Schema lock: one change of a graph's schema at a time, told by a branch of the system's own.
+"""Schema lock: one schema change of a graph at a time, marked by a system branch.
 
-That nothing goes wrong does not depend on it: a commit is published only where the schema still is
-the one that was read. It spares two changes the work of which one would be lost. So a lock that a
-crash left behind is simply taken over.
+Correctness does not depend on it: a commit is published only if the schema is still the one that
+was read. The lock spares two concurrent changes the work that one of them would lose. So a lock
+that a crash left behind is simply taken over.
 """
 
 import time
@@ -22,15 +22,15 @@ _PAUSE_SECONDS = 0.02
 
 @contextmanager
 def schema_lock(repository: Repository, lease: float = LEASE_SECONDS) -> Iterator[None]:
-    """Keep others from changing the schema within the block; waits for those who are at it."""
+    """Keep others from changing the schema within the block; waits for whoever is changing it."""
     repository.check_writable()
     _acquire(repository, lease)
     reached("schema locked")
     try:
         yield
     finally:
-        # Somebody who waited for longer than the lease may have taken it over. Whatever else is in
-        # the way must not hide what was done; the lock is then taken over as after a crash.
+        # Somebody who waited longer than the lease may have taken it over. No other failure may
+        # hide what was done; the lock is then taken over as after a crash.
         with suppress(OmniGraphError):
             delete_system_branch(repository, SCHEMA_LOCK)
 

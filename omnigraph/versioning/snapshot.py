@@ -1,22 +1,27 @@
-"""Snapshot: one commit with its catalog and tables; what every read and write starts from."""
+"""Snapshot: one commit with its catalog and tables, where every read and write starts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
-from omnigraph.errors import Json, StorageError, TableNotFoundError
+from omnigraph.errors import Json, StorageError, TableNotFoundError, UnavailableError
 from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import Catalog
-from omnigraph.storage.table import Table, Tables
-from omnigraph.versioning.commit import Commit, TableState
+from omnigraph.versioning.commit import Commit, TableState, commit_named, with_commits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.storage.table import Table, Tables
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole graph at one commit. Nobody looks at the head again while it is used."""
+    """The whole graph at one commit; the head is not looked at again while it is used."""
 
     commit: Commit
     catalog: Catalog = field(repr=False)
-    tables: Tables = field(repr=False, compare=False)
+    tables: "Tables" = field(repr=False, compare=False)
     refuse_cleaned: Callable[[str], None] = field(repr=False, compare=False)
 
     @property
@@ -34,8 +39,8 @@ class Snapshot:
         more = html_table(("", "type", "rows"), counts)
         return html_facts(f"Commit {self.commit.id}", facts, more)
 
-    def table(self, key: str) -> Table:
-        """Give the table of a key such as `node:Person`."""
+    def table(self, key: str) -> "Table":
+        """Return the table of a key such as `node:Person`."""
         state = self.state(key)
         try:
             return self.tables.open(state.path, state.version)
@@ -44,7 +49,7 @@ class Snapshot:
             raise
 
     def state(self, key: str) -> TableState:
-        """Give the path, version and row count of a table."""
+        """Return the path, version and row count of a table."""
         found = self.commit.tables.get(key)
         if found is None:
             known = ", ".join(self.commit.tables) or "none"
@@ -52,7 +57,7 @@ class Snapshot:
         return found
 
     def to_json(self, branch: str) -> dict[str, Json]:
-        """Give the snapshot of a branch in the stable machine form."""
+        """Return the snapshot of a branch as JSON."""
         return {
             "branch": branch,
             "manifest_version": self.version,
@@ -68,3 +73,30 @@ class Snapshot:
                 for key, state in self.commit.tables.items()
             ],
         }
+
+    def to_answer(self, branch: str) -> dict[str, Json]:
+        """Return the JSON from which `from_json` reads the snapshot back."""
+        return with_commits(self.to_json(branch), self.commit)
+
+    @classmethod
+    def from_json(cls, document: "Mapping[str, Any]", catalog: Catalog) -> Self:
+        """Return a snapshot whose tables are described but cannot be opened."""
+        states = {
+            each["table_key"]: TableState(
+                each["table_path"],
+                int(each["table_version"]),
+                each["row_count"],
+                each["table_branch"],
+            )
+            for each in document["tables"]
+        }
+        commit = replace(commit_named(document, "commit"), tables=states)
+        return cls(commit, catalog, cast("Tables", _NoTables()), lambda _: None)
+
+
+class _NoTables:
+    """The tables of a graph that is on a server."""
+
+    def open(self, *_: object) -> NoReturn:
+        hint = "run a query, or open the graph itself"
+        raise UnavailableError("a server does not hand out tables", hint=hint)

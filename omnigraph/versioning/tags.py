@@ -1,4 +1,4 @@
-"""Tags: names for commits; each is a branch of the system's own that never moves."""
+"""Tags: names for commits, each kept as a system branch that never moves."""
 
 from omnigraph.errors import (
     BranchExistsError,
@@ -13,12 +13,12 @@ from omnigraph.versioning.branches import create_system_branch, delete_system_br
 from omnigraph.versioning.names import MAIN, TAG, new_branch_name
 from omnigraph.versioning.repository import Repository
 
-# The branch that stands for a tag has a longer name, which has to be one that a branch can have.
+# The branch behind a tag has a longer name, which must not exceed the limit for branches.
 MOST_BYTES = MOST_BRANCH_BYTES - len(TAG)
 
 
 def create_tag(repository: Repository, name: str, target: str = MAIN) -> str:
-    """Give a name to a commit, or to where a branch stands now; gives the id of the commit."""
+    """Name a commit, or the one at which a branch stands now; returns the id of the commit."""
     given = _new_name(name)
     try:
         return create_system_branch(repository, TAG + given, target).commit
@@ -27,7 +27,7 @@ def create_tag(repository: Repository, name: str, target: str = MAIN) -> str:
 
 
 def _new_name(name: str) -> str:
-    """Give the form of a name that a user may give to a new tag."""
+    """Return a new tag's name in normal form; raises when a user may not choose it."""
     given = new_branch_name(name)
     if len(given.encode()) > MOST_BYTES:
         raise BranchNameError(
@@ -37,7 +37,7 @@ def _new_name(name: str) -> str:
 
 
 def delete_tag(repository: Repository, name: str, commit_id: str | None = None) -> None:
-    """Take a name away, if it is that of a commit when one is given; the commit stays."""
+    """Delete a tag; with `commit_id`, only if it names that commit. The commit stays."""
     try:
         delete_system_branch(repository, TAG + new_branch_name(name), commit_id)
     except BranchNotFoundError:
@@ -47,7 +47,7 @@ def delete_tag(repository: Repository, name: str, commit_id: str | None = None) 
 
 
 def list_tags(repository: Repository) -> dict[str, str]:
-    """Give the id of the commit of every tag, by name."""
+    """Return the commit id of every tag, by name."""
     heads = repository.manifest.heads(repository.manifest.newest()).values()
     found = {head.name.removeprefix(TAG): head for head in heads if head.name.startswith(TAG)}
     return {name: found[name].commit for name in sorted(found)}

@@ -12,7 +12,7 @@ from omnigraph.errors import (
 )
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.operations import repeated
 from omnigraph.versioning.publish import head_moved, publish
 from omnigraph.versioning.repository import Repository
@@ -28,9 +28,9 @@ class Intent:
     """Where a change goes, who makes it, and under which conditions.
 
     With `expect`, the branch has to stand at this commit. An `operation_id` stands for one change
-    with one content, of which `request` is the digest: repeating it leads to the commit of the
-    first time. With `base`, the change makes its branch, which starts at this commit. `check` is
-    called before anything is published, and raises when the change was cancelled or is too late.
+    with one content, of which `request` is the digest: repeating it returns the commit of the first
+    time. With `base`, the change creates its branch, which starts at this commit. `check` is called
+    before anything is published, and raises when the change was cancelled or is too late.
     """
 
     branch: str
@@ -56,7 +56,7 @@ class Proposal(Generic[Finding]):
 
 @dataclass(frozen=True, slots=True)
 class Transacted(Generic[Finding]):
-    """What became of a change: its commit, if there was anything to change.
+    """The outcome of a change: its commit, if there was anything to change.
 
     Without a finding the operation was done before, and the commit is that of the first time.
     """
@@ -71,27 +71,27 @@ Planner: TypeAlias = Callable[[Snapshot], Proposal[Finding]]
 def transact(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
     """Plan a change on the newest commit of a branch and publish it as one commit.
 
-    When others changed what it read meanwhile, it is planned again on what they left. Whatever
-    `plan` raises passes through, and then nothing is visible.
+    When others changed meanwhile what it read, it is planned again on the result. Whatever `plan`
+    raises passes through, and then nothing is visible.
     """
     repository.check_writable()
-    limits = repository.limits
-    for _ in attempts(limits.patience):
-        with turn(repository.store, intent.branch, limits.turn):
+    patience = repository.patience
+    for _ in attempts(patience.seconds):
+        with turn(repository.store, intent.branch, patience.turn):
             try:
                 return _attempt(repository, intent, plan)
             except (ExpectedVersionMismatchError, HeadMovedError) as lost:
                 if intent.expect is not None:
                     raise _not_as_expected(repository, intent, lost) from lost
     raise HeadMovedError(
-        f"'{intent.branch}' kept moving; gave up after {limits.patience:g} s",
+        f"'{intent.branch}' kept moving; gave up after {patience.seconds:g} s",
         hint="repeat the change",
     )
 
 
 def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> Transacted[Finding]:
     snapshot, is_new = _pin(repository, intent)
-    # Looked for after the snapshot was pinned, so that it is not in it if it is not found.
+    # After pinning the snapshot: an operation that is not found now is not in the snapshot.
     earlier = repeated(repository, intent.operation_id, intent.actor, intent.request)
     if earlier is not None:
         return Transacted(earlier, None)
@@ -110,7 +110,7 @@ def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
         creates_branch=is_new,
     )
     staged = stage(write_set, intent.branch)
-    intent.check()  # never again from here on: what is published is done
+    intent.check()  # not called again: from here on the change is published
     commit = publish(repository, intent.branch, staged)
     if not _is_of(commit, staged):
         return Transacted(commit, None)
@@ -119,23 +119,22 @@ def _attempt(repository: Repository, intent: Intent, plan: Planner[Finding]) -> 
 
 
 def _pin(repository: Repository, intent: Intent) -> tuple[Snapshot, bool]:
-    """Return the newest commit of the branch, or where the new branch starts."""
+    """Return the branch's newest commit, or where it will start, and whether it is new."""
     if intent.base is None:
         return repository.snapshot(intent.branch), False
     return repository.snapshot_of(intent.base), True
 
 
 def _is_of(commit: Commit, staged: Staged) -> bool:
-    """Whether a commit holds what was staged, and not what another process staged for the same
-    operation id."""
+    """Whether a commit holds what was staged here, and not by another process for the same id."""
     return all(commit.tables.get(key) == state for key, state in staged.tables.items())
 
 
 def _extend(repository: Repository, before: Snapshot, commit: Commit) -> None:
-    """Extend what is derived from tables by a small commit, for the next read."""
+    """Update the caches that are derived from tables by a small commit, for the next read."""
     if repository.extend is None or commit.parent != before.commit.id:
         return
-    # The commit is made. What cannot be extended now is computed by the next read.
+    # The commit is made; if this fails, the next read computes the caches anew.
     with suppress(OmniGraphError):
         repository.extend(before, repository.pinned(commit))
 
@@ -144,4 +143,4 @@ def _not_as_expected(repository: Repository, intent: Intent, lost: BaseException
     current = repository.snapshot(intent.branch).commit.id
     if intent.expect is None or current == intent.expect:
         return lost
-    return head_moved(normalized(intent.branch), intent.expect, current)
+    return head_moved(normalize_name(intent.branch), intent.expect, current)

@@ -1,7 +1,7 @@
 """Turn: writers of one branch on one machine take turns, so that they do not race each other.
 
-A turn is a hint and nothing depends on it: a writer that waited long enough goes on without one,
-and the flip decides. The kernel releases the lock of a process that dies.
+Nothing depends on a turn: a writer that waited long enough goes on without one, and the flip
+decides. The kernel releases the lock of a process that dies.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ try:
 except ImportError:  # Windows: writers race, and the flip decides.
     fcntl = None  # type: ignore[assignment]
 
-# Lock files are shared between branches, so that ten thousand branches do not leave as many.
+# Branches share lock files, so that ten thousand branches do not leave ten thousand files.
 _LOCKS = 64
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.005
 
@@ -39,7 +39,7 @@ _HELD = _Held()
 
 @contextmanager
 def turn(store: Store, branch: str, wait: float) -> Iterator[None]:
-    """Hold the turn of a branch within the block, or nothing when it does not come in time."""
+    """Hold the turn of a branch within the block; without it when it does not come in time."""
     path = _lock_path(store.root, branch) if store.is_local and fcntl is not None else None
     if path is None or path in _HELD.paths:
         yield

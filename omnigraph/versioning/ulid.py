@@ -1,4 +1,4 @@
-"""Ulid: ids that sort by the time they were made, also within one millisecond."""
+"""Ulid: ids that sort by the time they were made, even within one millisecond."""
 
 import secrets
 import threading
@@ -11,7 +11,7 @@ _MOST = 2**128 - 1
 
 
 def now_us() -> int:
-    """Give the time in microseconds since 1970."""
+    """Return the time in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -25,13 +25,13 @@ class Clock:
         self._lock = threading.Lock()
 
     def time(self) -> int:
-        """Give the time in microseconds, later than every one given before."""
+        """Return the time in microseconds, later than every time returned before."""
         with self._lock:
             self._last_us = max(self._time_us(), self._last_us + 1)
             return self._last_us
 
     def ulid(self) -> str:
-        """Give an id that sorts after every one given before."""
+        """Return a new id that sorts after every id returned before."""
         with self._lock:
             milliseconds = max(self._time_us() // 1000, 0)
             fresh = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
@@ -40,12 +40,12 @@ class Clock:
 
 
 def is_ulid(text: str) -> bool:
-    """Tell whether a text has the form of an id."""
+    """Whether a text has the form of an id."""
     return len(text) == 26 and text[0] in "01234567" and set(text) <= set(_ALPHABET)
 
 
 def time_of(ulid: str) -> int:
-    """Give the time at which an id was made, in microseconds, exact to a millisecond."""
+    """Return the time at which an id was made, in microseconds, accurate to a millisecond."""
     number = 0
     for char in ulid:
         number = number << 5 | _ALPHABET.index(char)

@@ -1,4 +1,4 @@
-"""Writes: what a change does to each table, as data, and its staging into unseen versions."""
+"""Writes: a change as data: the steps for each table, and staging them as unseen versions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,28 +9,28 @@ import pyarrow as pa
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
 from omnigraph.versioning.commit import CommitKind, TableState
-from omnigraph.versioning.names import normalized
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """New rows; that their ids are new is for the caller to know."""
+    """New rows; the caller knows that their ids are new."""
 
     rows: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """Rows that replace those of the same id, or are new; no id twice."""
+    """Rows that replace those of the same id, or are new; each id once."""
 
     rows: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """The ids of rows that go."""
+    """Ids of rows to delete."""
 
     ids: pa.Array
 
@@ -44,7 +44,7 @@ class Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A version that was made for this change, on top of the pinned one."""
+    """A version that was written for this change, on top of the pinned one."""
 
     table: Table
 
@@ -61,15 +61,14 @@ TableWrite: TypeAlias = Append | Upsert | Delete | Overwrite | Made | Adopt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSet:
-    """A change made on one snapshot: steps for each table, in their order.
+    """A change made on one snapshot: steps for each table, in order.
 
     `validated` names the tables that the change was checked against without touching them.
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
-    An operation id that was given before leads to the commit that it led to then. With
-    `expected_head` the branch must still stand at this commit, and so must other branches at
-    those that `standing` has by their names. `schema` is the digest of the schema that the branch
-    gets, when it is another one. `sources` are further commits whose tables the change takes over,
-    as they are or as the ground of new versions.
+    An operation id that was used before leads to the commit of that time. With `expected_head` the
+    branch must still stand at this commit, and so must other branches at those that `standing` has
+    by name. `schema` is the digest of the branch's new schema, if it gets one. `sources` are
+    further commits whose tables the change takes over, as they are or as the base of new versions.
     """
 
     base: Snapshot
@@ -103,7 +102,7 @@ class Staged:
 
 def stage(write_set: WriteSet, branch: str) -> Staged:
     """Write every table of a write set on top of its pinned version."""
-    branch = normalized(branch)
+    branch = normalize_name(branch)
     states: dict[str, TableState] = {}
     files: set[str] = set()
     for key, writes in write_set.writes.items():
@@ -119,7 +118,7 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
 
 
 def written(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
-    """Give a table of a snapshot with writes done to it, and the indexes that its type has."""
+    """Apply writes to a table of a snapshot and return it with the indexes of its type."""
     table, stored = base.table(key), base.catalog.by_identity.get(key)
     for write in writes:
         match write:
@@ -132,5 +131,5 @@ def written(base: Snapshot, key: str, writes: Iterable[TableWrite]) -> Table:
             case Overwrite(rows):
                 table = table.overwritten(rows)
             case Made() | Adopt():
-                raise TypeError("a version that is there already stands alone")
+                raise TypeError("an existing version cannot be combined with other writes")
     return table.settled(() if stored is None else indexes_of(stored))

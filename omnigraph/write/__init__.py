@@ -1,11 +1,12 @@
 """Write: mutations and loads become proposals for one commit.
 
-mutation  a mutation becomes one commit, or nothing
+mutation  publishes a mutation as one commit, or changes nothing
 mutate    runs the statements of a mutation, each on what the earlier ones left
-draft     what was changed so far, on top of a snapshot that does not change
-filling   `@embed` properties get their vectors from the text beside them
-validate  whether a graph still holds to its schema after a change, at the cost of the change
-indexing  the indexes of tables that a job made, their segments built by tasks
+draft     the rows changed so far, on top of a snapshot that does not change
+filling   fills `@embed` properties with vectors of the text beside them
+validate  checks a changed graph against its schema, at a cost that grows with the change
+receipt   what a change did
 load      any number of rows become one commit, or nothing
-embed     a file of records becomes one whose rows have vectors; no graph is needed
+indexing  builds the indexes of tables that a job wrote, segment by segment in tasks
+embed     writes vectors into a file of records, without a graph
 """

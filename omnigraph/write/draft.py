@@ -1,4 +1,4 @@
-"""Draft: what was changed so far, on top of a snapshot that does not change."""
+"""Draft: the rows changed so far, on top of a snapshot that does not change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.equality import alike
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.equality import equal_rows
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.storage.table import Table
@@ -19,7 +19,7 @@ _NO_IDS = pa.array([], pa.utf8())
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to one type: the rows that it gets, whole and each id once, and ids that go."""
+    """What changes in one type: whole rows to store, each id once, and the ids to delete."""
 
     stored: StoredType
     rows: pa.Table
@@ -32,7 +32,7 @@ class Change:
 
     @property
     def hidden(self) -> pa.Array:
-        """The ids of the committed rows that are replaced or go."""
+        """The ids of the committed rows that are replaced or deleted."""
         return pa.concat_arrays([self.ids, self.gone])
 
     @property
@@ -42,9 +42,9 @@ class Change:
 
 @dataclass(slots=True)
 class Draft:
-    """Changes of several types on one snapshot; a later one sees the earlier.
+    """Changes to several types on one snapshot; a later one sees the earlier ones.
 
-    `unfit` tells of values that no row can hold; where one was given, there is none.
+    `unfit` has the values that no row can hold; the row lacks them.
     """
 
     snapshot: Snapshot
@@ -52,7 +52,7 @@ class Draft:
     _changes: dict[str, Change] = field(default_factory=dict)
 
     def change(self, name: str) -> Change:
-        """Give what happens to a type so far."""
+        """Return what has changed in a type so far."""
         found = self._changes.get(name)
         if found is None:
             stored = self.snapshot.catalog.stored(name)
@@ -62,15 +62,15 @@ class Draft:
 
     @property
     def touched(self) -> list[str]:
-        """The types of which something may have changed."""
+        """The types in which something may have changed."""
         return list(self._changes)
 
     def table(self, stored: StoredType) -> Table:
-        """Give the committed rows of a type."""
+        """Return the committed table of a type."""
         return self.snapshot.table(stored.identity)
 
     def put(self, name: str, rows: pa.Table) -> None:
-        """Add rows, in place of those with the same ids."""
+        """Add rows, replacing those with the same ids."""
         before = self.change(name)
         kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], rows["id"])))
         gone = before.gone.filter(pc.invert(pc.is_in(before.gone, rows["id"])))
@@ -78,40 +78,40 @@ class Draft:
         self._changes[name] = Change(before.stored, joined, gone)
 
     def remove(self, name: str, ids: pa.Array) -> None:
-        """Let rows go."""
+        """Delete rows by their ids."""
         before = self.change(name)
         kept = before.rows.filter(pc.invert(pc.is_in(before.rows["id"], ids)))
         gone = pc.unique(pa.concat_arrays([before.gone, ids]))
         self._changes[name] = Change(before.stored, kept, gone)
 
     def committed(self, name: str, ids: pa.Array) -> pa.Table:
-        """Give the committed rows of some ids, those apart that were changed since."""
+        """Return the committed rows of some ids, except those that were changed since."""
         change = self.change(name)
         fresh = ids.filter(pc.invert(pc.is_in(ids, value_set=change.hidden)))
         table = self.table(change.stored)
-        return rows_with(table, "id", fresh, table.schema.names).cast(change.rows.schema)
+        return look_up_rows(table, "id", fresh, table.schema.names).cast(change.rows.schema)
 
     def changes(self) -> Mapping[str, Change]:
-        """Give what really changes: rows as they are already and ids that are not there do not."""
+        """Return what really changes, without unchanged rows and ids that do not exist."""
         found = {name: self._real(change) for name, change in self._changes.items()}
         return {name: change for name, change in found.items() if not change.is_empty}
 
     def _real(self, change: Change) -> Change:
         table = self.table(change.stored)
         names = table.schema.names
-        before = rows_with(table, "id", change.ids, names).cast(change.rows.schema)
+        before = look_up_rows(table, "id", change.ids, names).cast(change.rows.schema)
         rows = change.rows.filter(pc.invert(same(change.rows, before)))
-        there = rows_with(table, "id", change.gone, ["id"])["id"].combine_chunks()
+        there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
         return Change(change.stored, rows, there)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Give the schema of rows that may lack what is required, which is for the rules to say."""
+    """Return a schema whose rows may lack required values, which the rules report later."""
     return pa.schema([field.with_nullable(nullable=True) for field in schema])
 
 
 def incident(snapshot: Snapshot, node: str) -> list[tuple[EdgeType, str]]:
-    """Give the edge types that touch a node type, each with the column that holds its id."""
+    """Return the edge types that touch a node type, each with the column that holds its id."""
     found = []
     for edge in snapshot.catalog.edges.values():
         found += [(edge, "src")] if edge.source == node else []
@@ -120,10 +120,10 @@ def incident(snapshot: Snapshot, node: str) -> list[tuple[EdgeType, str]]:
 
 
 def same(rows: pa.Table, before: pa.Table) -> pa.Array:
-    """Tell which rows are among others, all columns alike."""
+    """Return a mask of the rows that equal the row of the same id in `before`, in all columns."""
     places = pc.index_in(rows["id"].combine_chunks(), value_set=before["id"].combine_chunks())
     known = np.asarray(places.is_valid(), bool)
     found = np.zeros(rows.num_rows, bool)
     there = rows.filter(pa.array(known))
-    found[known] = alike(there, before.take(places.drop_null()))
+    found[known] = equal_rows(there, before.take(places.drop_null()))
     return pa.array(found)

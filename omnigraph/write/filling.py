@@ -1,4 +1,4 @@
-"""Filling: `@embed` properties get their vectors from the text beside them."""
+"""Filling: fills `@embed` properties with vectors of the text beside them."""
 
 import os
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.values.rules import has_text
-from omnigraph.embedding import Task, cached, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for, with_cache
 from omnigraph.schema.catalog import Embed, Property, StoredType
 from omnigraph.schema.types import VectorType
 from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 
-# How many numbers of vectors are made at a time.
+# Numbers (vectors times dimension) that are made at a time.
 MOST_NUMBERS = 2 << 20
 
 _VARIABLES = ("OMNIGRAPH_", "NANOGRAPH_", "OPENAI_", "GEMINI_", "HF_")
@@ -24,7 +24,7 @@ _VARIABLES = ("OMNIGRAPH_", "NANOGRAPH_", "OPENAI_", "GEMINI_", "HF_")
 class Vectors:
     """How vectors are made, and the store whose cache saves paying for them twice.
 
-    Blank ones cost nothing and say nothing: rows that are only checked get them.
+    Blank vectors cost nothing and mean nothing; rows that are only checked get them.
     """
 
     environment: tuple[tuple[str, str], ...] = field(repr=False)
@@ -33,13 +33,13 @@ class Vectors:
 
     @staticmethod
     def of(store: Store, environment: Mapping[str, str] | None = None) -> "Vectors":
-        """Give what the environment says; tasks on other machines use the same."""
+        """Return the settings of the environment; tasks on other machines use the same."""
         given = os.environ if environment is None else environment
         kept = sorted((key, value) for key, value in given.items() if key.startswith(_VARIABLES))
         return Vectors(tuple(kept), store)
 
     def filled(self, stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Give the batch with a vector wherever its text is given and the vector is not."""
+        """Return the batch with a vector for every text that has none."""
         for item in stored.properties.values():
             if item.embed is not None:
                 at = batch.schema.get_field_index(item.name)
@@ -62,21 +62,23 @@ class Vectors:
         )
 
     def _fill(self, numbers: np.ndarray, due: np.ndarray, texts: pa.Array, embed: Embed) -> None:
-        """Put vectors into the rows that are due, a bounded number of them at a time."""
+        """Fill in the vectors of the rows that are due, a bounded number at a time."""
         if self.blank:
             return
-        embedder = cached(embedder_for(embed.model, dict(self.environment)), Entries(self.store))
+        embedder = with_cache(
+            embedder_for(embed.model, dict(self.environment)), Entries(self.store)
+        )
         dimension = numbers.shape[1]
         size = max(1, MOST_NUMBERS // dimension)
         for start in range(0, len(due), size):
             rows = due[start : start + size]
             wanted = texts.take(pa.array(rows)).to_pylist()
-            numbers[rows] = embedder.embed(wanted, dimension, Task.DOCUMENT)
+            numbers[rows] = embedder.embed(wanted, dimension, EmbeddingTask.DOCUMENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The cache in a folder of a store: one object for each batch of texts."""
+    """A vector cache in a folder of a store: one object per batch of texts."""
 
     store: Store
     folder: str = layout.EMBEDDINGS

@@ -1,4 +1,4 @@
-"""Indexing: the indexes of tables that a job made, their segments built by tasks."""
+"""Indexing: builds the indexes of tables that a job wrote, segment by segment in tasks."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _ROWS_PER_SEGMENT = 1_000_000
 def indexed(
     runner: Runner, made: Sequence[tuple[StoredType, Table]], progress: Progress
 ) -> dict[str, Table]:
-    """Give the tables by the names of their types, folded and with their indexes."""
+    """Fold tables and build their indexes in tasks; returns the tables by type name."""
     progress.begin("indexing")
     plans = {
         stored.name: indexing(table, _ROWS_PER_SEGMENT, indexes_of(stored))

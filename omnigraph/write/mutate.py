@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Numbers, taken
-from omnigraph.data.values.columns import Column, default_of, one_by_one, with_defaults
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.data.values.rules import Breach, keys
+from omnigraph.data.derived.numbering import Numbers, take_or_null
+from omnigraph.data.values.columns import Conversion, convert_each, default_of, with_defaults
+from omnigraph.data.values.ids import assign_ids
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.data.values.rules import Breach, check_keys
 from omnigraph.errors import Code, Violation
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
 from omnigraph.query.expr import (
@@ -25,11 +25,11 @@ from omnigraph.query.expr import (
     parts,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.pushdown import condition
+from omnigraph.read.pushdown import build_condition
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import ValueType
@@ -40,8 +40,8 @@ from omnigraph.write.filling import Vectors
 _ROW = "#row"
 
 
-def mutated(run: Run, plan: MutationPlan, vectors: Vectors) -> Draft:
-    """Give what the statements of a plan change, each seeing the earlier ones."""
+def mutated(run: Execution, plan: MutationPlan, vectors: Vectors) -> Draft:
+    """Run the statements of a plan, each seeing the earlier ones, and return the changes."""
     mutation = _Mutation(run, Draft(run.reader.snapshot))
     for statement in plan.statements:
         run.check(0)
@@ -52,7 +52,7 @@ def mutated(run: Run, plan: MutationPlan, vectors: Vectors) -> Draft:
 
 @dataclass(frozen=True)
 class _Held(Domain):
-    """Rows that are at hand; the code of each is its place."""
+    """Rows in memory; the code of each is its position."""
 
     rows: pa.RecordBatch | pa.Table
 
@@ -60,15 +60,15 @@ class _Held(Domain):
         return int(self.rows.num_rows)
 
     def values(self, name: str, codes: Numbers, kind: ValueType) -> pa.Array:  # noqa: ARG002
-        """Give a column of the rows."""
+        """Return a column of the rows."""
         found = self.rows[name]
         whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        return taken(whole, codes)
+        return take_or_null(whole, codes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Mutation:
-    run: Run
+    run: Execution
     draft: Draft
 
     def do(self, statement: CheckedStatement) -> None:
@@ -102,12 +102,12 @@ class _Mutation:
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         batch = with_defaults(stored, pa.record_batch(columns, schema=schema))
-        keyless = list(keys(stored, batch))
+        keyless = list(check_keys(stored, batch))
         self._tell(stored, None, keyless)
         if keyless:
             return
         at = schema.get_field_index("id")
-        batch = batch.set_column(at, "id", row_ids(stored, batch))
+        batch = batch.set_column(at, "id", assign_ids(stored, batch))
         self._tell(stored, batch["id"], _unfit(found, 1))
         self.draft.put(stored.name, pa.Table.from_batches([batch]))
 
@@ -133,11 +133,11 @@ class _Mutation:
         if kind is EntityKind.EDGE:
             return
         for edge, column in incident(self.draft.snapshot, stored.name):
-            lost = rows_with(self.draft.table(edge), column, ids, ["id"])["id"]
+            lost = look_up_rows(self.draft.table(edge), column, ids, ["id"])["id"]
             self.draft.remove(edge.name, lost.combine_chunks())
 
     def _ids(self, stored: StoredType, where: Predicate) -> pa.Array:
-        """Give the ids of the rows that meet a condition, as the draft leaves them."""
+        """Return the ids of the rows that meet a condition, as the draft leaves them."""
         change = self.draft.change(stored.name)
         own = change.rows.filter(self._holds(stored, change.rows, where))["id"].combine_chunks()
         found = [own]
@@ -147,19 +147,19 @@ class _Mutation:
         return pa.concat_arrays(found)
 
     def _rows(self, stored: StoredType, where: Predicate) -> pa.Table:
-        """Give the whole rows that meet a condition, as the draft leaves them."""
+        """Return the whole rows that meet a condition, as the draft leaves them."""
         ids = self._ids(stored, where)
         change = self.draft.change(stored.name)
         own = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
         return pa.concat_tables([own, self.draft.committed(stored.name, ids)])
 
     def _candidates(self, stored: StoredType, where: Predicate) -> Iterator[pa.RecordBatch]:
-        """Give the columns that a condition reads, of the rows that an index leaves over."""
+        """Yield the columns that a condition reads, of the rows that an index cannot rule out."""
         table = self.draft.table(stored)
         names = [part.property for part in parts(where) if isinstance(part, PropertyRef)]
         narrowed = None
         if table.takes_conditions:
-            narrowed = condition(tuple(conjuncts(where)), stored, self.run.constant)
+            narrowed = build_condition(tuple(conjuncts(where)), stored, self.run.constant)
         for batch in batches_where(table, list(dict.fromkeys(["id", *names])), narrowed):
             self.run.check(0)
             yield batch
@@ -167,17 +167,17 @@ class _Mutation:
     def _holds(
         self, stored: StoredType, rows: pa.RecordBatch | pa.Table, where: Predicate
     ) -> pa.Array:
-        """Tell which rows meet a condition."""
+        """Return a mask of the rows that meet a condition."""
         self.run.domains[_ROW] = _Held(self.run.reader, (stored.name,), rows)
         codes = np.arange(rows.num_rows)
-        evaluation = Evaluation(self.run, Rows(rows.num_rows, {_ROW: codes}))
+        evaluation = Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
         return pa.array(evaluation.holds(map_operands(where, _of_row)))
 
-    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Column:
+    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Conversion:
         kind = stored.column(name)
         assert kind is not None
-        found = one_by_one([self.run.constant(value)], kind)
-        return Column(found.values.cast(arrow_type(kind)), found.reasons)
+        found = convert_each([self.run.constant(value)], kind)
+        return Conversion(found.values.cast(arrow_type(kind)), found.reasons)
 
     def _tell(
         self, stored: StoredType, ids: pa.Array | pa.ChunkedArray | None, broken: Iterable[Breach]
@@ -204,15 +204,15 @@ def _of_row(expr: Expr) -> Expr:
     return expr
 
 
-def _unfit(found: Mapping[str, Column], count: int) -> Iterator[Breach]:
-    """Give the values that do not fit their columns, once for each of so many rows."""
+def _unfit(found: Mapping[str, Conversion], count: int) -> Iterator[Breach]:
+    """Yield the values that do not fit their columns, once for each of `count` rows."""
     for name, column in found.items():
         for reason in column.reasons.values():
             yield from (Breach(row, Code.VALUE_TYPE, name, reason) for row in range(count))
 
 
 def _stale(stored: StoredType, given: dict[str, Assigned]) -> list[str]:
-    """Give the vectors that a new text makes stale, if they are not given with it."""
+    """Return the vectors that a new text makes stale, unless they are set as well."""
     return [
         item.name
         for item in stored.properties.values()
@@ -226,6 +226,6 @@ def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:
-    """Give what an insert stores for a property that it does not set."""
+    """Return what an insert stores for a property that it does not set."""
     item = stored.properties.get(name)
     return pa.nulls(1, kind) if item is None else default_of(item)

@@ -1,21 +1,19 @@
-"""Mutation: a mutation becomes one commit, or nothing."""
+"""Mutation: publishes a mutation as one commit, or changes nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.data.values.lookup import rows_with
+from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
-    Json,
     Violation,
     ViolationsError,
 )
 from omnigraph.query.plan import MutationPlan
-from omnigraph.read.answer import Terms
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Run
+from omnigraph.read.dense_reader import DenseReader
+from omnigraph.read.execution import Execution, PlanRequest
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
@@ -27,50 +25,22 @@ from omnigraph.versioning.writes import Delete as DeleteRows
 from omnigraph.write.draft import Change
 from omnigraph.write.filling import Vectors
 from omnigraph.write.mutate import mutated
+from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
 
 _MOST_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a change did; without a commit there was nothing to change."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    commit: Commit | None = field(repr=False)
-    actor: str | None = None
-
-    @property
-    def operation_id(self) -> str | None:
-        """The id by which the same change is known when it is sent again."""
-        return None if self.commit is None else self.commit.operation_id
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the receipt in the stable machine form."""
-        return {
-            "branch": self.branch,
-            "query_name": self.query_name,
-            "affected_nodes": self.affected_nodes,
-            "affected_edges": self.affected_edges,
-            "actor_id": self.actor,
-            "commit": None if self.commit is None else self.commit.id,
-            "operation_id": self.operation_id,
-        }
-
-
 def change(
     repository: Repository,
     topology: Topology,
-    compile_on: Callable[[Snapshot], tuple[MutationPlan, Terms]],
+    compile_on: Callable[[Snapshot], tuple[MutationPlan, PlanRequest]],
     intent: Intent,
 ) -> Receipt:
     """Run a mutation and publish what it changes as one commit of a branch.
 
-    `compile_on` returns the mutation as the schema of a snapshot understands it. Raises
-    ViolationsError with everything that is wrong, and then nothing is visible.
+    `compile_on` returns the mutation compiled for the schema of a snapshot. Raises ViolationsError
+    with everything that is wrong, and then nothing is visible.
     """
     repository.check_writable()
     if intent.operation_id is not None:
@@ -93,12 +63,12 @@ class _Mutation:
     topology: Topology
     snapshot: Snapshot
     plan: MutationPlan
-    terms: Terms
+    terms: PlanRequest
 
     def propose(self) -> Proposal[MutationPlan]:
         """Run the mutation and check what it leaves."""
-        reader = Dense(self.snapshot, self.topology)
-        run = Run(
+        reader = DenseReader(self.snapshot, self.topology)
+        run = Execution(
             reader=reader,
             params=self.terms.params,
             now=self.terms.now,
@@ -135,18 +105,18 @@ class _Mutation:
         return tuple(writes)
 
     def _cascades(self, changes: Mapping[str, Change]) -> frozenset[str]:
-        """Give the tables in which edges of removed nodes were looked for."""
+        """Return the tables in which edges of deleted nodes were sought."""
         gone = {name for name, change in changes.items() if len(change.gone)}
         edges = self.snapshot.catalog.edges.values()
         return frozenset(e.identity for e in edges if {e.source, e.target} & gone)
 
 
 def _replaces(table: Table, change: Change) -> bool:
-    return bool(rows_with(table, "id", change.ids, ["id"]).num_rows)
+    return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
 def _told_once(violations: Iterable[Violation]) -> list[Violation]:
-    """Give the first violation of each value: one that does not fit is not missing as well."""
+    """Return the first violation of each value: one that does not fit is not missing as well."""
     found: dict[object, Violation] = {}
     for each in violations:
         is_value = each.code in (Code.VALUE_TYPE, Code.REQUIRED_VALUE) and each.id is not None
@@ -155,7 +125,7 @@ def _told_once(violations: Iterable[Violation]) -> list[Violation]:
 
 
 def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
-    """Give how many nodes and edges change."""
+    """Return how many nodes and edges change."""
     nodes = edges = 0
     for each in changes.values():
         count = each.rows.num_rows + len(each.gone)
@@ -166,8 +136,8 @@ def _affected(changes: Mapping[str, Change]) -> tuple[int, int]:
     return nodes, edges
 
 
-def _digest(plan: MutationPlan, terms: Terms, intent: Intent) -> str:
-    """Give what stands for a change: its branch, its statements and its parameters."""
+def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
+    """Return the digest of a change: its branch, its statements and its parameters."""
     asked = repr((intent.branch, plan.statements, sorted(terms.params.items())))
     return sha256(asked.encode()).hexdigest()
 

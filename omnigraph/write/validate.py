@@ -1,4 +1,4 @@
-"""Validate: whether a graph still holds to its schema after a change, at the cost of the change."""
+"""Validate: checks a changed graph against its schema, at a cost that grows with the change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable, without_exempt
-from omnigraph.data.values.lookup import rows_with
-from omnigraph.data.values.rules import breaches, shortened
+from omnigraph.data.values.comparison import drop_incomparable, to_comparable
+from omnigraph.data.values.lookup import look_up_rows
+from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import Code, Violation
 from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.draft import Change, same
 
@@ -33,8 +34,8 @@ def validate(
 ) -> Verdict:
     """Check the rows of a change by themselves, and the graph that they would leave.
 
-    Of the types in `known` the violations of single rows are known; their rows need no more
-    columns than those that rules between rows read.
+    For types in `known` the violations of single rows are given; their rows need only the columns
+    that rules between rows read.
     """
     check = _Check(snapshot, changes)
     found: list[Violation] = []
@@ -52,10 +53,10 @@ def validate(
 
 
 def broken_rows(change: Change) -> Iterator[Violation]:
-    """Give the rows that break a rule of their type by themselves."""
+    """Yield the rows that break a rule of their type by themselves."""
     for batch in change.rows.combine_chunks().to_batches():
         ids = batch["id"]
-        for breach in breaches(change.stored, batch):
+        for breach in find_breaches(change.stored, batch):
             yield Violation(
                 code=breach.code,
                 reason=breach.reason,
@@ -66,7 +67,7 @@ def broken_rows(change: Change) -> Iterator[Violation]:
 
 
 def compared_columns(stored: StoredType) -> list[str]:
-    """Give the columns that the rules between rows read."""
+    """Return the columns that the rules between rows read."""
     ends = ("src", "dst") if isinstance(stored, EdgeType) else ()
     return list(dict.fromkeys(["id", *ends, *(name for each in stored.unique for name in each)]))
 
@@ -78,26 +79,26 @@ class _Check:
     looked_at: set[str] = field(default_factory=set)
 
     def unique(self, change: Change) -> Iterator[Violation]:
-        """Check that no two rows have the same values where they must not."""
+        """Check that no two rows share values that must be unique."""
         for columns in change.stored.unique:
             yield from self._unique(change, columns)
 
     def _unique(self, change: Change, columns: tuple[str, ...]) -> Iterator[Violation]:
         stored = change.stored
         names = ["id", *columns]
-        own = without_exempt(change.rows.select(names))
+        own = drop_incomparable(change.rows.select(names))
         if not own.num_rows:
             return
         fresh = self._fresh(change, columns)
         held = self._committed(stored, columns[0], fresh, columns)
-        taken = without_exempt(held.select(names))
+        taken = drop_incomparable(held.select(names))
         fields = ",".join(field_name(stored, column) for column in columns)
         seen = dict(_pairs(taken))
         for key, row_id in _pairs(own):
             holder = seen.setdefault(key, row_id)
             if holder != row_id:
-                shown = ", ".join(shortened(str(value)) for value in key)
-                reason = f"'{shown}' is that of '{shortened(holder)}' already"
+                shown = ", ".join(shorten(str(value)) for value in key)
+                reason = f"'{shown}' is that of '{shorten(holder)}' already"
                 yield Violation(
                     code=Code.UNIQUE_VALUE,
                     reason=reason,
@@ -108,14 +109,14 @@ class _Check:
                 )
 
     def _fresh(self, change: Change, columns: tuple[str, ...]) -> pa.Array:
-        """Give the first of the values of those rows that do not have them already."""
+        """Return the values of the first column, for rows that do not have them already."""
         rows = change.rows.select(["id", *columns])
-        before = rows_with(self._table(change.stored), "id", change.ids, rows.column_names)
+        before = look_up_rows(self._table(change.stored), "id", change.ids, rows.column_names)
         known = same(rows, before.cast(rows.schema))
         return rows[columns[0]].filter(pc.invert(known)).combine_chunks()
 
     def ends(self, edge: EdgeType) -> Iterator[Violation]:
-        """Check that both ends of new edges are there, and that no edge loses one."""
+        """Check that both ends of new edges exist, and that no edge loses one."""
         for column, node in (("src", edge.source), ("dst", edge.target)):
             yield from self._new_ends(edge, column, node)
             yield from self._lost_ends(edge, column, node)
@@ -130,7 +131,7 @@ class _Check:
         missing &= np.asarray(wanted.is_valid(), bool)
         for place in np.flatnonzero(missing):
             end = wanted[place].as_py()
-            reason = f"there is no {node} '{shortened(end)}'"
+            reason = f"there is no {node} '{shorten(end)}'"
             yield _missing_end(edge, column, reason, (change.rows["id"][place].as_py(), end))
 
     def _lost_ends(self, edge: EdgeType, column: str, node: str) -> Iterator[Violation]:
@@ -139,11 +140,11 @@ class _Check:
             return
         left = self._committed(edge, column, nodes.gone, ("id", column))
         for row in left.to_pylist():
-            reason = f"there is no {node} '{shortened(row[column])}' any more"
+            reason = f"there is no {node} '{shorten(row[column])}' any more"
             yield _missing_end(edge, column, reason, (row["id"], row[column]))
 
     def cardinality(self, edge: EdgeType) -> Iterator[Violation]:
-        """Check how many edges leave each node whose edges changed, or that is new."""
+        """Check how many edges leave each node that is new or whose edges changed."""
         bounds = edge.cardinality
         if not bounds.minimum and bounds.maximum is None:
             return
@@ -172,12 +173,12 @@ class _Check:
                 yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
     def _touched_sources(self, edge: EdgeType) -> pa.Array:
-        """Give the nodes that are there after the change and may have too few or too many edges."""
+        """Return the nodes that exist after the change and may have too few or too many edges."""
         parts = [_NONE]
         change = self.changes.get(edge.name)
         if change is not None:
             parts += change.rows["src"].chunks
-            hidden = rows_with(self._table(edge), "id", change.hidden, ["src"])
+            hidden = look_up_rows(self._table(edge), "id", change.hidden, ["src"])
             parts += hidden["src"].chunks
         nodes = self.changes.get(edge.source)
         if nodes is not None and edge.cardinality.minimum:
@@ -186,7 +187,7 @@ class _Check:
         return every.filter(pc.is_in(every, value_set=self._present(edge.source, every)))
 
     def _present(self, node: str, ids: pa.Array) -> pa.Array:
-        """Give those of some ids that are nodes after the change."""
+        """Return those of some ids that are nodes after the change."""
         stored = self.snapshot.catalog.nodes[node]
         committed = self._committed(stored, "id", ids.drop_null(), ("id",))["id"].combine_chunks()
         change = self.changes.get(node)
@@ -195,10 +196,10 @@ class _Check:
     def _committed(
         self, stored: StoredType, column: str, values: pa.Array, columns: tuple[str, ...]
     ) -> pa.Table:
-        """Give committed rows by the values of a column that stay as they are, with their ids."""
+        """Return the unchanged committed rows with certain values in a column, with their ids."""
         self.looked_at.add(stored.identity)
         names = list(dict.fromkeys(["id", *columns]))
-        found = rows_with(self._table(stored), column, values.drop_null(), names)
+        found = look_up_rows(self._table(stored), column, values.drop_null(), names)
         change = self.changes.get(stored.name)
         if change is None or not found.num_rows:
             return found
@@ -212,7 +213,7 @@ _NONE = pa.array([], pa.utf8())
 
 
 def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str]) -> Violation:
-    """Give the violation of an edge one of whose ends is not there, by the ids of both."""
+    """Return the violation of an edge that lacks an end, by the ids of both."""
     return Violation(
         code=Code.MISSING_ENDPOINT,
         reason=reason,
@@ -224,6 +225,6 @@ def _missing_end(edge: EdgeType, column: str, reason: str, ids: tuple[str, str])
 
 
 def _pairs(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str]]:
-    """Give the values of each row as Python keeps them whole, and its id."""
-    columns = [comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
+    """Yield the values of each row as exact Python values, and its id."""
+    columns = [to_comparable(each.combine_chunks()).to_pylist() for each in rows.columns[1:]]
     return zip(zip(*columns, strict=True), rows["id"].to_pylist(), strict=True)

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from omnigraph import errors
-from omnigraph.api.client import ARROW, Client, segment
+from omnigraph.api.client import Client, segment
+from omnigraph.api.operation import ARROW
 from omnigraph.errors import Code, OmniGraphError, Problem, Violation
 from omnigraph.span import Source, Span
 from tests.api.answering import answering

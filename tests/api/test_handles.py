@@ -47,7 +47,7 @@ def test_a_draft_is_made_changed_compared_and_merged(graph: Graph) -> None:
 
 def test_a_branch_answers_everything_that_is_asked_about_it(graph: Graph) -> None:
     main = graph.branch(actor="eva", message="a birthday")
-    main.change(QUERIES, "birthday", slug="bo", age=42)
+    main.mutate(QUERIES, "birthday", slug="bo", age=42)
     newest, first = main.log(limit=2)
     assert (newest.actor, newest.message) == ("eva", "a birthday")
     assert [each.commit for each in main.changes(since=first.id)] == [newest]
@@ -101,11 +101,11 @@ def test_an_operation_id_lets_every_change_be_made_once(graph: Graph) -> None:
     assert revert.revert(loaded.commit.id) == reverted
 
     assert [each.operation_id for each in graph.log(limit=3)] == ["c", "b", "a"]
-    with pytest.raises(InputError, match="was given to"):
+    with pytest.raises(InputError, match="was used for"):
         merge.load(line)
-    with pytest.raises(InputError, match="was given to another change"):
+    with pytest.raises(InputError, match="was used for another change"):
         load.merge(draft)
-    with pytest.raises(InputError, match="was given to another change"):
+    with pytest.raises(InputError, match="was used for another change"):
         load.revert(reverted.ours.id)
 
 
@@ -119,7 +119,7 @@ def test_a_branch_need_not_be_there_until_it_is_used(graph: Graph) -> None:
 
 def test_what_is_expected_of_a_branch_is_checked(graph: Graph) -> None:
     seen = graph.branch().commit.id
-    graph.change(QUERIES, "add", slug="dag")
+    graph.mutate(QUERIES, "add", slug="dag")
     with pytest.raises(HeadMovedError):
         graph.branch(expect=seen).mutate(QUERIES, "add", slug="eve")
 
@@ -234,7 +234,7 @@ def test_sides_are_taken_as_words_too_and_words_that_are_none_are_refused(graph:
     draft.mutate(QUERIES, "birthday", slug="bo", age=1)
     graph.mutate(QUERIES, "birthday", slug="bo", age=2)
     wrong = Resolutions(rows={("Person", "bo"): "mine"})  # type: ignore[dict-item]
-    with pytest.raises(InputError, match="there is no 'mine'"):
+    with pytest.raises(InputError, match="no side 'mine'"):
         graph.branch().merge(draft, resolutions=wrong)
     right = Resolutions(rows={("Person", "bo"): "theirs"})  # type: ignore[dict-item]
     graph.branch().merge(draft, resolutions=right)

@@ -47,7 +47,7 @@ def test_a_message_may_be_as_long_as_the_bound(graph: Graph) -> None:
 def test_actors_and_operations_are_bounded(graph: Graph) -> None:
     long = "a" * (MOST_NAME_BYTES + 1)
     for change in (
-        lambda: graph.acting_as(long).change(ADD),
+        lambda: graph.acting_as(long).mutate(ADD),
         lambda: graph.branch(actor=long),
         lambda: graph.branch(operation_id=long),
         lambda: graph.load(LINE, operation_id=long),

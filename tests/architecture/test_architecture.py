@@ -27,6 +27,8 @@ def test_the_public_names_are_exactly_these() -> None:
         "Blob",
         "Branch",
         "Budget",
+        "BudgetError",
+        "CancelledError",
         "Catalog",
         "Change",
         "ChangeSet",
@@ -35,11 +37,13 @@ def test_the_public_names_are_exactly_these() -> None:
         "ConflictError",
         "DeniedError",
         "Graph",
+        "HeadMovedError",
         "InputError",
         "Merge",
         "MergeConflictsError",
         "NotFoundError",
         "OmniGraphError",
+        "OutcomeUnknownError",
         "ParamsError",
         "QueryError",
         "Receipt",
@@ -62,6 +66,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "init",
         "lint_queries",
         "open",
+        "restore",
     ]
 
 

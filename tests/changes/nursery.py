@@ -31,7 +31,7 @@ def _carried_out(root: str, wanted: Order, *, durable: bool = False) -> Answer:
     terms = dict(wanted)
     text = f"query it() {{ {' '.join(terms.pop('statements'))} }}"
     try:
-        return open_graph(root, durable=durable).on(**terms).change(text).to_json()
+        return open_graph(root, durable=durable).branch(**terms).mutate(text).to_json()
     except OmniGraphError as failed:
         return {"error": failed.code}
 

@@ -15,7 +15,7 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.storage.reading import Meter, metered
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.writes import Append, WriteSet, stage
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 from tests.changes.town import column, counts, do, rows, violations
 
 SCHEMA = """

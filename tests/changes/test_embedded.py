@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import EmbeddingError
 from tests.changes.town import Row, column, commits, counts, do, refused, rows
 from tests.pipeline.purse import Purse, open_purse
@@ -43,7 +43,7 @@ def doc(slug: str, body: str, kind: str = "Doc") -> str:
 
 
 def mocked(body: str) -> list[float]:
-    (row,) = embedder_for("mock", {}).embed([body], 4, Task.DOCUMENT)
+    (row,) = embedder_for("mock", {}).embed([body], 4, EmbeddingTask.DOCUMENT)
     return [float(number) for number in row]
 
 
@@ -98,7 +98,7 @@ def test_an_upsert_without_a_vector_makes_it_from_the_new_text(graph: Graph) -> 
 def test_a_text_that_goes_takes_its_vector_with_it(graph: Graph, body: str | None) -> None:
     do(graph, doc("a", "one"), doc("a", "one", "Must"))
     text = 'query it($b: String?) { update Doc set { body: $b } where slug = "a" }'
-    graph.change(text, b=body)
+    graph.mutate(text, b=body)
     assert vectors(graph) == {"a": None}
 
     before: list[Row] = rows(graph, "Must")

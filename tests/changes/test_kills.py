@@ -78,7 +78,7 @@ def _sent_again(root: str, number: int) -> int:
     graph = open_graph(root, durable=False)
     terms = dict(wanted(number))
     statements = terms.pop("statements")
-    receipt = do(graph.on(**terms), *statements)
+    receipt = do(graph.branch(**terms), *statements)
     assert receipt.operation_id == f"op-{number}"
     assert counts(receipt) == ((1, 2) if number % 3 == 2 else (2, 2))
     return number + 1

@@ -8,7 +8,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError, ViolationsError
-from omnigraph.versioning.attempts import Limits
+from omnigraph.versioning.attempts import Patience
 from tests.changes.meanwhile import STAGED, SYNCED, WRITTEN, meanwhile
 from tests.changes.town import (
     column,
@@ -128,7 +128,7 @@ def test_rules_between_rows_hold_against_what_came_meanwhile(
 
 
 def test_a_change_is_given_up_when_its_time_is_over(settled: Graph, other: Graph) -> None:
-    settled.repository.limits = Limits(patience=0.0)
+    settled.repository.patience = Patience(seconds=0.0)
     with (
         meanwhile(partial(do, other, person("eve")), step=WRITTEN),
         pytest.raises(HeadMovedError, match="kept moving; gave up after 0 s"),
@@ -154,7 +154,7 @@ def head(graph: Graph, branch: str = "main") -> str:
 
 
 def test_a_branch_that_stands_where_it_is_expected_is_changed(settled: Graph) -> None:
-    receipt = do(settled.on(expect=head(settled)), person("dan"))
+    receipt = do(settled.branch(expect=head(settled)), person("dan"))
     assert receipt.commit is not None
     assert receipt.commit.id == head(settled)
 
@@ -165,7 +165,7 @@ def test_a_branch_that_moved_before_is_not_changed(settled: Graph, statement: st
     do(settled, 'insert Note { text: "t" }')
     before = content(settled)
     with pytest.raises(HeadMovedError, match=f"stands at {head(settled)}, not at {expected}"):
-        do(settled.on(expect=expected), statement)
+        do(settled.branch(expect=expected), statement)
     assert content(settled) == before
 
 
@@ -179,7 +179,7 @@ def test_a_branch_that_moves_meanwhile_is_not_changed(
         meanwhile(partial(do, other, theirs), step=step),
         pytest.raises(HeadMovedError, match=f"not at {expected}"),
     ):
-        do(settled.on(expect=expected), person("dan"))
+        do(settled.branch(expect=expected), person("dan"))
     assert commits(settled) == version + 1
     assert "dan" not in column(settled, "Person", "age")
 
@@ -188,9 +188,9 @@ def test_a_commit_of_another_branch_is_not_expected_here(settled: Graph) -> None
     settled.create_branch("draft")
     expected = head(settled)
     do(settled, person("dan"))
-    do(settled.on("draft", expect=expected), person("eve"))
+    do(settled.branch("draft", expect=expected), person("eve"))
     with pytest.raises(HeadMovedError):
-        do(settled.on(expect=head(settled, "draft")), person("fay"))
+        do(settled.branch(expect=head(settled, "draft")), person("fay"))
 
 
 def test_a_change_is_not_given_up_because_others_write_other_tables(

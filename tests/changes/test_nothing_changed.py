@@ -67,15 +67,15 @@ def test_the_same_value_is_no_change_and_any_other_is_one(things: Graph, name: s
         query update_it($v: {KINDS[name]}?) {{
             update Thing set {{ {name}: $v }} where k = "{name}" }}"""
     for value in VALUES[name]:
-        first = things.change(text, "insert_it", v=value)
+        first = things.mutate(text, "insert_it", v=value)
         assert counts(first) == (1, 0), f"{value!r} is another value"
         version = commits(things)
         for again in ("insert_it", "update_it"):
-            receipt = things.change(text, again, v=value)
+            receipt = things.mutate(text, again, v=value)
             assert (receipt.commit, counts(receipt)) == (None, (0, 0)), f"{again} {value!r}"
         assert commits(things) == version
     for value in VALUES[name]:
-        assert counts(things.change(text, "update_it", v=value)) == (1, 0)
+        assert counts(things.mutate(text, "update_it", v=value)) == (1, 0)
 
 
 def test_a_change_of_one_row_of_many_affects_that_row(settled: Graph) -> None:
@@ -97,7 +97,7 @@ def test_a_change_of_one_row_of_many_affects_that_row(settled: Graph) -> None:
 )
 def test_what_changes_nothing_makes_no_commit(settled: Graph, statement: str) -> None:
     before, version = content(settled), commits(settled)
-    receipt = do(settled.on(actor="eve"), statement)
+    receipt = do(settled.branch(actor="eve"), statement)
     assert (receipt.commit, counts(receipt), receipt.actor) == (None, (0, 0), "eve")
     assert (content(settled), commits(settled)) == (before, version)
 
@@ -121,7 +121,7 @@ def test_a_blob_is_left_alone_by_updates_of_other_properties(tmp_path: Path) -> 
     text = """query it($b: String) {
         insert Thing { k: "full", blob: $b } insert Thing { k: "empty", blob: "base64:" }
         insert Thing { k: "none" } insert Thing { k: "far", blob: "s3://bucket/key" } }"""
-    graph.change(text, b=blob)
+    graph.mutate(text, b=blob)
     before = {row["k"]: row["blob"] for row in rows(graph, "Thing")}
     do(graph, 'update Thing set { i32: 1 } where k != ""')
     do(graph, 'insert Thing { k: "x" }')

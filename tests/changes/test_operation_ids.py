@@ -28,7 +28,7 @@ def notes(graph: Graph) -> list[str]:
 
 
 def test_a_receipt_tells_what_was_done_and_by_whom(settled: Graph) -> None:
-    writer = settled.on(actor="eve", operation_id="op-1")
+    writer = settled.branch(actor="eve", operation_id="op-1")
     receipt = do(writer, person("dan"), link("Knows", "dan", "ada"), link("Knows", "ada", "dan"))
     assert receipt.commit is not None
     assert receipt.to_json() == {
@@ -52,48 +52,48 @@ def test_an_operation_without_an_id_gets_one(graph: Graph) -> None:
 
 @pytest.mark.parametrize("operation_id", ["op-1", "ä/'\"\\ 漢 \n", "x" * 200, "history/0"])
 def test_the_same_operation_again_gives_the_first_receipt(graph: Graph, operation_id: str) -> None:
-    writer = graph.on(operation_id=operation_id)
+    writer = graph.branch(operation_id=operation_id)
     first = do(writer, ADD_NOTE)
     do(graph, ADD_NOTE)
 
     again = [
         do(writer, ADD_NOTE),
-        do(graph.on(operation_id=operation_id), ADD_NOTE),
-        do(open_graph(graph.uri, durable=False).on(operation_id=operation_id), ADD_NOTE),
+        do(graph.branch(operation_id=operation_id), ADD_NOTE),
+        do(open_graph(graph.uri, durable=False).branch(operation_id=operation_id), ADD_NOTE),
     ]
 
     assert again == [first] * 3
     assert commits(graph) == 2
     assert counts(first) == (1, 0)
-    assert do(graph.on(operation_id="op-2"), ADD_NOTE) != first
+    assert do(graph.branch(operation_id="op-2"), ADD_NOTE) != first
 
 
 def test_an_operation_id_that_was_given_to_another_change_is_refused(graph: Graph) -> None:
-    writer = graph.on(operation_id="op")
+    writer = graph.branch(operation_id="op")
     first = do(writer, "insert Note { text: $text }", text="one")
     for statement, text in (
         ("insert Note { text: $text }", "two"),
         ("insert Note { text: $text, stars: 1.0 }", "one"),
         ("insert City { slug: $text }", "one"),
     ):
-        with pytest.raises(InputError, match="'op' was given to another change"):
+        with pytest.raises(InputError, match="'op' was used for another change"):
             do(writer, statement, text=text)
     assert do(writer, "insert  Note\n{ text: $text }", text="one") == first
     assert commits(graph) == 1
 
 
 def test_an_operation_is_found_again_after_many_others(graph: Graph) -> None:
-    first = do(graph.on(operation_id="first"), ADD_NOTE)
+    first = do(graph.branch(operation_id="first"), ADD_NOTE)
     for number in range(40):
-        do(graph.on(operation_id=f"op-{number}"), ADD_NOTE)
+        do(graph.branch(operation_id=f"op-{number}"), ADD_NOTE)
     fresh = open_graph(graph.uri, durable=False)
-    assert do(fresh.on(operation_id="first"), ADD_NOTE) == first
-    assert do(fresh.on(operation_id="op-20"), ADD_NOTE).commit in list(fresh.log())
+    assert do(fresh.branch(operation_id="first"), ADD_NOTE) == first
+    assert do(fresh.branch(operation_id="op-20"), ADD_NOTE).commit in list(fresh.log())
     assert commits(graph) == 41
 
 
 def test_an_operation_that_was_refused_is_done_when_it_is_sent_again(settled: Graph) -> None:
-    writer = settled.on(operation_id="op")
+    writer = settled.branch(operation_id="op")
     with pytest.raises(ViolationsError):
         do(writer, link("Knows", "ada", "dan"))
     do(settled, person("dan"))
@@ -101,14 +101,14 @@ def test_an_operation_that_was_refused_is_done_when_it_is_sent_again(settled: Gr
 
 
 def test_an_operation_that_changed_nothing_is_tried_again(settled: Graph) -> None:
-    writer = settled.on(operation_id="op")
+    writer = settled.branch(operation_id="op")
     assert do(writer, 'delete Person where slug = "dan"').commit is None
     do(settled, person("dan"))
     assert counts(do(writer, 'delete Person where slug = "dan"')) == (1, 0)
 
 
 def test_an_operation_that_was_done_needs_no_head_where_it_was_expected(settled: Graph) -> None:
-    writer = settled.on(expect=settled.snapshot().commit.id, operation_id="op")
+    writer = settled.branch(expect=settled.snapshot().commit.id, operation_id="op")
     first = do(writer, ADD_NOTE)
     assert do(writer, ADD_NOTE) == first
     do(settled, ADD_NOTE)
@@ -123,13 +123,13 @@ def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph, step
         meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=step),
         pytest.raises(HeadMovedError),
     ):
-        do(settled.on(expect=expected, operation_id="op"), ADD_NOTE)
+        do(settled.branch(expect=expected, operation_id="op"), ADD_NOTE)
     assert notes(settled) == ["theirs"]
 
     for graph in (settled, open_graph(settled.uri, durable=False)):
         manifest = graph.repository.manifest
         assert manifest.operation("op", None, manifest.newest()) is None
-    receipt = do(settled.on(operation_id="op"), ADD_NOTE)
+    receipt = do(settled.branch(operation_id="op"), ADD_NOTE)
     assert receipt.commit == settled.snapshot().commit
     assert sorted(notes(settled)) == ["once", "theirs"]
 
@@ -137,9 +137,9 @@ def test_an_attempt_that_was_lost_is_not_taken_for_a_result(settled: Graph, step
 def test_an_attempt_that_was_lost_and_made_again_is_one_commit(settled: Graph) -> None:
     other = open_graph(settled.uri, durable=False)
     with meanwhile(partial(do, other, 'insert Note { text: "theirs" }'), step=WRITTEN):
-        receipt = do(settled.on(operation_id="op"), ADD_NOTE)
+        receipt = do(settled.branch(operation_id="op"), ADD_NOTE)
     assert receipt.commit == settled.snapshot().commit
-    assert do(other.on(operation_id="op"), ADD_NOTE) == receipt
+    assert do(other.branch(operation_id="op"), ADD_NOTE) == receipt
     assert len(notes(settled)) == 2
 
 
@@ -150,10 +150,10 @@ def test_of_the_same_operation_sent_twice_at_once_one_is_done(
 ) -> None:
     expect = settled.snapshot().commit.id if expecting else None
     other = open_graph(settled.uri, durable=False)
-    twin = partial(do, other.on(expect=expect, operation_id="op"), ADD_NOTE)
+    twin = partial(do, other.branch(expect=expect, operation_id="op"), ADD_NOTE)
     version = commits(settled)
     with meanwhile(twin, step=step):
-        receipt = do(settled.on(expect=expect, operation_id="op"), ADD_NOTE)
+        receipt = do(settled.branch(expect=expect, operation_id="op"), ADD_NOTE)
     assert receipt == twin()
     assert commits(settled) == version + 1
     assert notes(settled) == ["once"]
@@ -167,10 +167,12 @@ def test_of_two_requests_with_one_id_at_once_the_second_is_refused(
     settled.create_branch("draft")
     other = open_graph(settled.uri, durable=False)
     text = "once" if branch == "draft" else "another"
-    rival = partial(do, other.on(branch, operation_id="op"), f'insert Note {{ text: "{text}" }}')
+    rival = partial(
+        do, other.branch(branch, operation_id="op"), f'insert Note {{ text: "{text}" }}'
+    )
     version = commits(settled)
     with meanwhile(rival, step=step), pytest.raises(OperationReusedError):
-        do(settled.on(operation_id="op"), ADD_NOTE)
+        do(settled.branch(operation_id="op"), ADD_NOTE)
 
     assert [row["text"] for row in rows(settled, "Note", branch)] == [text]
     assert "once" not in notes(settled)
@@ -182,7 +184,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
 ) -> None:
     expect = settled.snapshot().commit.id
     other = open_graph(settled.uri, durable=False)
-    waiting = [partial(do, other.on(expect=expect, operation_id="op"), person("dan"))]
+    waiting = [partial(do, other.branch(expect=expect, operation_id="op"), person("dan"))]
 
     def found(*given: Any) -> Any:
         result = repeated(*given)
@@ -191,7 +193,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
         return result
 
     monkeypatch.setattr("omnigraph.versioning.transact.repeated", found)
-    receipt = do(settled.on(expect=expect, operation_id="op"), person("dan"))
+    receipt = do(settled.branch(expect=expect, operation_id="op"), person("dan"))
     assert counts(receipt) == (1, 0)
     assert receipt.commit == settled.snapshot().commit
 
@@ -199,7 +201,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
 def test_threads_that_send_the_same_operation_get_the_same_receipt(graph: Graph) -> None:
     with ThreadPoolExecutor(4) as pool:
         receipts = list(
-            pool.map(lambda _: do(graph.on(operation_id="op"), ADD_NOTE, ADD_NOTE), range(8))
+            pool.map(lambda _: do(graph.branch(operation_id="op"), ADD_NOTE, ADD_NOTE), range(8))
         )
     assert len({receipt.commit.id for receipt in receipts if receipt.commit}) == 1
     assert {counts(receipt) for receipt in receipts} == {(2, 0)}
@@ -214,7 +216,7 @@ def test_processes_that_send_the_same_operation_get_the_same_receipt(
     assert {answer.get("commit") for answer in answers} == {graph.snapshot().commit.id}, answers
     assert {answer["affected_nodes"] for answer in answers} == {1}
     assert notes(graph) == ["once"]
-    assert do(graph.on(operation_id="op"), ADD_NOTE).to_json() == answers[0]
+    assert do(graph.branch(operation_id="op"), ADD_NOTE).to_json() == answers[0]
 
 
 def test_processes_that_insert_the_same_key_leave_one_row_and_each_has_a_receipt(
@@ -255,7 +257,7 @@ def test_an_operation_is_done_once_whatever_step_its_first_process_died_at(
         assert ("op" in seen["log"]) == (cut >= flip), "it is there if, and only if, it was flipped"
         graph = open_graph(root, durable=False)
         before = graph.snapshot().commit
-        receipt = do(graph.on(operation_id="op"), *wanted["statements"])
+        receipt = do(graph.branch(operation_id="op"), *wanted["statements"])
         assert (counts(receipt), receipt.operation_id) == ((2, 1), "op")
         assert (receipt.commit == before) == (cut >= flip)
         assert [commit.operation_id for commit in graph.log()].count("op") == 1

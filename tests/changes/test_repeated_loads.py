@@ -97,7 +97,7 @@ def test_an_id_that_was_given_to_a_load_is_refused_for_anything_else_before_rows
         assert step not in ("fragments written", STAGED)
 
     monkeypatch.setattr(steps, "observer", observer)
-    with pytest.raises(OperationReusedError, match="'op' was given to another change"):
+    with pytest.raises(OperationReusedError, match="'op' was used for another change"):
         other(graph)
 
     assert (slugs(graph), slugs(graph, "draft")) == (["ann"], [])

@@ -147,13 +147,13 @@ def test_a_condition_chooses_rows_and_null_meets_none_of_them(
 
 def test_a_value_can_be_made_null_by_a_parameter_that_is(settled: Graph) -> None:
     text = 'query it($age: I32?) { update Person set { age: $age } where slug = "ada" }'
-    settled.change(text)
+    settled.mutate(text)
     assert column(settled, "Person", "age")["ada"] is None
 
 
 def test_a_condition_with_a_null_parameter_chooses_nothing(settled: Graph) -> None:
     text = "query it($age: I32?) { delete Person where age != $age or age = $age }"
-    assert settled.change(text).commit is None
+    assert settled.mutate(text).commit is None
 
 
 def test_edges_are_updated_by_their_ends_and_properties(settled: Graph) -> None:
@@ -225,15 +225,15 @@ def test_parameters_are_bound_before_anything_is_read(graph: Graph) -> None:
     text = "query add($slug: String) { insert City { slug: $slug } }"
     for wrong in ({}, {"slug": 5}, {"slug": None}, {"slug": "a", "other": 1}):
         with pytest.raises(ParamsError):
-            graph.change(text, **wrong)
-    graph.change(text, slug="quo\"te' \n\\ \u2028 é")
+            graph.mutate(text, **wrong)
+    graph.mutate(text, slug="quo\"te' \n\\ \u2028 é")
     assert list(column(graph, "City", "slug").values()) == ["quo\"te' \n\\ \u2028 é"]
 
 
 def test_a_query_is_one_commit_on_the_branch_it_names(graph: Graph) -> None:
     do(graph, person("ada"))
     graph.create_branch("draft")
-    writer = graph.on("draft", actor="eve", message="two at once")
+    writer = graph.branch("draft", actor="eve", message="two at once")
     receipt = do(writer, person("bob"), city("ulm"), link("Lives", "bob", "ulm"))
 
     assert receipt.commit is not None
@@ -259,7 +259,7 @@ def test_a_query_that_mixes_deleting_with_anything_else_is_refused_with_advice(
 
 def test_a_read_is_no_mutation(graph: Graph) -> None:
     with pytest.raises(InputError, match="is a read"):
-        graph.change("query it() { match { $p: Person } return { $p.name } }")
+        graph.mutate("query it() { match { $p: Person } return { $p.name } }")
 
 
 def test_a_graph_opened_for_reading_is_not_changed(settled: Graph) -> None:
@@ -294,7 +294,7 @@ def test_an_insert_that_does_not_set_a_nullable_property_stores_its_default(tmp_
     )
 
     do(graph, 'insert Task { name: "a" }')
-    graph.change('query it($d: Date?) { insert Task { name: "b", due: $d } }', d=None)
+    graph.mutate('query it($d: Date?) { insert Task { name: "b", due: $d } }', d=None)
 
     found = graph.query(
         "query q() { match { $t: Task } return { $t.name as name, $t.due as due } }"

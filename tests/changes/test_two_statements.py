@@ -214,8 +214,8 @@ def test_two_statements_in_one_query_leave_what_they_leave_in_two(
         pytest.skip("an edge cannot come before its node")
     settled.create_branch("apart")
     do(settled, pair.first, pair.second)
-    do(settled.on("apart"), pair.first)
-    do(settled.on("apart"), pair.second)
+    do(settled.branch("apart"), pair.first)
+    do(settled.branch("apart"), pair.second)
 
     assert _without_edge_ids(content(settled)) == _without_edge_ids(content(settled, "apart"))
 

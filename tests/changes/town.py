@@ -8,9 +8,9 @@ import pytest
 
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph, init
-from omnigraph.data.values.columns import moments
+from omnigraph.data.values.columns import to_timestamps
 from omnigraph.errors import Violation, ViolationsError
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 
 SCHEMA = """
 node Person {
@@ -44,7 +44,7 @@ def town(folder: Path) -> Graph:
 def do(graph: Graph | Branch, *statements: str, **params: object) -> Receipt:
     """Run statements as one mutation; the parameters are declared by what they hold."""
     declared = ", ".join(f"${name}: {_kind(value)}" for name, value in params.items())
-    return graph.change(f"query it({declared}) {{ {' '.join(statements)} }}", **params)
+    return graph.mutate(f"query it({declared}) {{ {' '.join(statements)} }}", **params)
 
 
 def refused(graph: Graph | Branch, *statements: str, **params: object) -> list[str]:
@@ -93,7 +93,7 @@ def commits(graph: Graph) -> int:
     return graph.snapshot().version
 
 
-def counts(receipt: Receipt) -> tuple[int, int]:
+def counts(receipt: Receipt) -> tuple[int | None, int | None]:
     """Give how many nodes and edges a change affected."""
     return receipt.affected_nodes, receipt.affected_edges
 
@@ -117,7 +117,7 @@ def link(edge: str, source: str, target: str, **values: str) -> str:
 
 def _kept_whole(values: pa.Array) -> pa.Array:
     """Give times as Python keeps them: of a date64 it takes the day alone."""
-    return moments(values) if pa.types.is_date64(values.type) else values
+    return to_timestamps(values) if pa.types.is_date64(values.type) else values
 
 
 def _kind(value: object) -> str:

@@ -14,7 +14,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import QueryError, ViolationsError
 from omnigraph.storage import steps
-from omnigraph.write.mutation import Receipt
+from omnigraph.write.receipt import Receipt
 from tests.changes.meanwhile import STAGED, WRITTEN, Interruptions
 from tests.changes.model import Broken, Left, State, after, comparable, empty
 from tests.changes.programs import FIRST, SCHEMA, Query, Row, random_query, rendered
@@ -39,7 +39,7 @@ def template() -> Iterator[Path]:
     memory = "/dev/shm"
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         text = rendered(FIRST)
-        init(Path(folder, "first"), SCHEMA, durable=False).change(text.whole(), **text.params)
+        init(Path(folder, "first"), SCHEMA, durable=False).mutate(text.whole(), **text.params)
         yield Path(folder, "first")
 
 
@@ -110,7 +110,7 @@ class _Trial:
     def _run(self, graph: Graph, query: Query, operation: str) -> "Receipt | Broken | str":
         text = rendered(query)
         try:
-            return graph.on(operation_id=operation).change(text.whole(), **text.params)
+            return graph.branch(operation_id=operation).mutate(text.whole(), **text.params)
         except ViolationsError as refused:
             found = refused.violations
             return Counter((str(each.code), str(each.type), each.field) for each in found)

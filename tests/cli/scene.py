@@ -21,7 +21,8 @@ _HIDDEN = (
     (re.compile(r" *\b\d+\.\d{3}\b"), " <ms>"),
     (re.compile(r'("ms":) [\d.]+'), r"\1 <ms>"),
     (re.compile(r"looked at .*"), "looked at <files>"),
-    (re.compile(r'("(ledger_rows|files|bytes)": )\d+'), r"\1<count>"),
+    (re.compile(r"\d+ files copied .* kept"), "<count> files copied and kept"),
+    (re.compile(r'("(ledger_rows|files|bytes|\w+_copied|files_kept)": )\d+'), r"\1<count>"),
 )
 
 

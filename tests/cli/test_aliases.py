@@ -45,7 +45,7 @@ def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Graph]:
     made = {name: init(tmp_path / f"{name}.omni", SCHEMA, durable=False) for name in "gh"}
     made["h"].create_branch("draft")
     for name, age in (("ann", 30), ("bob", 40)):
-        made["g"].change(QUERIES, "add", name=name, age=age)
+        made["g"].mutate(QUERIES, "add", name=name, age=age)
     return made
 
 

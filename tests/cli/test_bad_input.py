@@ -40,7 +40,7 @@ CASES = (
     (1, "snapshot --config missing.yaml", "[unreadable]: cannot read '{folder}/missing.yaml'"),
     (1, "snapshot --config broken.yaml", "[config_invalid]: {folder}/broken.yaml:1: unknown key"),
     (1, "snapshot --config people.jsonl", "[config_invalid]: {folder}/people.jsonl"),
-    (1, "branch list --config dotenv.yaml", "[config_invalid]: {folder}/dotenv.env:1: this is no"),
+    (1, "branch list --config dotenv.yaml", "[config_invalid]: {folder}/dotenv.env:1: expected N"),
     (1, "snapshot --target away", "[config_invalid]: the variable AWAY_TOKEN"),
     (1, "branch list http://127.0.0.1:10", "[unreachable]: no server answers"),
     (1, "branch list http://", "[bad_input]: 'http://' is no address of a server"),

@@ -24,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
     graph.create_branch("empty")
     for slug, content in (("full", CONTENT), ("empty", b""), ("null", None), ("far", "s3://b/k")):
-        graph.change(PUT, slug=slug, content=content)
+        graph.mutate(PUT, slug=slug, content=content)
 
     def invoke(slug: str, *more: str) -> Result:
         given = ["blob", "Photo", slug, "content", "g.omni", *more]
@@ -86,7 +86,9 @@ def test_null_is_no_content_and_a_reference_is_not_fetched(run: Callable[..., Re
 
     assert (null.exit_code, far.exit_code) == (5, 1)
     assert null.stderr == "error[not_found]: Photo.content of 'null' is null\n"
-    assert far.stderr.startswith("error[bad_input]: the blob refers to s3://b/k\n")
+    assert far.stderr.startswith(
+        "error[bad_input]: the blob has no content, it refers to s3://b/k\n"
+    )
     assert not Path("null").exists()
     assert not Path("far").exists()
 

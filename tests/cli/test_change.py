@@ -203,7 +203,7 @@ def test_a_lost_race_is_run_again_unless_the_head_was_expected(
 ) -> None:
     def meanwhile(step: str) -> None:
         monkeypatch.setattr(steps, "observer", None)
-        open_graph(graph.uri).change(QUERIES, "birthday", name="bob", age=50)
+        open_graph(graph.uri).mutate(QUERIES, "birthday", name="bob", age=50)
 
     here = graph.snapshot().commit.id
     monkeypatch.setattr(steps, "observer", meanwhile)

@@ -228,7 +228,7 @@ def test_a_pattern_and_the_type_of_a_table_are_passed_on(
     assert names(graph) == ["cleo", "dan"]
     assert untyped.exit_code == 1
     assert untyped.stderr.startswith(
-        "error[bad_input]: 'x-1.csv' does not say of which type its rows are"
+        "error[bad_input]: 'x-1.csv' does not name the type of its rows"
     )
 
 

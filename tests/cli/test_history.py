@@ -36,7 +36,7 @@ def run(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def change(graph: Graph, actor: str, statement: str, branch: str = "main") -> str:
-    graph.on(branch, actor=actor).change(f"query q() {{ {statement} }}")
+    graph.branch(branch, actor=actor).mutate(f"query q() {{ {statement} }}")
     return graph.snapshot(branch).commit.id
 
 

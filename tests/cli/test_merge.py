@@ -46,7 +46,7 @@ def run(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def change(graph: Graph, branch: str, actor: str, *statements: str) -> None:
     for each in statements:
-        graph.on(branch, actor=actor).change(f"query q() {{ {each} }}")
+        graph.branch(branch, actor=actor).mutate(f"query q() {{ {each} }}")
 
 
 def set_age(name: str, age: int) -> str:

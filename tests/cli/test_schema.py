@@ -208,7 +208,7 @@ def test_a_plan_that_was_kept_is_refused_with_three_after_another_commit(
     graph: Graph, run: Run
 ) -> None:
     run("schema", "plan", "--schema", "next.pg", "--out", "plan.json", "g.omni")
-    graph.change('query q() { insert Person { name: "cleo" } }')
+    graph.mutate('query q() { insert Person { name: "cleo" } }')
 
     done = run("schema", "apply", "--plan", "plan.json", "g.omni")
 

@@ -15,8 +15,9 @@ import pexpect
 import pytest
 
 from omnigraph.api.graph import init
-from omnigraph.cli.local import Local
-from omnigraph.cli.terms import ChangeTerms, Question, Target
+from omnigraph.cli.commands.read import QueryCall
+from omnigraph.cli.commands.shell import mutate_until_interrupted, read_until_interrupted
+from omnigraph.cli.session import ReadTarget
 from omnigraph.errors import CancelledError
 from omnigraph.read.operators import walk
 from omnigraph.span import Source
@@ -231,12 +232,12 @@ def test_ctrl_c_cancels_the_query_that_runs(
     edges = [{"edge": "Knows", "from": one, "to": other} for one, other in pairwise(names)]
     graph.load("\n".join(json.dumps(line) for line in [*lines, *edges]), engine="inline")
     hops = "match { $a: Person  $a knows {1,} $b } return { count(distinct $b) as n }"
-    question = Question(Source("<text>", f"query q() {{ {hops} }}"), None, {})
+    query = QueryCall(Source("<text>", f"query q() {{ {hops} }}"), None, {})
 
     ctrl_c = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     ctrl_c.start()
     with pytest.raises(CancelledError):
-        Local(lambda **_: graph).watched(question, Target("main"))
+        read_until_interrupted(graph, query, ReadTarget("main"))
 
 
 def test_ctrl_c_cancels_the_change_that_runs(tmp_path: Path) -> None:
@@ -245,12 +246,12 @@ def test_ctrl_c_cancels_the_change_that_runs(tmp_path: Path) -> None:
     graph.load("\n".join(json.dumps(line) for line in lines), engine="inline")
     head = graph.snapshot().commit.id
     updates = 'update Person set { age: 1 } where name != "x" ' * 2_000
-    question = Question(Source("<text>", f"query q() {{ {updates} }}"), None, {})
+    query = QueryCall(Source("<text>", f"query q() {{ {updates} }}"), None, {})
 
     ctrl_c = Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     ctrl_c.start()
     with pytest.raises(CancelledError):
-        Local(lambda **_: graph).watched_change(question, ChangeTerms(branch="main"))
+        mutate_until_interrupted(graph, query, "main")
 
     assert graph.snapshot().commit.id == head
 

@@ -129,7 +129,7 @@ def test_a_line_that_is_no_variable_is_refused_and_not_shown(folder: Path, line:
     (folder / ".env").write_text(f"OK=1\n{line}\n")
     (folder / "omnigraph.yaml").write_text("auth: {env_file: .env}\n")
 
-    with pytest.raises(ConfigError, match=r"\.env:2: this is no variable") as raised:
+    with pytest.raises(ConfigError, match=r"\.env:2: expected NAME=value") as raised:
         load_config(folder / "omnigraph.yaml").load_env({})
     assert line not in raised.value.render()
 

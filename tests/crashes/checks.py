@@ -13,8 +13,8 @@ from omnigraph.errors import CommitCleanedError, GraphExistsError, GraphNotFound
 from omnigraph.maintain.fsck import fsck
 from omnigraph.storage import layout
 from omnigraph.storage.store import store_at
-from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.format import stamp_of
 from omnigraph.versioning.manifest import FORMAT, PRIMARY_KEY
 from tests.crashes.model import FIRST, NOTHING, Content, Kind, Model, Operation, agrees, applied
@@ -42,7 +42,7 @@ def check(root: str, candidates: list[Model], following: list[Operation], depth:
         again = _seen(root, depth, found, read_only=False)
         if not agrees(again, candidates[landed]):
             found.append(f"opening for writing changed {seen} into {again}")
-        _check_ledger(root, found)
+        _check_manifest(root, found)
     if following:
         _check_following(root, candidates[landed], following[landed], depth, found)
     return {"violations": found, "landed": landed}
@@ -112,12 +112,12 @@ def _content(graph: Graph, commit: Commit, found: list[str]) -> Content:
     return {"people": people, "edges": links}
 
 
-def _check_ledger(root: str, found: list[str]) -> None:
+def _check_manifest(root: str, found: list[str]) -> None:
     """A graph that was opened for writing has the present format, whatever it was before."""
-    ledger = open_graph(root, read_only=True).repository.manifest.newest()
-    mark = (ledger.schema.field("object_id").metadata or {}).get(PRIMARY_KEY.encode())
-    if stamp_of(ledger) != FORMAT or mark != b"true":
-        found.append(f"the ledger has format {stamp_of(ledger)}, its key the mark {mark!r}")
+    newest = open_graph(root, read_only=True).repository.manifest.newest()
+    mark = (newest.schema.field("object_id").metadata or {}).get(PRIMARY_KEY.encode())
+    if stamp_of(newest) != FORMAT or mark != b"true":
+        found.append(f"the manifest has format {stamp_of(newest)}, its key the mark {mark!r}")
     # The workload checks nothing, so its edges may end nowhere.
     told = (each for each in fsck(store_at(root)).findings if each.kind is not Damage.END_MISSING)
     found += [f"damage: {each}" for each in told]

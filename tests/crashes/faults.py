@@ -24,7 +24,7 @@ class Fault:
     """What happens to the n-th of some system calls of each thread; `10+` is all from there on.
 
     With `files`, a pattern for the number of a version, only calls on these versions of the
-    ledger count. Writes always need it: strace cannot tell other files from the event queues of
+    manifest count. Writes always need it: strace cannot tell other files from the event queues of
     Lance's threads, which no full disk ever fails.
     """
 

@@ -82,7 +82,7 @@ def _maintained(kind: Kind, *marks: tuple[str, int]) -> Scenario:
 
 
 SCENARIOS = (
-    Scenario("init", (), INIT, Operation(Kind.WRITE, 1), INIT, (("ledger created", 1),)),
+    Scenario("init", (), INIT, Operation(Kind.WRITE, 1), INIT, (("manifest created", 1),)),
     _again("write", WRITES, Kind.WRITE, ("version staged", 5), ("head flipped", 1)),
     _again("overwrite", WRITES, Kind.OVERWRITE, ("fragments written", 3)),
     Scenario(
@@ -124,17 +124,17 @@ SCENARIOS = (
         ("fragments written", 5),
     ),
     _again(
-        "fold of the ledger",
+        "fold of the manifest",
         (INIT, *(Operation(Kind.OVERWRITE, number) for number in range(1, 17))),
         Kind.OVERWRITE,
-        ("ledger folded", 1),
+        ("manifest folded", 1),
     ),
     _maintained(
         Kind.OPTIMIZE,
         ("segments built", 1),
         ("fragments written", 2),
         ("head flipped", 1),
-        ("ledger folded", 1),
+        ("manifest folded", 1),
     ),
     _maintained(
         Kind.CLEANUP,
@@ -142,6 +142,6 @@ SCENARIOS = (
         ("cleanup marked", 1),
         ("manifests removed", 1),
         ("files removed", 1),
-        ("ledger cleaned", 1),
+        ("manifest cleaned", 1),
     ),
 )

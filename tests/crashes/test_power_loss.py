@@ -15,7 +15,7 @@ from tests.crashes.sequences import judged, possible
 DEPTH = 100
 # Nothing that the graph is read from is written before these steps.
 LAST_STEPS = 3
-NAMES = ("init", "write", "create branch", "migrate", "fold of the ledger")
+NAMES = ("init", "write", "create branch", "migrate", "fold of the manifest")
 CHOSEN = [each for each in SCENARIOS if each.name in NAMES]
 
 

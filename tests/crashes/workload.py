@@ -17,10 +17,11 @@ import pyarrow as pa
 from omnigraph.api.access import Access
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.storage import layout, steps
 from omnigraph.storage.store import store_at
 from omnigraph.storage.table import Tables
-from omnigraph.versioning.manifest import Manifest, new_ledger
+from omnigraph.versioning.manifest import Manifest, new_manifest
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.ulid import Clock
 from omnigraph.versioning.writes import Append, Delete, Overwrite, TableWrite, Upsert
@@ -96,7 +97,7 @@ def make_first_format(root: str) -> None:
     tables = Tables(store_at(root))
     first = Manifest(tables).head_commit("main", Manifest(tables).newest())
     shutil.rmtree(Path(root, layout.MANIFEST))
-    rows = new_ledger(first)
+    rows = new_manifest(first)
     unmarked = rows.schema.field("object_id").remove_metadata()
     unstamped = {b"omnigraph:first_commit": first.id.encode()}
     schema = rows.schema.set(0, unmarked).with_metadata(unstamped)
@@ -104,7 +105,11 @@ def make_first_format(root: str) -> None:
     assert tables.create_exclusively(layout.MANIFEST, rows.cast(schema))
     repository = Repository(store_at(root), tables, Manifest(tables), Clock(), read_only=False)
     for number in (1, 2):
-        perform(root, Graph(Access.to(repository, keeps=True)), Operation(Kind.WRITE, number))
+        perform(
+            root,
+            Graph(LocalBackend(Access.to(repository, keeps=True))),
+            Operation(Kind.WRITE, number),
+        )
 
 
 def _writes(operation: Operation) -> dict[str, tuple[TableWrite, ...]]:

@@ -10,12 +10,12 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
 
-from omnigraph.embedding.embedder import Task
+from omnigraph.embedding.embedder import EmbeddingTask
 
 KEY = "sk-verysecret-0123456789"
 OPENAI_PATH = "/v1/embeddings"
 GEMINI_END = ":batchEmbedContents"
-TASKS = {each.value for each in Task}
+TASKS = {each.value for each in EmbeddingTask}
 
 
 @dataclass(frozen=True, slots=True)

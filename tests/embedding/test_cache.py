@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.embedding import Task, cached
+from omnigraph.embedding import EmbeddingTask, with_cache
 from omnigraph.embedding.embedder import MOST_BYTES, MOST_TEXTS, Vectors, batches
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.errors import EmbeddingError
@@ -38,7 +38,7 @@ class Paying:
     money: int = 1_000_000
     paid: list[list[str]] = field(default_factory=list)
 
-    def embed(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+    def embed(self, texts: Sequence[str], dimension: int, task: EmbeddingTask) -> Vectors:
         if self.money < len(texts):
             raise EmbeddingError("no money left")
         self.money -= len(texts)
@@ -49,9 +49,9 @@ class Paying:
 def paid_for(texts: Sequence[str], cache: Kept) -> list[list[str]]:
     """Embed texts through a cache, check the vectors, and give what was paid."""
     paying = Paying()
-    vectors = cached(paying, cache).embed(texts, 8, Task.DOCUMENT)
+    vectors = with_cache(paying, cache).embed(texts, 8, EmbeddingTask.DOCUMENT)
     assert vectors.dtype == np.float32
-    assert np.array_equal(vectors, MockEmbedder().embed(texts, 8, Task.DOCUMENT))
+    assert np.array_equal(vectors, MockEmbedder().embed(texts, 8, EmbeddingTask.DOCUMENT))
     return paying.paid
 
 
@@ -74,13 +74,13 @@ def test_equal_texts_are_paid_once() -> None:
 
 
 def test_no_texts_are_no_rows() -> None:
-    assert cached(Paying(), Kept()).embed([], 8, Task.QUERY).shape == (0, 8)
+    assert with_cache(Paying(), Kept()).embed([], 8, EmbeddingTask.QUERY).shape == (0, 8)
 
 
 def test_what_was_paid_before_a_failure_is_not_paid_again() -> None:
     cache, poor = Kept(), Paying(money=500)
     with pytest.raises(EmbeddingError, match="no money left"):
-        cached(poor, cache).embed(TEXTS, 8, Task.DOCUMENT)
+        with_cache(poor, cache).embed(TEXTS, 8, EmbeddingTask.DOCUMENT)
     assert 400 < sum(map(len, poor.paid)) <= 500
 
     rest = paid_for(TEXTS, cache)
@@ -108,7 +108,7 @@ def test_a_damaged_entry_is_paid_again_and_nothing_else_is(
     paying = Paying()
 
     damaged = Kept({**cache.entries, key: damage(data)})
-    cached(paying, damaged).embed(TEXTS, 8, Task.DOCUMENT)
+    with_cache(paying, damaged).embed(TEXTS, 8, EmbeddingTask.DOCUMENT)
 
     assert paying.paid == [batch]
     assert damaged.entries == cache.entries
@@ -134,16 +134,20 @@ def test_after_an_inserted_text_the_later_batches_are_the_same_again(at: int) ->
 
 @pytest.mark.parametrize(
     ("model", "dimension", "task"),
-    [("other", 8, Task.DOCUMENT), ("dear", 9, Task.DOCUMENT), ("dear", 8, Task.QUERY)],
+    [
+        ("other", 8, EmbeddingTask.DOCUMENT),
+        ("dear", 9, EmbeddingTask.DOCUMENT),
+        ("dear", 8, EmbeddingTask.QUERY),
+    ],
     ids=["model", "dimension", "task"],
 )
 def test_another_model_dimension_or_task_is_paid_for(
-    model: str, dimension: int, task: Task
+    model: str, dimension: int, task: EmbeddingTask
 ) -> None:
     cache, paying = Kept(), Paying(model)
     paid_for(["Ada"], cache)
 
-    cached(paying, cache).embed(["Ada"], dimension, task)
+    with_cache(paying, cache).embed(["Ada"], dimension, task)
 
     assert paying.paid == [["Ada"]]
 
@@ -157,14 +161,14 @@ def test_entries_have_names_that_any_store_takes() -> None:
 def test_an_empty_text_is_refused_before_anything_is_paid() -> None:
     paying = Paying()
     with pytest.raises(EmbeddingError, match="text 1001 of 1001 is empty"):
-        cached(paying, Kept()).embed([*TEXTS, " "], 8, Task.DOCUMENT)
+        with_cache(paying, Kept()).embed([*TEXTS, " "], 8, EmbeddingTask.DOCUMENT)
     assert paying.paid == []
 
 
 def test_a_cached_embedder_keeps_the_name_of_its_model_and_survives_pickling() -> None:
-    revived = pickle.loads(pickle.dumps(cached(MockEmbedder(), Kept())))
+    revived = pickle.loads(pickle.dumps(with_cache(MockEmbedder(), Kept())))
     assert revived.model == "mock"
-    assert revived.embed(["Ada"], 8, Task.QUERY).shape == (1, 8)
+    assert revived.embed(["Ada"], 8, EmbeddingTask.QUERY).shape == (1, 8)
 
 
 @given(

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from omnigraph.embedding import Task
+from omnigraph.embedding import EmbeddingTask
 from omnigraph.embedding.embedder import MOST_TEXTS
 from omnigraph.embedding.http import HttpEmbedder
 from omnigraph.errors import EmbeddingError
@@ -14,7 +14,7 @@ from tests.embedding.providers import GEMINI_END, KEY, OPENAI_PATH, Provider, ra
 
 
 def test_openai_gets_model_texts_dimension_and_key(asking: Asking, provider: Provider) -> None:
-    asking.embedder("text-embedding-3-large").embed(["Ada", "Grace"], 8, Task.DOCUMENT)
+    asking.embedder("text-embedding-3-large").embed(["Ada", "Grace"], 8, EmbeddingTask.DOCUMENT)
 
     (request,) = provider.received
     assert request.path == OPENAI_PATH
@@ -29,7 +29,7 @@ def test_openai_gets_model_texts_dimension_and_key(asking: Asking, provider: Pro
 def test_gemini_gets_each_text_as_a_request_with_task_and_dimension(
     asking: Asking, provider: Provider
 ) -> None:
-    asking.embedder("gemini-embedding-001").embed(["Ada", "Grace"], 8, Task.DOCUMENT)
+    asking.embedder("gemini-embedding-001").embed(["Ada", "Grace"], 8, EmbeddingTask.DOCUMENT)
 
     (request,) = provider.received
     assert request.path == f"/v1beta/models/gemini-embedding-001{GEMINI_END}"
@@ -48,13 +48,13 @@ def test_gemini_gets_each_text_as_a_request_with_task_and_dimension(
 @pytest.mark.parametrize(
     ("task", "told"),
     [
-        (Task.DOCUMENT, "title: none | text: Ada"),
-        (Task.QUERY, "task: search result | query: Ada"),
+        (EmbeddingTask.DOCUMENT, "title: none | text: Ada"),
+        (EmbeddingTask.QUERY, "task: search result | query: Ada"),
     ],
     ids=str,
 )
 def test_the_second_generation_of_gemini_is_told_the_task_in_the_text(
-    asking: Asking, provider: Provider, task: Task, told: str
+    asking: Asking, provider: Provider, task: EmbeddingTask, told: str
 ) -> None:
     asking.embedder("gemini-embedding-2-preview").embed(["Ada"], 8, task)
 
@@ -66,13 +66,13 @@ def test_queries_and_documents_are_told_apart_by_gemini_only(asking: Asking) -> 
     gemini, openai = asking.embedder("gemini-embedding-001"), asking.embedder("openai:other")
 
     for embedder, alike in ((gemini, False), (openai, True)):
-        document, query = (embedder.embed(["Ada"], 8, task) for task in Task)
+        document, query = (embedder.embed(["Ada"], 8, task) for task in EmbeddingTask)
         assert np.allclose(document, query) == alike
 
 
 def test_vectors_come_in_the_order_of_the_texts_with_length_one(embedder: HttpEmbedder) -> None:
     texts = ["Ada", "Grace", "Ada", "Barbara"]
-    vectors = embedder.embed(texts, 16, Task.QUERY)
+    vectors = embedder.embed(texts, 16, EmbeddingTask.QUERY)
 
     task = "none" if embedder.model.startswith("text") else "RETRIEVAL_QUERY"
     raw = np.array([raw_vector(text, 16, task) for text in texts])
@@ -84,7 +84,7 @@ def test_vectors_come_in_the_order_of_the_texts_with_length_one(embedder: HttpEm
 
 def test_many_texts_go_in_batches(embedder: HttpEmbedder, provider: Provider) -> None:
     texts = [f"text {number}" for number in range(2 * MOST_TEXTS + 1)]
-    vectors = embedder.embed(texts, 4, Task.DOCUMENT)
+    vectors = embedder.embed(texts, 4, EmbeddingTask.DOCUMENT)
 
     assert [len(request.texts) for request in provider.received] == [96, 96, 1]
     assert [text for request in provider.received for text in request.texts] == texts
@@ -92,13 +92,13 @@ def test_many_texts_go_in_batches(embedder: HttpEmbedder, provider: Provider) ->
 
 
 def test_long_texts_go_in_smaller_batches(embedder: HttpEmbedder, provider: Provider) -> None:
-    embedder.embed(["é" * 50_000, "b" * 150_000, "c", "d" * 300_000], 4, Task.DOCUMENT)
+    embedder.embed(["é" * 50_000, "b" * 150_000, "c", "d" * 300_000], 4, EmbeddingTask.DOCUMENT)
 
     assert [len(request.texts) for request in provider.received] == [2, 1, 1]
 
 
 def test_no_texts_are_no_request(embedder: HttpEmbedder, provider: Provider) -> None:
-    assert embedder.embed([], 4, Task.QUERY).shape == (0, 4)
+    assert embedder.embed([], 4, EmbeddingTask.QUERY).shape == (0, 4)
     assert provider.received == []
 
 
@@ -107,18 +107,18 @@ def test_an_empty_text_is_refused_before_anything_is_paid(
     embedder: HttpEmbedder, provider: Provider, text: str
 ) -> None:
     with pytest.raises(EmbeddingError, match="text 98 of 98 is empty"):
-        embedder.embed([*map(str, range(97)), text], 4, Task.DOCUMENT)
+        embedder.embed([*map(str, range(97)), text], 4, EmbeddingTask.DOCUMENT)
     assert provider.received == []
 
 
 def test_half_a_character_is_refused(embedder: HttpEmbedder) -> None:
     with pytest.raises(EmbeddingError, match="text 1 of 1 is not valid Unicode"):
-        embedder.embed(["\ud800"], 4, Task.DOCUMENT)
+        embedder.embed(["\ud800"], 4, EmbeddingTask.DOCUMENT)
 
 
 def test_an_embedder_survives_pickling_also_after_use(embedder: HttpEmbedder) -> None:
-    before = embedder.embed(["Ada"], 4, Task.QUERY)
+    before = embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
     revived = pickle.loads(pickle.dumps(embedder))
 
     assert revived.model == embedder.model
-    assert np.array_equal(revived.embed(["Ada"], 4, Task.QUERY), before)
+    assert np.array_equal(revived.embed(["Ada"], 4, EmbeddingTask.QUERY), before)

@@ -7,7 +7,7 @@ from time import time
 
 import pytest
 
-from omnigraph.embedding import Task
+from omnigraph.embedding import EmbeddingTask
 from omnigraph.embedding.http import HttpEmbedder
 from omnigraph.errors import EmbeddingError
 from tests.embedding.conftest import Asking
@@ -22,7 +22,7 @@ def test_a_busy_or_broken_provider_is_asked_again(
 ) -> None:
     provider.replies += [failed(status, "later")] * 3
 
-    assert embedder.embed(["Ada"], 4, Task.QUERY).shape == (1, 4)
+    assert embedder.embed(["Ada"], 4, EmbeddingTask.QUERY).shape == (1, 4)
     assert len(provider.received) == 4
     assert len(asking.pauses) == 3
 
@@ -31,7 +31,7 @@ def test_the_pauses_double_and_differ_by_chance(
     embedder: HttpEmbedder, asking: Asking, provider: Provider
 ) -> None:
     provider.replies += [failed(503, "later")] * 3
-    embedder.embed(["Ada"], 4, Task.QUERY)
+    embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
 
     for pause, least in zip(asking.pauses, [0.2, 0.4, 0.8], strict=True):
         assert least <= pause <= 1.5 * least
@@ -40,7 +40,7 @@ def test_the_pauses_double_and_differ_by_chance(
 def test_pauses_stay_bounded_however_many_attempts(asking: Asking, provider: Provider) -> None:
     provider.replies += [failed(503, "later")] * 12
     embedder = asking.embedder("openai:m", NANOGRAPH_EMBED_RETRY_ATTEMPTS="13")
-    embedder.embed(["Ada"], 4, Task.QUERY)
+    embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
 
     assert max(asking.pauses) <= 45
 
@@ -65,7 +65,7 @@ def test_a_provider_that_names_a_pause_gets_it(
     most: float,
 ) -> None:
     provider.replies.append(reply())
-    embedder.embed(["Ada"], 4, Task.QUERY)
+    embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
 
     (pause,) = asking.pauses
     assert least <= pause <= most
@@ -77,14 +77,14 @@ def test_a_pause_of_an_hour_is_not_waited_for(
     provider.replies.append(failed(429, "quota", retry_after="3600"))
 
     with pytest.raises(EmbeddingError, match=r"in 1 attempt; .* 429: quota, asking to wait 3600 s"):
-        embedder.embed(["Ada"], 4, Task.QUERY)
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
     assert asking.pauses == []
 
 
 def test_a_connection_that_breaks_is_made_again(embedder: HttpEmbedder, provider: Provider) -> None:
     provider.replies += [DEAD, DEAD]
 
-    embedder.embed(["Ada"], 4, Task.QUERY)
+    embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
 
     assert len(provider.received) == 3
 
@@ -101,7 +101,7 @@ def test_a_provider_that_does_not_answer_in_time_is_asked_again(
 ) -> None:
     provider.replies += [Reply(seconds=0.6)]
 
-    asking.embedder(model, **{variable: "200"}).embed(["Ada"], 4, Task.QUERY)
+    asking.embedder(model, **{variable: "200"}).embed(["Ada"], 4, EmbeddingTask.QUERY)
 
     assert len(provider.received) == 2
     assert len(asking.pauses) == 1
@@ -122,8 +122,8 @@ def test_the_last_failure_says_what_happened_and_how_often(
     provider.replies += [reply] * 4
 
     with pytest.raises(EmbeddingError) as raised:
-        embedder.embed(["Ada"], 4, Task.QUERY)
-    assert "127.0.0.1 gave no vectors in 4 attempts" in raised.value.message
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
+    assert "127.0.0.1 returned no vectors in 4 attempts" in raised.value.message
     assert reason in raised.value.message
     assert len(provider.received) == 4
 
@@ -138,7 +138,7 @@ def test_the_environment_says_how_often_and_how_patiently(
     provider.replies += [failed(503, "later")] * 2
 
     with pytest.raises(EmbeddingError, match="2 attempts"):
-        asking.embedder(model, **more).embed(["Ada"], 4, Task.QUERY)
+        asking.embedder(model, **more).embed(["Ada"], 4, EmbeddingTask.QUERY)
     assert [round(pause) for pause in asking.pauses] in ([1], [2])
 
 
@@ -147,7 +147,7 @@ def test_nobody_there_is_an_error_with_the_count(asking: Asking, provider: Provi
     nowhere = replace(embedder.service, url="http://127.0.0.1:9/v1")
 
     with pytest.raises(EmbeddingError, match="in 4 attempts; the last failed with ConnectError"):
-        replace(embedder, service=nowhere).embed(["Ada"], 4, Task.QUERY)
+        replace(embedder, service=nowhere).embed(["Ada"], 4, EmbeddingTask.QUERY)
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
@@ -157,7 +157,7 @@ def test_what_the_provider_refuses_is_not_asked_again(
     provider.replies.append(failed(status, "because of that"))
 
     with pytest.raises(EmbeddingError, match=f"HTTP {status}: because of that"):
-        embedder.embed(["Ada"], 4, Task.QUERY)
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
     assert len(provider.received) == 1
 
 
@@ -166,7 +166,7 @@ def test_a_refused_key_names_its_variable(asking: Asking, provider: Provider) ->
 
     for model, variable in (("openai:m", "OPENAI_API_KEY"), ("gemini-m", "GEMINI_API_KEY")):
         with pytest.raises(EmbeddingError) as raised:
-            asking.embedder(model).embed(["Ada"], 4, Task.QUERY)
+            asking.embedder(model).embed(["Ada"], 4, EmbeddingTask.QUERY)
         assert raised.value.hint == f"check {variable}"
 
 
@@ -174,6 +174,6 @@ def test_a_long_reason_is_cut(embedder: HttpEmbedder, provider: Provider) -> Non
     provider.replies.append(failed(400, "long \n" * 10_000))
 
     with pytest.raises(EmbeddingError) as raised:
-        embedder.embed(["Ada"], 4, Task.QUERY)
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
     assert len(raised.value.message) < 400
     assert "\n" not in raised.value.message

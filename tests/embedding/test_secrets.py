@@ -5,7 +5,7 @@ import traceback
 
 import pytest
 
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.embedding.http import HttpEmbedder
 from omnigraph.errors import EmbeddingError
 from tests.embedding.conftest import Asking
@@ -33,7 +33,7 @@ def test_a_provider_that_repeats_the_key_does_not_leak_it(
     provider.replies += [reply] * 4
 
     with pytest.raises(EmbeddingError) as raised:
-        embedder.embed(["Ada"], 4, Task.QUERY)
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
     shown = "".join(traceback.format_exception(raised.value))
     assert KEY[:8] not in shown
     assert KEY[:8] not in raised.value.render()
@@ -44,7 +44,7 @@ def test_nothing_is_logged_with_the_key(
 ) -> None:
     provider.replies += [failed(503, "later")]
     with caplog.at_level(logging.DEBUG):
-        embedder.embed(["Ada"], 4, Task.QUERY)
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
 
     assert "127.0.0.1" in caplog.text
     assert KEY not in caplog.text
@@ -56,17 +56,17 @@ def test_the_password_of_a_base_url_is_not_shown(asking: Asking, provider: Provi
     provider.replies += [failed(400, "no")]
 
     with pytest.raises(EmbeddingError) as raised:
-        embedder.embed(["Ada"], 4, Task.QUERY)
+        embedder.embed(["Ada"], 4, EmbeddingTask.QUERY)
     assert "hunter2" not in repr(embedder) + raised.value.render()
 
 
 @pytest.mark.parametrize("key", ["sk-very\nsecret", "sk-verysécret"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str) -> None:
-    with pytest.raises(EmbeddingError, match="OPENAI_API_KEY holds characters") as raised:
+    with pytest.raises(EmbeddingError, match="OPENAI_API_KEY contains characters") as raised:
         embedder_for("text-embedding-3-small", {"OPENAI_API_KEY": key})
     assert "sk-very" not in raised.value.render()
 
 
 def test_a_line_end_after_the_key_does_no_harm(asking: Asking) -> None:
     embedder = asking.embedder("openai:m", OPENAI_API_KEY=f"{KEY}\n")
-    assert embedder.embed(["Ada"], 4, Task.QUERY).shape == (1, 4)
+    assert embedder.embed(["Ada"], 4, EmbeddingTask.QUERY).shape == (1, 4)

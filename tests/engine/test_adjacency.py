@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from omnigraph.data.derived import adjacency
 from omnigraph.data.derived.adjacency import (
     Adjacency,
-    Entries,
-    Patched,
-    Woven,
-    identity,
-    is_identity,
-    patched,
-    woven,
+    AnyAdjacency,
+    EdgeEntries,
+    PatchedAdjacency,
+    build_adjacency,
+    is_row_range,
+    patch_adjacency,
+    row_range,
 )
 from omnigraph.data.derived.numbering import Numbers
 
@@ -57,17 +57,17 @@ def ends(count: int) -> st.SearchStrategy[tuple[int, int]]:
     return st.tuples(st.integers(0, count - 1), st.integers(0, TARGETS - 1))
 
 
-def entries(edges: Edges, *, named: bool) -> Entries:
+def entries(edges: Edges, *, named: bool) -> EdgeEntries:
     """Give edges as entries, with their own numbers or without."""
     pairs = np.array(list(edges.values()), np.int64).reshape(-1, 2)
     own = np.array(list(edges), np.int64) if named else None
-    return Entries(pairs[:, 0], pairs[:, 1], own)
+    return EdgeEntries(pairs[:, 0], pairs[:, 1], own)
 
 
-def told(story: Story, *, named: bool) -> list[tuple[Woven, Adjacency]]:
+def told(story: Story, *, named: bool) -> list[tuple[AnyAdjacency, Adjacency]]:
     """Give after each change the adjacency that was patched, and the one made anew."""
     edges = dict(story.first)
-    current: Woven = woven(entries(edges, named=named), story.count)
+    current: AnyAdjacency = build_adjacency(entries(edges, named=named), story.count)
     found = []
     for count, change in story.changes:
         gone = {each: edges[each] for each in change if each in edges}
@@ -76,12 +76,14 @@ def told(story: Story, *, named: bool) -> list[tuple[Woven, Adjacency]]:
         if not named:
             # A pair is gone when no other edge joins it.
             gone = {each: pair for each, pair in gone.items() if pair not in edges.values()}
-        current = patched(current, count, entries(gone, named=named), entries(new, named=named))
-        found.append((current, woven(entries(edges, named=named), count)))
+        current = patch_adjacency(
+            current, count, entries(gone, named=named), entries(new, named=named)
+        )
+        found.append((current, build_adjacency(entries(edges, named=named), count)))
     return found
 
 
-def followed(found: Woven, sources: Numbers) -> list[tuple[int, ...]]:
+def followed(found: AnyAdjacency, sources: Numbers) -> list[tuple[int, ...]]:
     """Give the entries of sources in their order; entries of one source in that of targets."""
     owners, targets, edges = found.follow(sources)
     assert (np.diff(owners) >= 0).all()
@@ -93,7 +95,7 @@ def all_pairs(count: int) -> tuple[Numbers, Numbers]:
     return np.repeat(np.arange(count), TARGETS), np.tile(np.arange(TARGETS), count)
 
 
-def check_same(one: Woven, other: Adjacency) -> None:
+def check_same(one: AnyAdjacency, other: Adjacency) -> None:
     """Fail unless both say the same to every question."""
     count = len(other)
     assert len(one) == count
@@ -101,9 +103,9 @@ def check_same(one: Woven, other: Adjacency) -> None:
     for sources in (np.arange(count), some, some[:0]):
         assert followed(one, sources) == followed(other, sources)
     pairs = all_pairs(count)
-    assert one.joins(*pairs).tolist() == other.joins(*pairs).tolist()
+    assert one.are_joined(*pairs).tolist() == other.are_joined(*pairs).tolist()
     values = np.arange(TARGETS) ** 3 - 5
-    assert one.sums(values).tolist() == other.sums(values).tolist()
+    assert one.sum_targets(values).tolist() == other.sum_targets(values).tolist()
     assert one.degrees.tolist() == other.degrees.tolist()
     for room in (TARGETS, TARGETS + 3):
         assert one.indegrees(room).tolist() == other.indegrees(room).tolist()
@@ -119,29 +121,35 @@ def test_after_any_chain_of_patches_it_is_the_one_made_anew(named: bool, story: 
 @given(story=stories(most_changes=2))
 def test_what_was_prepared_early_is_what_is_computed_late(story: Story) -> None:
     edges = dict(story.first)
-    base = woven(entries(edges, named=False), story.count)
+    base = build_adjacency(entries(edges, named=False), story.count)
     base.indegrees(TARGETS)
     assert base.degrees.sum() == base.size
     new = {each: place for each, place in story.changes[0][1].items() if place is not None}
 
-    found = patched(base, story.changes[0][0], entries({}, named=False), entries(new, named=False))
-    if isinstance(found, Patched):
+    found = patch_adjacency(
+        base, story.changes[0][0], entries({}, named=False), entries(new, named=False)
+    )
+    if isinstance(found, PatchedAdjacency):
         found.prepare()
 
     edges_after = {**{each + EDGES: place for each, place in new.items()}, **edges}
-    check_same(found, woven(entries(edges_after, named=False), story.changes[0][0]))
+    check_same(found, build_adjacency(entries(edges_after, named=False), story.changes[0][0]))
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 5])
 @given(story=stories())
 def test_sums_over_several_blocks_are_those_over_one(block: int, story: Story) -> None:
     values = np.arange(TARGETS) * 10 + 1
-    whole = [(one, other, one.sums(values).tolist()) for one, other in told(story, named=True)]
+    whole = [
+        (one, other, one.sum_targets(values).tolist()) for one, other in told(story, named=True)
+    ]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(adjacency, "_BLOCK", block)
         for one, other, expected in whole:
-            assert one.sums(values).tolist() == other.sums(values).tolist() == expected
+            assert (
+                one.sum_targets(values).tolist() == other.sum_targets(values).tolist() == expected
+            )
 
 
 @given(story=stories())
@@ -151,45 +159,45 @@ def test_sums_follow_their_definition(story: Story) -> None:
     for one, _ in told(story, named=True):
         owners, targets, _ = one.follow(np.arange(len(one)))
         naive = [int(values[targets[owners == each]].sum()) for each in range(len(one))]
-        assert one.sums(values).tolist() == naive
+        assert one.sum_targets(values).tolist() == naive
 
 
 @given(story=stories())
 def test_pairs_are_joined_when_there_is_an_edge_between_them(story: Story) -> None:
-    found = woven(entries(story.first, named=False), story.count)
+    found = build_adjacency(entries(story.first, named=False), story.count)
     sources, targets = all_pairs(story.count)
 
     expected = [pair in story.first.values() for pair in zip(sources, targets, strict=True)]
 
-    assert found.joins(sources, targets).tolist() == expected
+    assert found.are_joined(sources, targets).tolist() == expected
     assert found.size == len(set(story.first.values()))
 
 
 def test_no_change_gives_the_adjacency_itself() -> None:
-    base = woven(entries({0: (0, 1), 1: (2, 2)}, named=False), 3)
+    base = build_adjacency(entries({0: (0, 1), 1: (2, 2)}, named=False), 3)
     nothing = entries({}, named=False)
 
-    assert patched(base, 3, nothing, nothing) is base
+    assert patch_adjacency(base, 3, nothing, nothing) is base
 
 
 def test_more_sources_alone_have_no_entries() -> None:
-    base = woven(entries({0: (0, 1)}, named=False), 1)
+    base = build_adjacency(entries({0: (0, 1)}, named=False), 1)
     nothing = entries({}, named=False)
 
-    found = patched(base, 4, nothing, nothing)
+    found = patch_adjacency(base, 4, nothing, nothing)
 
     assert found.degrees.tolist() == [1, 0, 0, 0]
     assert followed(found, np.array([3, 0])) == [(1, 1)]
 
 
 def test_a_patch_leaves_what_it_was_made_of_as_it_was() -> None:
-    base = woven(entries({0: (0, 1), 1: (1, 2)}, named=False), 2)
+    base = build_adjacency(entries({0: (0, 1), 1: (1, 2)}, named=False), 2)
     before = followed(base, np.arange(2))
     base.indegrees(TARGETS)
 
-    first = patched(base, 2, entries({0: (0, 1)}, named=False), entries({}, named=False))
+    first = patch_adjacency(base, 2, entries({0: (0, 1)}, named=False), entries({}, named=False))
     first.indegrees(TARGETS)
-    patched(first, 3, entries({1: (1, 2)}, named=False), entries({2: (2, 6)}, named=False))
+    patch_adjacency(first, 3, entries({1: (1, 2)}, named=False), entries({2: (2, 6)}, named=False))
 
     assert followed(base, np.arange(2)) == before
     assert base.indegrees(TARGETS).tolist() == [0, 1, 1, 0, 0, 0, 0]
@@ -197,32 +205,36 @@ def test_a_patch_leaves_what_it_was_made_of_as_it_was() -> None:
 
 
 def test_a_change_of_a_change_is_laid_over_the_same_base() -> None:
-    base = woven(entries({0: (0, 1)}, named=True), 2)
+    base = build_adjacency(entries({0: (0, 1)}, named=True), 2)
 
-    once = patched(base, 2, entries({}, named=True), entries({1: (1, 3)}, named=True))
-    twice = patched(once, 2, entries({1: (1, 3)}, named=True), entries({2: (1, 5)}, named=True))
+    once = patch_adjacency(base, 2, entries({}, named=True), entries({1: (1, 3)}, named=True))
+    twice = patch_adjacency(
+        once, 2, entries({1: (1, 3)}, named=True), entries({2: (1, 5)}, named=True)
+    )
 
-    assert isinstance(twice, Patched)
+    assert isinstance(twice, PatchedAdjacency)
     assert twice.base is base
     assert followed(twice, np.arange(2)) == [(0, 1, 0), (1, 5, 2)]
 
 
 def test_sources_without_edges_at_the_end_sum_to_nothing() -> None:
-    found = woven(entries({0: (0, 1), 1: (0, 2)}, named=False), 5)
+    found = build_adjacency(entries({0: (0, 1), 1: (0, 2)}, named=False), 5)
 
-    assert found.sums(np.arange(TARGETS)).tolist() == [3, 0, 0, 0, 0]
-    assert woven(entries({}, named=False), 3).sums(np.arange(TARGETS)).tolist() == [0, 0, 0]
+    assert found.sum_targets(np.arange(TARGETS)).tolist() == [3, 0, 0, 0, 0]
+    assert build_adjacency(entries({}, named=False), 3).sum_targets(
+        np.arange(TARGETS)
+    ).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("count", "is_kept"), [(1_000, True), (5_000_000, False)])
 def test_the_numbers_below_a_count_are_one_array_and_only_small_ones_are_kept(
     count: int, is_kept: bool
 ) -> None:
-    first = identity(count)
+    first = row_range(count)
     held = weakref.ref(first)
 
-    assert identity(count) is first
-    assert is_identity(first)
-    assert not is_identity(np.arange(count))
+    assert row_range(count) is first
+    assert is_row_range(first)
+    assert not is_row_range(np.arange(count))
     del first
     assert (held() is not None) == is_kept

@@ -47,8 +47,8 @@ def found(view: View, *which: str) -> Blob:
 
 @pytest.mark.parametrize("content", [b"", b"a", b"ab", b"abc", bytes(range(256)) * 40])
 def test_bytes_come_back_as_they_were_given(graph: Graph, content: bytes) -> None:
-    graph.change(PUT, slug="raw", content=content)
-    graph.change(PUT, slug="text", content=f"base64:{b64encode(content).decode()}")
+    graph.mutate(PUT, slug="raw", content=content)
+    graph.mutate(PUT, slug="text", content=f"base64:{b64encode(content).decode()}")
 
     for slug in ("raw", "text"):
         blob = found(graph.at(), "Photo", slug, "content")
@@ -88,8 +88,8 @@ def test_a_range_of_a_large_blob_decodes_no_more_than_the_range() -> None:
 
 
 def test_null_and_empty_are_kept_apart(graph: Graph) -> None:
-    graph.change(PUT, slug="null")
-    graph.change(PUT, slug="empty", content=b"")
+    graph.mutate(PUT, slug="null")
+    graph.mutate(PUT, slug="empty", content=b"")
     graph.load('{"type": "Photo", "data": {"slug": "loaded", "content": "base64:"}}')
     view = graph.at()
 
@@ -97,13 +97,13 @@ def test_null_and_empty_are_kept_apart(graph: Graph) -> None:
     for slug in ("empty", "loaded"):
         blob = found(view, "Photo", slug, "content")
         assert (blob.size, blob.read(), list(blob.chunks())) == (0, b"", [])
-    graph.change(PUT, slug="empty")
+    graph.mutate(PUT, slug="empty")
     assert graph.at().blob("Photo", "empty", "content") is None
     assert view.blob("Photo", "empty", "content") == blob
 
 
 def test_a_uri_is_a_reference_that_nobody_fetches(graph: Graph) -> None:
-    graph.change(PUT, slug="far", content="https://example.org/é.png")
+    graph.mutate(PUT, slug="far", content="https://example.org/é.png")
 
     blob = found(graph.at(), "Photo", "far", "content")
 
@@ -111,7 +111,7 @@ def test_a_uri_is_a_reference_that_nobody_fetches(graph: Graph) -> None:
     for take in (blob.read, blob.chunks):
         with pytest.raises(InputError, match=r"refers to https://example\.org/é\.png") as raised:
             take()
-        assert raised.value.hint == "fetch it from there"
+        assert raised.value.hint == "fetch it there"
 
 
 def test_other_changes_leave_a_blob_bit_by_bit_as_it_is(graph: Graph) -> None:
@@ -123,30 +123,30 @@ def test_other_changes_leave_a_blob_bit_by_bit_as_it_is(graph: Graph) -> None:
         "e": None,
     }
     for slug, content in given.items():
-        graph.change(PUT, slug=slug, content=content)
+        graph.mutate(PUT, slug=slug, content=content)
     before = stored(graph)
 
     for slug in given:
-        graph.change(RENAME, slug=slug, title="new")
-    graph.change('query q() { update Photo set { thumb: "base64:AAEC" } where title = "new" }')
-    graph.change('query q() { update Photo set { content: "base64:AAEC" } where slug = "a" }')
+        graph.mutate(RENAME, slug=slug, title="new")
+    graph.mutate('query q() { update Photo set { thumb: "base64:AAEC" } where title = "new" }')
+    graph.mutate('query q() { update Photo set { content: "base64:AAEC" } where slug = "a" }')
 
     assert before["b"] == b"base64:AB=="
     assert stored(graph) == {**before, "a": b"base64:AAEC"}
 
 
 def test_an_update_to_the_same_blob_is_no_change(graph: Graph) -> None:
-    graph.change(PUT, slug="a", content=b"abc")
-    again = graph.change(PUT, slug="a", content="base64:YWJj")
+    graph.mutate(PUT, slug="a", content=b"abc")
+    again = graph.mutate(PUT, slug="a", content="base64:YWJj")
 
     assert again.commit is None
 
 
 def test_blobs_of_edges_of_rows_without_a_key_and_of_old_commits_are_found(graph: Graph) -> None:
-    graph.change(PUT, slug="a")
-    first = graph.change('query q() { insert Shows { from: "a", to: "a", proof: "base64:AAEC" } }')
-    graph.change('query q() { insert Page { id: "one", text: "base64:YQ==" } }')
-    graph.change('query q() { delete Photo where slug = "a" }')
+    graph.mutate(PUT, slug="a")
+    first = graph.mutate('query q() { insert Shows { from: "a", to: "a", proof: "base64:AAEC" } }')
+    graph.mutate('query q() { insert Page { id: "one", text: "base64:YQ==" } }')
+    graph.mutate('query q() { delete Photo where slug = "a" }')
     assert first.commit is not None
 
     assert found(graph.at(first.commit.id), "Shows", '["a","a"]', "proof").read() == b"\0\1\2"
@@ -169,13 +169,18 @@ def test_a_table_on_which_lance_takes_no_conditions_has_blobs_too(graph: Graph) 
         (("Photo", "", "content"), RowNotFoundError, "no Photo ''", None),
         (("Photo", "a", "contnt"), InputError, "Photo has no property 'contnt'", "did you mean 'c"),
         (("Photo", "a", "id"), InputError, "Photo has no property 'id'", None),
-        (("Photo", "a", "title"), InputError, "Photo.title is String, not Blob", "read it by a q"),
+        (
+            ("Photo", "a", "title"),
+            InputError,
+            "Photo.title is String, not Blob",
+            "read it with a q",
+        ),
     ],
 )
 def test_what_is_no_blob_is_told(
     graph: Graph, which: tuple[str, ...], kind: type[InputError], told: str, hint: str | None
 ) -> None:
-    graph.change(PUT, slug="a")
+    graph.mutate(PUT, slug="a")
 
     with pytest.raises(kind) as raised:
         graph.at().blob(*which)
@@ -197,7 +202,7 @@ def test_a_range_that_makes_no_sense_is_refused() -> None:
 @pytest.mark.parametrize("wrong", ["hello", "base64:A", "base64:====", "two words:x"])
 def test_what_is_neither_base64_nor_a_uri_is_refused(graph: Graph, wrong: str) -> None:
     with pytest.raises(InputError):
-        graph.change(PUT, slug="a", content=wrong)
+        graph.mutate(PUT, slug="a", content=wrong)
     with pytest.raises(ViolationsError):
         graph.load(f'{{"type": "Photo", "data": {{"slug": "a", "content": "{wrong}"}}}}')
 

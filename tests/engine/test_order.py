@@ -17,4 +17,4 @@ def test_the_last_of_the_first_keys_is_that_of_all_keys_sorted(kind: str, wanted
         "falling": np.arange(30_001)[::-1],
     }[kind]
 
-    assert order._bound(keys, wanted) == np.sort(keys)[wanted - 1]
+    assert order._last_wanted(keys, wanted) == np.sort(keys)[wanted - 1]

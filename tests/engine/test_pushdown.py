@@ -13,8 +13,8 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.plan import NodeScan, ReadPlan
 from omnigraph.read import answer, pushdown
 from omnigraph.read.operators import scan
-from omnigraph.read.pushdown import condition
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.pushdown import build_condition
+from omnigraph.read.road import Road, RoadChoice
 from omnigraph.schema.values import Value
 
 SCHEMA = """
@@ -63,16 +63,16 @@ def compared(graph: Graph, clause: str, params: str = "", **given_: object) -> t
     """Tell whether both roads find the same rows, and which one was taken at last."""
     whole = found(graph, clause, params, **given_)
     roads: list[Road] = []
-    answered = answer._answered
+    answered = answer._execute
 
-    def noted(*parts: object) -> answer.Answer:
+    def noted(*parts: object) -> answer.PlanAnswer:
         result = answered(*parts)  # type: ignore[arg-type]
         roads.append(result.road)
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer, "choose", lambda *_: Choice(Road.INDEX, 0, 0))
-        patch.setattr(answer, "_answered", noted)
+        patch.setattr(answer, "choose_road", lambda *_: RoadChoice(Road.INDEX, 0, 0))
+        patch.setattr(answer, "_execute", noted)
         looked_up = found(graph, clause, params, **given_)
     return looked_up == whole, roads[-1]
 
@@ -190,7 +190,7 @@ def test_only_plain_comparisons_with_an_indexed_column_narrow(
     assert isinstance(plan, ReadPlan)
     filters = [each for op in plan.operators if isinstance(op, NodeScan) for each in op.filters]
 
-    assert bool(pushdown.narrowing(filters, graph.catalog.nodes["Row"])) is narrows
+    assert bool(pushdown.pick_indexed(filters, graph.catalog.nodes["Row"])) is narrows
 
 
 def test_a_value_that_its_column_cannot_hold_narrows_nothing(graph: Graph) -> None:
@@ -201,7 +201,7 @@ def test_a_value_that_its_column_cannot_hold_narrows_nothing(graph: Graph) -> No
     assert isinstance(first, NodeScan)
 
     def narrowed(value: Value | None) -> object:
-        return condition(first.filters, graph.catalog.nodes["Row"], lambda _: value)
+        return build_condition(first.filters, graph.catalog.nodes["Row"], lambda _: value)
 
     assert narrowed(2**31) is None
     assert narrowed(None) is None
@@ -212,6 +212,6 @@ def test_a_value_that_its_column_cannot_hold_narrows_nothing(graph: Graph) -> No
 def test_a_condition_that_hides_rows_would_be_noticed(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "condition", lambda *_: pc.field("number") > 5)
+    monkeypatch.setattr(scan, "build_condition", lambda *_: pc.field("number") > 5)
 
     assert compared(graph, "$r.small > -5") == (False, Road.INDEX)

@@ -8,13 +8,13 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.data.derived import topology
 from omnigraph.errors import StorageError
-from omnigraph.read import answer, dense, road, sparse
+from omnigraph.read import answer, dense_reader, road, sparse_reader
 from omnigraph.read.road import Road
 from omnigraph.storage.table import Table
 from omnigraph.versioning.writes import Overwrite
 from tests.engine.asking import made
 from tests.pipeline.loads import edge, node, text
-from tests.sample import write
+from tests.sample import access_of, write
 
 SCHEMA = """
 node Person { slug: String @key  name: String  age: I32? @index  bio: String? @index }
@@ -60,7 +60,7 @@ def table(graph: Graph, key: str) -> Table:
 
 def numbered(graph: Graph, key: str = "node:Person") -> bool:
     """Tell whether the rows of a type were numbered."""
-    return graph._access.topology.has_entities(table(graph, key))
+    return access_of(graph).topology.has_numbering(table(graph, key))
 
 
 def unexpected(*_: object, **__: object) -> None:
@@ -69,7 +69,7 @@ def unexpected(*_: object, **__: object) -> None:
 
 
 def nothing_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_base", "_whole_column", "_ends", "woven"):
+    for name in ("_sort_rows", "_read_whole_column", "_read_ends", "build_adjacency"):
         monkeypatch.setattr(topology, name, unexpected)
 
 
@@ -162,7 +162,7 @@ def test_point_reads_alone_never_number_a_graph(
 def test_a_query_that_needs_more_rows_than_expected_falls_back(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sparse, "MOST_ROWS", 6)
+    monkeypatch.setattr(sparse_reader, "MOST_ROWS", 6)
     monkeypatch.setattr(road, "_NARROWED_ROWS", 1)
 
     profile = graph.profile(AGED, a=7)
@@ -303,8 +303,8 @@ def test_a_vector_is_not_read_when_nothing_asks_for_it(graph: Graph) -> None:
 
 
 def test_few_rows_of_a_column_are_read_alone(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "_LEAST_WHOLE", 10)
-    monkeypatch.setattr(dense, "_READ_ROWS", 40)
+    monkeypatch.setattr(dense_reader, "_LEAST_WHOLE", 10)
+    monkeypatch.setattr(dense_reader, "_READ_ROWS", 40)
     query = "query q() { match { $p: Person } return { $p.name as n } order { $p.slug } limit 2 }"
 
     def reads() -> int:

@@ -11,10 +11,11 @@ from lance.dataset import Index
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.view import View
 from omnigraph.data.derived import topology
 from omnigraph.data.derived.topology import Topology
-from omnigraph.read import dense
+from omnigraph.read import dense_reader
 from omnigraph.read.execution import Budget
 from omnigraph.read.operators import order
 from omnigraph.read.road import Road
@@ -23,7 +24,7 @@ from omnigraph.versioning.writes import Delete, Made, TableWrite
 from tests.engine.trial import by_index, try_queries
 from tests.engine.worlds import World, random_world
 from tests.pipeline.loads import edge, node, text
-from tests.sample import write
+from tests.sample import access_of, write
 
 SEEDS = range(1_000, 1_003)
 QUERIES = 40
@@ -45,7 +46,7 @@ def test_what_is_done_for_large_tables_changes_no_answer(
 ) -> None:
     world = random_world(Random(seed))
     graph = world.graph(tmp_path / "g")
-    monkeypatch.setattr(dense, "_LEAST_WHOLE", 4)
+    monkeypatch.setattr(dense_reader, "_LEAST_WHOLE", 4)
     monkeypatch.setattr(order, "_LEAST_CUT", 0)
 
     check(world, cold(graph), seed)
@@ -95,8 +96,8 @@ def test_what_was_derived_is_extended_by_small_commits_and_not_made_anew(
     for name in (*world.catalog.nodes, *world.catalog.edges):
         stored = world.catalog.stored(name)
         assert stored is not None
-        graph._access.topology.entities(graph.snapshot().table(stored.identity))
-    monkeypatch.setattr(topology, "_base", unexpected)
+        access_of(graph).topology.numbering(graph.snapshot().table(stored.identity))
+    monkeypatch.setattr(topology, "_sort_rows", unexpected)
 
     for round_ in range(3):
         fewer = world.thinned(random)
@@ -113,11 +114,11 @@ def test_a_fresh_process_answers_from_what_an_earlier_one_left(
     random = Random(seed)
     world = random_world(random)
     graph = world.graph(tmp_path / "g")
-    monkeypatch.setattr(topology, "_LEAST_SHELVED", 0)
+    monkeypatch.setattr(topology, "_LEAST_STORED", 0)
     check(world, graph.at(), seed)
     fewer = world.thinned(random)
 
-    monkeypatch.setattr(topology, "_LEAST_SHELVED", 10**9)
+    monkeypatch.setattr(topology, "_LEAST_STORED", 10**9)
     check(world, open_graph(graph.uri, read_only=True).at(), seed)
     remove(graph, world, fewer)
     check(fewer, open_graph(graph.uri, read_only=True).at(), seed)
@@ -129,7 +130,7 @@ def test_damaged_files_beside_the_graph_change_no_answer(
 ) -> None:
     world = random_world(Random(seed))
     graph = world.graph(tmp_path / "g")
-    monkeypatch.setattr(topology, "_LEAST_SHELVED", 0)
+    monkeypatch.setattr(topology, "_LEAST_STORED", 0)
     check(world, graph.at(), seed)
     files = sorted((tmp_path / "g" / "_topology").iterdir())
     for number, file in enumerate(files):
@@ -235,8 +236,8 @@ def check(world: World, view: View, seed: int) -> None:
 
 def cold(graph: Graph) -> View:
     """Give the graph with a cache that has room for one thing."""
-    access = replace(graph._access, topology=Topology(0))
-    return View(access, graph.snapshot(), Budget())
+    access = replace(access_of(graph), topology=Topology(0))
+    return Graph(LocalBackend(access)).at(budget=Budget())
 
 
 def load_rest(graph: Graph, world: World, known: World) -> None:

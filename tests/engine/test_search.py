@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.embedding import Task
+from omnigraph.embedding import EmbeddingTask
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.errors import ParamsError, QueryError
 from omnigraph.read.road import Road
@@ -375,8 +375,8 @@ def test_a_text_is_embedded_by_the_model_of_the_property(docs: Graph) -> None:
     found = rows(docs, body, "$q: String", q="quick brown dogs running")
 
     known = {slug: words for slug, words in TEXTS.items() if words is not None}
-    vectors = MockEmbedder().embed(list(known.values()), 16, Task.DOCUMENT)
-    (wanted,) = MockEmbedder().embed(["quick brown dogs running"], 16, Task.QUERY)
+    vectors = MockEmbedder().embed(list(known.values()), 16, EmbeddingTask.DOCUMENT)
+    (wanted,) = MockEmbedder().embed(["quick brown dogs running"], 16, EmbeddingTask.QUERY)
     expected = {
         slug: _distance(vector, wanted.astype(np.float64))
         for slug, vector in zip(known, vectors, strict=True)

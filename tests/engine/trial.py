@@ -17,7 +17,7 @@ from omnigraph.query.checked import CheckedRead
 from omnigraph.query.compile import read_queries
 from omnigraph.read import answer
 from omnigraph.read.operators import scan
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.road import Road, RoadChoice
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
 from tests.engine.generate import RandomQuery, random_query
@@ -152,22 +152,22 @@ def _equal(one: object, other: object) -> bool:
 def by_index(monkeypatch: pytest.MonkeyPatch) -> list[Road]:
     """Let every query look its rows up if it can; gives the roads that are then taken."""
     taken: list[Road] = []
-    answered = answer._answered
+    answered = answer._execute
 
-    def noted(*given: Any) -> answer.Answer:
+    def noted(*given: Any) -> answer.PlanAnswer:
         found = answered(*given)
         taken.append(found.road)
         return found
 
-    monkeypatch.setattr(answer, "choose", lambda *_: Choice(Road.INDEX, 0, 0))
-    monkeypatch.setattr(answer, "_answered", noted)
-    monkeypatch.setattr(scan, "condition", lambda *_: pc.field("id").is_valid())
+    monkeypatch.setattr(answer, "choose_road", lambda *_: RoadChoice(Road.INDEX, 0, 0))
+    monkeypatch.setattr(answer, "_execute", noted)
+    monkeypatch.setattr(scan, "build_condition", lambda *_: pc.field("id").is_valid())
     return taken
 
 
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tasks of Spark read every table, and its own code do what it can compile."""
-    from omnigraph.read.spark import query, scans
+    from omnigraph.read.spark import frames, query
 
-    for module in (query, scans):
+    for module in (query, frames):
         monkeypatch.setattr(module, "FEW_ROWS", 0)

@@ -171,7 +171,7 @@ def test_of_many_violations_the_first_are_shown_and_all_are_counted(graph: Graph
 def test_a_rule_on_what_is_renamed_at_once_is_checked_on_the_rows_that_are_there(
     graph: Graph, rule: str
 ) -> None:
-    graph.change('query q() { insert Person { name: "twin", age: 4 } }')
+    graph.mutate('query q() { insert Person { name: "twin", age: 4 } }')
     desired = edited(
         ("age: I32?", 'years: I32? @rename_from("age")'), (SCORE, f"{SCORE}\n  {rule}")
     )
@@ -199,7 +199,7 @@ def test_a_new_rule_holds_from_then_on(graph: Graph, rule: str, bad: str) -> Non
     graph.apply_schema(edited((SCORE, f"{SCORE}\n  {rule}")))
 
     with pytest.raises(ViolationsError):
-        graph.change(f'query q() {{ insert Person {{ name: "new", {bad} }} }}')
+        graph.mutate(f'query q() {{ insert Person {{ name: "new", {bad} }} }}')
     line = bad.replace("age:", '"age":').replace("bio:", '"bio":')
     with pytest.raises(ViolationsError):
         graph.load(f'{{"type": "Person", "data": {{"name": "new", {line}}}}}', engine="inline")
@@ -208,10 +208,10 @@ def test_a_new_rule_holds_from_then_on(graph: Graph, rule: str, bad: str) -> Non
 def test_values_that_an_enum_got_can_be_written(graph: Graph) -> None:
     insert = 'query q() { insert Person { name: "new", mood: "calm" } }'
     with pytest.raises(Exception, match="calm"):
-        graph.change(insert)
+        graph.mutate(insert)
 
     graph.apply_schema(edited(("enum(glad, sad)", "enum(glad, sad, calm)")))
-    graph.change(insert)
+    graph.mutate(insert)
 
     assert {row["mood"] for row in rows(graph, PERSON)} == {"glad", "calm"}
 
@@ -219,7 +219,7 @@ def test_values_that_an_enum_got_can_be_written(graph: Graph) -> None:
 def test_a_type_that_was_added_is_used_at_once(graph: Graph) -> None:
     graph.apply_schema(f"{SCHEMA}node Dog {{ name: String @key }}\nedge Owns: Person -> Dog\n")
 
-    graph.change('query q() { insert Dog { name: "rex" } insert Owns { from: "p01", to: "rex" } }')
+    graph.mutate('query q() { insert Dog { name: "rex" } insert Owns { from: "p01", to: "rex" } }')
 
     found = graph.query("query q() { match { $p: Person $p owns $d } return { $p.age, $d.name } }")
     assert list(found) == [{"p.age": 1, "d.name": "rex"}]
@@ -231,7 +231,7 @@ def test_a_name_that_was_given_up_can_be_used_for_another_type(graph: Graph) -> 
     second = first.replace(' @rename_from("City")', "") + "node City { size: I32 @key }\n"
 
     graph.apply_schema(second)
-    graph.change("query q() { insert City { size: 7 } }")
+    graph.mutate("query q() { insert City { size: 7 } }")
 
     assert [row["id"] for row in rows(graph, "node:City")] == ["bonn", "ulm"]
     assert [row["id"] for row in rows(graph, "node:City#2")] == ["7"]

@@ -49,27 +49,27 @@ def test_another_branch_keeps_its_schema_and_is_read_and_changed_under_it(graph:
         told(graph, "main", OLD)
     with pytest.raises(QueryError, match="Human"):
         told(graph, "draft", NEW)
-    graph.on("draft").change('query q() { insert Person { name: "old", age: -5 } }')
-    graph.change('query q() { insert Human { name: "new", years: 5 } }')
+    graph.branch("draft").mutate('query q() { insert Person { name: "old", age: -5 } }')
+    graph.mutate('query q() { insert Human { name: "new", years: 5 } }')
     line = '{"type": "Person", "data": {"name": "older", "age": -6}}'
     graph.load(line, branch="draft", engine="inline")
     with pytest.raises(ViolationsError):
-        graph.change('query q() { insert Human { name: "newer", years: -5 } }')
+        graph.mutate('query q() { insert Human { name: "newer", years: -5 } }')
     names = {
         branch: {row["id"] for row in rows(graph, PERSON, branch)} for branch in ("main", "draft")
     }
     assert names["main"] - names["draft"] == {"new"}
     assert names["draft"] - names["main"] == {"old", "older"}
-    assert (graph.on("draft").schema, graph.schema) == (SCHEMA, HUMANS)
+    assert (graph.branch("draft").schema, graph.schema) == (SCHEMA, HUMANS)
 
 
 def test_a_branch_can_get_a_schema_that_main_has_not(graph: Graph) -> None:
     graph.create_branch("draft")
 
     graph.apply_schema(NICK, "draft")
-    graph.on("draft").change('query q() { update Person set { nick: "x" } where name = "p01" }')
+    graph.branch("draft").mutate('query q() { update Person set { nick: "x" } where name = "p01" }')
 
-    assert (graph.schema, graph.on("draft").schema) == (SCHEMA, NICK)
+    assert (graph.schema, graph.branch("draft").schema) == (SCHEMA, NICK)
     assert "nick" not in rows(graph, PERSON)[0]
     assert {row["nick"] for row in rows(graph, PERSON, "draft")} == {None, "x"}
 
@@ -92,7 +92,7 @@ def test_old_commits_and_tags_are_read_under_their_own_schema(graph: Graph) -> N
     expected = told(graph, "main", OLD)
     for schema in (NICK, HUMANS.replace(SCORE, f"{SCORE}\n  nick: String?")):
         graph.apply_schema(schema)
-    graph.change('query q() { update Human set { years: 99 } where name = "p01" }')
+    graph.mutate('query q() { update Human set { years: 99 } where name = "p01" }')
 
     for reader in (graph, open_graph(graph.uri, read_only=True)):
         assert told(reader, first, OLD) == expected
@@ -113,7 +113,7 @@ def test_a_saved_plan_is_applied_where_it_was_made(graph: Graph) -> None:
 
 def test_a_saved_plan_is_not_applied_after_any_other_commit(graph: Graph) -> None:
     saved = SavedPlan.read(json.dumps(graph.plan_schema(NICK).to_json()))
-    graph.change('query q() { insert City { name: "jena" } }')
+    graph.mutate('query q() { insert City { name: "jena" } }')
     head = graph.snapshot().commit
 
     with pytest.raises(HeadMovedError, match=f"stands at {head.id}, not at {saved.head}"):
@@ -137,7 +137,7 @@ def test_a_change_that_is_sent_again_gives_what_it_did_the_first_time(graph: Gra
     sent = graph.branch(expect=head, operation_id="once")
 
     first = sent.apply_schema(NICK)
-    graph.change('query q() { insert City { name: "jena" } }')
+    graph.mutate('query q() { insert City { name: "jena" } }')
     again = sent.apply_schema(NICK)
 
     assert again == first
@@ -148,9 +148,9 @@ def test_an_operation_id_is_for_one_change_alone(graph: Graph) -> None:
     graph.branch(operation_id="once").mutate('query q() { insert City { name: "jena" } }')
     graph.branch(operation_id="twice").apply_schema(NICK)
 
-    with pytest.raises(InputError, match="'once' was given to another change"):
+    with pytest.raises(InputError, match="'once' was used for another change"):
         graph.branch(operation_id="once").apply_schema(HUMANS)
-    with pytest.raises(InputError, match="'twice' was given to another change"):
+    with pytest.raises(InputError, match="'twice' was used for another change"):
         graph.branch(operation_id="twice").apply_schema(HUMANS)
 
     assert graph.schema == NICK
@@ -181,7 +181,9 @@ def test_a_schema_that_was_edited_by_hand_is_told(graph: Graph) -> None:
     path = Path(graph.uri, "_schema.pg")
     path.write_text(NICK)
 
-    with pytest.raises(SchemaEditedError, match=r"_schema\.pg is not what the graph's schema says"):
+    with pytest.raises(
+        SchemaEditedError, match=r"_schema\.pg differs from the schema of the graph"
+    ):
         open_graph(graph.uri)
 
     assert path.read_text() == NICK

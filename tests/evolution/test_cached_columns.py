@@ -9,7 +9,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.data.derived import topology
 from omnigraph.read import answer
-from omnigraph.read.road import Choice, Road
+from omnigraph.read.road import Road, RoadChoice
 from tests.evolution.town import PEOPLE, SCHEMA, edited
 
 SCORE = "score: F64?"
@@ -29,14 +29,14 @@ FILLED = edited(("age: I32?", "years: I32?"), (SCORE, f"{SCORE}\n  age: I32 @def
 @pytest.fixture(params=[Road.ADJACENCY, Road.INDEX])
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Road:
     """Let all queries take one road."""
-    monkeypatch.setattr(answer, "choose", lambda *_: Choice(request.param, 0, 0))
+    monkeypatch.setattr(answer, "choose_road", lambda *_: RoadChoice(request.param, 0, 0))
     return Road(request.param)
 
 
 @pytest.fixture
 def shelved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let also small things be kept beside the graph."""
-    monkeypatch.setattr(topology, "_LEAST_SHELVED", 1)
+    monkeypatch.setattr(topology, "_LEAST_STORED", 1)
 
 
 def values(graph: Graph, name: str, query: str = ALL) -> list[object]:
@@ -69,7 +69,7 @@ def test_a_name_that_is_used_again_has_values_of_its_own(
     assert len(list(graph.query(OVER.format("years", 6)))) == PEOPLE - 6
     assert len(list(graph.query(OVER.format("age", 6)))) == (PEOPLE if other else 0)
 
-    graph.change('query q() { update Person set { age: 70, years: 71 } where name = "p05" }')
+    graph.mutate('query q() { update Person set { age: 70, years: 71 } where name = "p05" }')
     assert by_name(graph, "age") == {**dict.fromkeys(AGES, other), "p05": 70}
     assert by_name(graph, "years") == {**AGES, "p05": 71}
     assert (values(graph, "age", ONE), values(graph, "years", ONE)) == ([70], [71])
@@ -89,7 +89,7 @@ def test_edges_and_their_columns_are_not_mixed(graph: Graph, road: Road) -> None
     graph.apply_schema(edited((lives, "{ begun: I32?  since: I32 @default(9) }")))
     assert set(values(graph, "since", EDGES)) == {9}
     assert sorted(map(str, values(graph, "begun", EDGES))) == sorted(map(str, since))
-    graph.change('query q() { delete Lives where from = "p03" }')
+    graph.mutate('query q() { delete Lives where from = "p03" }')
     assert set(values(graph, "since", EDGES)) == {9}
     assert len(values(graph, "begun", EDGES)) == PEOPLE - 2
 
@@ -123,6 +123,6 @@ def test_a_handle_sees_the_schema_that_another_one_applied(graph: Graph, road: R
     graph.apply_schema(FILLED)
 
     assert by_name(other, "age") == dict.fromkeys(AGES, 40)
-    other.change('query q() { update Person set { age: 1 } where name = "p05" }')
+    other.mutate('query q() { update Person set { age: 1 } where name = "p05" }')
     assert by_name(graph, "age") == {**dict.fromkeys(AGES, 40), "p05": 1}
     assert by_name(other, "years") == AGES

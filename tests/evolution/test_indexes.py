@@ -79,7 +79,7 @@ def test_a_name_with_an_index_can_be_used_for_another_column_with_an_index(large
     )
 
     large.apply_schema(again)
-    large.change('query q() { update Person set { bio: "fresh word1" } where name = "p5" }')
+    large.mutate('query q() { update Person set { bio: "fresh word1" } where name = "p5" }')
 
     assert found(large, "word1", "life") == {"p1"}
     assert found(large, "word1", "bio") == {"p5"}
@@ -104,10 +104,10 @@ def test_an_index_is_made_for_the_rows_there_are(large: Graph) -> None:
 
 def test_a_text_index_is_made_for_the_rows_there_are_and_those_that_come(graph: Graph) -> None:
     desired = edited(("title: String?", "title: String? @index"))
-    graph.change('query q() { update Person set { title: "chief engineer" } where age < 3 }')
+    graph.mutate('query q() { update Person set { title: "chief engineer" } where age < 3 }')
 
     graph.apply_schema(desired)
-    graph.change('query q() { insert Person { name: "new", title: "Engineers" } }')
+    graph.mutate('query q() { insert Person { name: "new", title: "Engineers" } }')
 
     assert found(graph, "engineer", "title") == {"p00", "p01", "p02", "new"}
     assert described(graph)["title", "Inverted"] == PEOPLE + 1
@@ -119,8 +119,8 @@ def test_a_text_index_of_an_empty_table_has_the_rows_that_come(tmp_path: Path) -
 
     graph.apply_schema(schema.replace("bio: String?", "bio: String? @index"))
     assert found(graph, "walks") == set()
-    graph.change('query q() { insert Person { name: "a", bio: "she walked" } }')
-    graph.change('query q() { insert Person { name: "b", bio: "he runs" } }')
+    graph.mutate('query q() { insert Person { name: "a", bio: "she walked" } }')
+    graph.mutate('query q() { insert Person { name: "b", bio: "he runs" } }')
 
     assert found(graph, "walks") == {"a"}
     assert described(graph)["bio", "Inverted"] == 2
@@ -130,7 +130,7 @@ def test_a_text_index_of_a_new_column_has_the_rows_that_come(graph: Graph) -> No
     graph.apply_schema(edited((SCORE, f"{SCORE}\n  note: String? @index")))
     assert found(graph, "hello", "note") == set()
 
-    graph.change('query q() { update Person set { note: "hello there" } where name = "p04" }')
+    graph.mutate('query q() { update Person set { note: "hello there" } where name = "p04" }')
 
     assert found(graph, "hello", "note") == {"p04"}
 
@@ -141,7 +141,7 @@ def test_search_finds_the_same_after_a_rename(graph: Graph) -> None:
     graph.apply_schema(edited(("bio: String?", 'life: String? @rename_from("bio")')))
 
     assert (found(graph, "word3", "life"), found(graph, "likes", "life")) == before
-    graph.change('query q() { update Person set { life: "likes word3" } where name = "p07" }')
+    graph.mutate('query q() { update Person set { life: "likes word3" } where name = "p07" }')
     assert found(graph, "word3", "life") == {"p03", "p07"}
 
 
@@ -154,8 +154,8 @@ def test_unique_values_are_kept_apart_after_a_rename(graph: Graph) -> None:
     )
 
     with pytest.raises(Exception, match="already"):
-        graph.change('query q() { insert Person { name: "new", post: "p01@x" } }')
-    graph.change('query q() { insert Person { name: "new", post: "new@x" } }')
+        graph.mutate('query q() { insert Person { name: "new", post: "p01@x" } }')
+    graph.mutate('query q() { insert Person { name: "new", post: "new@x" } }')
     assert len(rows(graph, PERSON)) == PEOPLE + 1
 
 

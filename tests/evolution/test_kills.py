@@ -71,7 +71,7 @@ def continued(root: Path, desired: str, applied: bool) -> None:
     """Open the graph for writing, write, and apply the schema if it was not."""
     graph = open_graph(root, durable=False)
     assert Path(root, "_schema.pg").read_text() == (desired if applied else SCHEMA)
-    graph.change('query q() { insert City { name: "jena" } }')
+    graph.mutate('query q() { insert City { name: "jena" } }')
     assert graph.apply_schema(desired).applied is not applied
     assert len(rows(graph, "node:City")) == 3
     assert checked(root, desired)

@@ -18,8 +18,8 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def test_nodes_that_are_there_are_in_the_way_and_named(graph: Graph) -> None:
-    graph.change(ADD, slug="ann")
-    graph.change(ADD, slug="bob")
+    graph.mutate(ADD, slug="ann")
+    graph.mutate(ADD, slug="bob")
     before = graph.snapshot().commit
 
     plan = graph.plan_schema(AFTER)
@@ -36,15 +36,15 @@ def test_nodes_that_are_there_are_in_the_way_and_named(graph: Graph) -> None:
 
 
 def test_without_such_nodes_and_without_a_least_number_it_is_applied(graph: Graph) -> None:
-    graph.change('query q() { insert City { name: "oslo" } }')
+    graph.mutate('query q() { insert City { name: "oslo" } }')
     applied = graph.apply_schema(AFTER)
     assert [(each.rows_checked, each.breaking) for each in applied.plan.steps] == [(0, False)]
     with pytest.raises(ViolationsError):
-        graph.change(ADD, slug="ann")
+        graph.mutate(ADD, slug="ann")
 
 
 def test_a_type_of_nodes_that_is_new_as_well_has_no_nodes(graph: Graph) -> None:
-    graph.change(ADD, slug="ann")
+    graph.mutate(ADD, slug="ann")
     graph.apply_schema(
         BEFORE + "node Pet { name: String @key }\nedge OwnedBy: Pet -> Person @card(1..)\n"
     )
@@ -55,7 +55,7 @@ def test_a_merge_that_brings_the_rule_finds_the_nodes_that_lack_edges(graph: Gra
     graph.create_branch("draft")
     draft = graph.branch("draft")
     draft.apply_schema(AFTER)
-    graph.change(ADD, slug="ann")
+    graph.mutate(ADD, slug="ann")
 
     with pytest.raises(MergeConflictsError) as refused:
         graph.merge("draft")
@@ -73,5 +73,5 @@ def test_a_merge_that_brings_the_rule_and_the_edges_is_made(graph: Graph) -> Non
         '{"type": "Person", "data": {"slug": "ann"}}\n'
         '{"edge": "LivesIn", "from": "ann", "to": "oslo"}\n'
     )
-    graph.change('query q() { insert City { name: "rome" } }')
+    graph.mutate('query q() { insert City { name: "rome" } }')
     assert graph.merge("draft").commit is not None

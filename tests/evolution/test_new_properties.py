@@ -53,7 +53,7 @@ def test_a_required_property_has_its_default_in_the_rows_there_are_and_in_new_on
 
     assert [step.rows_written for step in done.plan.steps] == [PEOPLE]
     assert values(graph) == {f"p{number:02}": default for number in range(PEOPLE)}
-    graph.change(f"""query q() {{
+    graph.mutate(f"""query q() {{
       insert Person {{ name: "new" }}
       insert Person {{ name: "x", extra: {other} }}
       update Person set {{ extra: {other} }} where name = "p03"
@@ -75,7 +75,7 @@ def test_a_nullable_property_of_any_type_is_null_and_writes_no_row(graph: Graph,
 
     assert files(graph) == before
     assert {row["extra"] for row in rows(graph, "node:Person")} == {None}
-    graph.change('query q() { insert Person { name: "new" } }')
+    graph.mutate('query q() { insert Person { name: "new" } }')
     assert len(rows(graph, "node:Person")) == PEOPLE + 1
 
 
@@ -93,7 +93,7 @@ def test_edges_get_properties_too(graph: Graph) -> None:
     graph.apply_schema(
         edited(("{ since: I32? }", '{ since: I32?  note: String @default("old")  until: Date? }'))
     )
-    graph.change(
+    graph.mutate(
         'query q() { insert City { name: "jena" } '
         'insert Lives { from: "p11", to: "jena", note: "fresh", until: date("2030-01-01") } }'
     )
@@ -138,7 +138,7 @@ def test_columns_of_every_kind_keep_their_values_while_others_are_added(
     renamed = wider.replace("tags: [String]?", 'marks: [String]? @rename_from("tags")')
 
     graph.apply_schema(wider)
-    graph.change('query q() { insert T { name: "b", more: [1, 2], last: 1 } }')
+    graph.mutate('query q() { insert T { name: "b", more: [1, 2], last: 1 } }')
     graph.apply_schema(renamed.replace("last: I32?", "last: I32?  end: U64 @default(4)"))
 
     first, second = rows(graph, "node:T")
@@ -149,9 +149,9 @@ def test_columns_of_every_kind_keep_their_values_while_others_are_added(
 
 def test_a_table_of_many_fragments_and_deleted_rows_gets_a_column(graph: Graph) -> None:
     for number in range(20, 32):
-        graph.change(f'query q() {{ insert Person {{ name: "p{number}", age: {number} }} }}')
-    graph.change("query q() { delete Person where age < 3 }")
-    graph.change("query q() { update Person set { age: 99 } where age > 28 }")
+        graph.mutate(f'query q() {{ insert Person {{ name: "p{number}", age: {number} }} }}')
+    graph.mutate("query q() { delete Person where age < 3 }")
+    graph.mutate("query q() { update Person set { age: 99 } where age > 28 }")
     before = {str(row["id"]): row["age"] for row in rows(graph, "node:Person")}
 
     graph.apply_schema(edited((SCORE, f"{SCORE}\n  extra: I32 @default(5)\n  nick: String?")))
@@ -159,7 +159,7 @@ def test_a_table_of_many_fragments_and_deleted_rows_gets_a_column(graph: Graph) 
     after = rows(graph, "node:Person")
     assert {str(row["id"]): row["age"] for row in after} == before
     assert {row["extra"] for row in after} == {5}
-    graph.change("query q() { update Person set { extra: 6 } where age = 99 }")
+    graph.mutate("query q() { update Person set { extra: 6 } where age = 99 }")
     assert sum(row["extra"] == 6 for row in rows(graph, "node:Person")) == 3
 
 
@@ -168,11 +168,11 @@ def test_required_properties_of_an_empty_table_are_added(tmp_path: Path) -> None
     graph = init(tmp_path / "g", schema, durable=False)
 
     graph.apply_schema(schema.replace("}", " a: I32 @default(1)  b: String?  @unique(a) }"))
-    graph.change('query q() { insert T { name: "x" } }')
+    graph.mutate('query q() { insert T { name: "x" } }')
 
     assert rows(graph, "node:T") == [{"id": "x", "name": "x", "a": 1, "b": None}]
     with pytest.raises(ViolationsError):
-        graph.change('query q() { insert T { name: "y" } }')
+        graph.mutate('query q() { insert T { name: "y" } }')
 
 
 def test_properties_added_one_after_the_other_stay_apart(graph: Graph) -> None:
@@ -182,7 +182,7 @@ def test_properties_added_one_after_the_other_stay_apart(graph: Graph) -> None:
         schema += f"\n  extra{number}: {kind}"
         graph.apply_schema(edited((SCORE, schema)))
         setting = f'set {{ extra{number}: 70{number} }} where name = "p0{number}"'
-        graph.change(f"query q() {{ update Person {setting} }}")
+        graph.mutate(f"query q() {{ update Person {setting} }}")
 
     by_name = {row["id"]: row for row in rows(graph, "node:Person")}
     for number in range(6):
@@ -203,7 +203,7 @@ def test_what_two_branches_add_under_one_number_is_not_mixed(graph: Graph) -> No
         for branch, expected in (("main", 1), ("draft", 2), ("third", None)):
             found = {row["extra"] for row in graph.at(branch).query(VALUES)}
             assert found == {expected}
-    graph.on("third").change('query q() { update Person set { extra: 8 } where name = "p01" }')
-    graph.on("main").change('query q() { update Person set { extra: 9 } where name = "p02" }')
+    graph.branch("third").mutate('query q() { update Person set { extra: 8 } where name = "p01" }')
+    graph.branch("main").mutate('query q() { update Person set { extra: 9 } where name = "p02" }')
     for branch, held in (("main", {1, 9}), ("draft", {2}), ("third", {None, 8})):
         assert {row["extra"] for row in graph.at(branch).query(VALUES)} == held

@@ -24,12 +24,12 @@ node Firm { name: String @key }
 @pytest.mark.parametrize("lane", ["seaweedfs"], indirect=True)
 def test_a_schema_is_applied_on_an_object_store(lane: Lane) -> None:
     graph = init(lane.root, FIRST)
-    graph.change('query q() { insert Person { name: "ann", age: 5 } }')
+    graph.mutate('query q() { insert Person { name: "ann", age: 5 } }')
     first = graph.snapshot().commit.id
     graph.create_branch("draft")
 
     assert graph.apply_schema(SECOND).applied
-    graph.change('query q() { insert Human { name: "bob", nick: "b" } insert Firm { name: "f" } }')
+    graph.mutate('query q() { insert Human { name: "bob", nick: "b" } insert Firm { name: "f" } }')
 
     for reader in (graph, open_graph(lane.root)):
         found = reader.query("""query q() {

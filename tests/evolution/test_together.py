@@ -26,7 +26,7 @@ def test_a_graph_is_sound_optimized_and_cleaned_after_changes_of_its_schema(grap
     again = ranked.replace('@rename_from("bio") @index', "@index  bio: String? @index")
     for schema in (renamed, ranked, again):
         graph.apply_schema(schema)
-        graph.change("query q() { update Person set { age: 50 } where age > 9 }")
+        graph.mutate("query q() { update Person set { age: 50 } where age > 9 }")
     assert graph.fsck().findings == ()
     before = rows(graph, "node:Person")
 
@@ -47,10 +47,10 @@ def test_a_vector_follows_the_text_that_it_is_made_from_under_its_new_name(graph
     assert steps(graph, renamed.replace('@embed("bio")', '@embed("life")')) == [
         "rename property Person.bio to life"
     ]
-    graph.change('query q() { insert Person { name: "new", life: "hello" } }')
+    graph.mutate('query q() { insert Person { name: "new", life: "hello" } }')
 
     assert [row["id"] for row in rows(graph, "node:Person") if row["vec"]] == ["new"]
-    with pytest.raises(UnsupportedMigrationError, match="what a vector is made from cannot change"):
+    with pytest.raises(UnsupportedMigrationError, match="the @embed of a property cannot change"):
         graph.apply_schema(renamed.replace('@embed("bio")', '@embed("mail")'))
 
 
@@ -77,11 +77,11 @@ def test_edges_get_rules_and_indexes(graph: Graph) -> None:
     with pytest.raises(ViolationsError, match=r"Lives\.to .* is that of another Lives already"):
         graph.apply_schema(ruled.replace("@unique(src)", "@unique(src) @unique(dst)"))
     with pytest.raises(ViolationsError):
-        graph.change('query q() { insert Lives { from: "p01", to: "ulm" } }')
+        graph.mutate('query q() { insert Lives { from: "p01", to: "ulm" } }')
 
 
 def test_blobs_get_their_default(graph: Graph) -> None:
     graph.apply_schema(edited((SCORE, f'{SCORE}\n  pic: Blob @default("base64:AAAA")')))
-    graph.change('query q() { insert Person { name: "new" } }')
+    graph.mutate('query q() { insert Person { name: "new" } }')
 
     assert len({row["pic"] for row in rows(graph, "node:Person")}) == 1

@@ -111,7 +111,7 @@ def test_no_row_breaks_a_rule_that_was_added_meanwhile(
         await_all(graph)
         until = time.monotonic() + 60
         while not applied and time.monotonic() < until:
-            insisted(partial(graph.change, "query q() { delete Person where age < 0 }"))
+            insisted(partial(graph.mutate, "query q() { delete Person where age < 0 }"))
             try:
                 applied = insisted(partial(graph.apply_schema, desired)).applied
             except ViolationsError:
@@ -172,8 +172,8 @@ def test_a_lock_that_a_crash_left_is_taken_over(
 
     assert done.applied
     assert time.monotonic() - began > 0.3
-    ledger = graph.repository.manifest.newest()
-    assert graph.repository.manifest.twin(SCHEMA_LOCK, ledger) is None
+    newest = graph.repository.manifest.newest()
+    assert graph.repository.manifest.twin(SCHEMA_LOCK, newest) is None
 
 
 def test_who_waits_for_the_lock_waits_until_it_is_given_back(
@@ -208,4 +208,4 @@ def test_a_lock_that_cannot_be_given_back_does_not_hide_what_was_done(
 def test_the_lock_is_no_branch_of_the_users(graph: Graph) -> None:
     with schema_lock.schema_lock(graph.repository):
         assert graph.branches() == ["main"]
-        assert graph.change('query q() { insert City { name: "jena" } }').affected_nodes == 1
+        assert graph.mutate('query q() { insert City { name: "jena" } }').affected_nodes == 1

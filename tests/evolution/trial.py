@@ -55,7 +55,7 @@ def _evolved(graph: Graph, branch: str, model: Model, random: Random, tally: Cou
     if can_apply:
         done = graph.apply_schema(text, branch)
         assert done.plan.steps == plan.steps
-        assert graph.on(branch).schema == text
+        assert graph.branch(branch).schema == text
         assert graph.plan_schema(text, branch).steps == ()
         return wanted.accepted()
     try:
@@ -93,7 +93,7 @@ def _load(graph: Graph, branch: str, before: Model, after: Model) -> None:
 
 
 def _content(graph: Graph) -> dict[str, bytes]:
-    """Give everything that lies in the graph's folder, but for the ledger with its lock."""
+    """Give everything that lies in the graph's folder, but for the manifest with its lock."""
     root = Path(graph.uri)
     found = (each for each in root.rglob("*") if each.is_file() and "__manifest" not in each.parts)
     return {str(each.relative_to(root)): each.read_bytes() for each in found}

@@ -37,7 +37,7 @@ def write_to(graph: Graph, worker: int, stop: str, age: int = 1, pause: float = 
         name = f"w{worker}-{number}"
         try:
             if number % 4:
-                graph.change(INSERT, n=name, a=age)
+                graph.mutate(INSERT, n=name, a=age)
             else:
                 graph.load(LINE.format(name, age), engine="inline")
             tally.names.append(name)

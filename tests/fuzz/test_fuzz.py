@@ -166,7 +166,7 @@ def test_base64_with_letters_outside_ascii_is_refused() -> None:
     _refused(lambda: compile_schema('node A { b: Blob @default("base64:é") }'), "S17")
     text = 'query q() { update Person set { photo: "base64:é" } where slug = "a" }'
     _refused(lambda: compile_query(text, catalog()), "T7")
-    with pytest.raises(ParamsError, match="not base64"):
+    with pytest.raises(ParamsError, match="not valid base64"):
         bind_params(params_plan(), {"s": "a", "i": 1, "n": 1, "x": "base64:é"})
 
 

@@ -95,7 +95,7 @@ def test_a_value_that_fits_is_taken(given: object, kind: ValueType, expected: Va
         ([1, None], VectorType(2), "item 1 is null"),
         (["a", 1], ListType(Scalar.STRING), "expected String"),
         ("abc", ListType(Scalar.STRING), "expected a list"),
-        ("base64:*", BLOB, "not base64"),
+        ("base64:*", BLOB, "not valid base64"),
         ("no uri", BLOB, "base64:… or as a URI"),
         (None, STRING, "got null"),
         ({}, I32, "got an object"),

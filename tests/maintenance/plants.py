@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout
-from omnigraph.versioning.audit import Damage
 from omnigraph.versioning.branches import delete_system_branch
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.writes import Append, Delete
 from tests.sample import COMPANY, KNOWS, PERSON, knows, new_graph, people, write
@@ -45,7 +45,7 @@ def sound_graph(root: Path) -> None:
     write(graph, {PERSON: (Append(people({"q": 7})),)}, "draft")
     write(graph, {PERSON: (Delete(pa.array(["p30", "p31"])),)})
     insert = 'query add() { insert Person { slug: "z", name: "Zoe" } }'
-    graph.branch(operation_id="once").change(insert)
+    graph.branch(operation_id="once").mutate(insert)
     graph.begin_run()
     graph.publish_run(graph.begin_run("draft").run_id)
 
@@ -69,7 +69,7 @@ def _table(root: Path, key: str = PERSON) -> Path:
     return root / _head(root).tables[key].path
 
 
-def _manifest(root: Path, key: str = PERSON) -> Path:
+def _version_file(root: Path, key: str = PERSON) -> Path:
     state = _head(root).tables[key]
     return root / state.path / "_versions" / layout.manifest_name(state.version)
 
@@ -85,10 +85,10 @@ def _index(root: Path, column: str = "age", key: str = PERSON) -> Path:
     return _table(root, key) / "_indices" / str(found.segments[0].uuid)
 
 
-# How rows of the ledger are damaged.
+# How rows of the manifest are damaged.
 
 
-def _ledger(root: Path) -> lance.LanceDataset:
+def _manifest_table(root: Path) -> lance.LanceDataset:
     return lance.dataset(str(root / layout.MANIFEST))
 
 
@@ -97,13 +97,13 @@ def _text(value: str) -> str:
 
 
 def _drop(object_id: Callable[[Path], str]) -> Callable[[Path], object]:
-    return lambda root: _ledger(root).delete(f"object_id = {_text(object_id(root))}")
+    return lambda root: _manifest_table(root).delete(f"object_id = {_text(object_id(root))}")
 
 
 def _set(object_id: Callable[[Path], str], **values: str) -> Callable[[Path], object]:
     def do(root: Path) -> None:
         where = f"object_id = {_text(object_id(root))}"
-        assert _ledger(root).update(dict(values), where)["num_rows_updated"]
+        assert _manifest_table(root).update(dict(values), where)["num_rows_updated"]
 
     return do
 
@@ -116,34 +116,40 @@ def _recorded(
     def do(root: Path) -> None:
         commit = _head(root)
         where = f"object_id = {_text(_row(commit))}"
-        text = _ledger(root).to_table(columns=["metadata"], filter=where)["metadata"][0].as_py()
+        text = (
+            _manifest_table(root)
+            .to_table(columns=["metadata"], filter=where)["metadata"][0]
+            .as_py()
+        )
         record = json.loads(text)
         change(root, record)
         values = {"metadata": _text(json.dumps(record)), **row}
-        assert _ledger(root).update(values, where)["num_rows_updated"] == 1
+        assert _manifest_table(root).update(values, where)["num_rows_updated"] == 1
 
     return do
 
 
 def _add(**row: object) -> Callable[[Path], object]:
     def do(root: Path) -> None:
-        rows = pa.Table.from_pylist([row], schema=_ledger(root).schema)
-        lance.write_dataset(rows, _ledger(root), mode="append")
+        rows = pa.Table.from_pylist([row], schema=_manifest_table(root).schema)
+        lance.write_dataset(rows, _manifest_table(root), mode="append")
 
     return do
 
 
 def _twice(root: Path) -> None:
     where = f"object_id = {_text(_row(_head(root)))}"
-    lance.write_dataset(_ledger(root).to_table(filter=where), _ledger(root), mode="append")
+    lance.write_dataset(
+        _manifest_table(root).to_table(filter=where), _manifest_table(root), mode="append"
+    )
 
 
 def _key(value: Callable[[Path], str], name: str = "draft") -> Callable[[Path], object]:
     def do(root: Path) -> None:
         tables = open_graph(root).repository.tables
-        ledger = tables.newest(layout.MANIFEST)
-        assert ledger is not None
-        tables.set_keys(ledger, {f"branch/{name}": value(root)})
+        newest = tables.newest(layout.MANIFEST)
+        assert newest is not None
+        tables.set_keys(newest, {f"branch/{name}": value(root)})
 
     return do
 
@@ -159,7 +165,7 @@ def _bury_head(root: Path) -> None:
     version = _head(root).tables[PERSON].version
     cleanup, begun = manifest.begin_cleanup(manifest.newest(), "c1")
     manifest.mark_cleaning(manifest.bury(begun, cleanup, [(PERSON, version)]), cleanup)
-    _manifest(root).unlink()
+    _manifest_table(root).unlink()
 
 
 def _lose_commit(root: Path) -> None:
@@ -222,15 +228,15 @@ def _deletions(root: Path) -> Path:
     return next((_table(root) / "_deletions").iterdir())
 
 
-def _newest_ledger(root: Path) -> Path:
+def _newest_manifest(root: Path) -> Path:
     return sorted((root / layout.MANIFEST / "_versions").glob("*.manifest"))[0]
 
 
-def _remove_ledger_versions(root: Path) -> None:
+def _remove_manifest_versions(root: Path) -> None:
     shutil.rmtree(root / layout.MANIFEST / "_versions")
 
 
-def _remove_ledger_data(root: Path) -> None:
+def _remove_manifest_data(root: Path) -> None:
     shutil.rmtree(root / layout.MANIFEST / "data")
 
 
@@ -363,9 +369,9 @@ PLANTS = (
     Plant("a commit has a table of no type", Damage.TABLE_UNKNOWN, _recorded(_rename_table)),
     Plant("a commit lacks a table", Damage.TABLE_MISSING, _recorded(_rename_table)),
     Plant("a commit has the wrong table", Damage.TABLE_SCHEMA, _recorded(_swap_tables)),
-    Plant("the newest ledger is cut", Damage.LEDGER_UNREADABLE, _cut(_newest_ledger)),
-    Plant("the ledger has no versions", Damage.LEDGER_UNREADABLE, _remove_ledger_versions),
-    Plant("the ledger has no data", Damage.LEDGER_UNREADABLE, _remove_ledger_data),
+    Plant("the newest manifest is cut", Damage.LEDGER_UNREADABLE, _cut(_newest_manifest)),
+    Plant("the manifest has no versions", Damage.LEDGER_UNREADABLE, _remove_manifest_versions),
+    Plant("the manifest has no data", Damage.LEDGER_UNREADABLE, _remove_manifest_data),
     Plant("a schema is gone", Damage.SCHEMA_MISSING, _unlink(_schema)),
     Plant("a schema was edited", Damage.SCHEMA_DAMAGED, _grow(_schema)),
     Plant("a schema is empty", Damage.SCHEMA_DAMAGED, _blank(_schema)),
@@ -379,7 +385,7 @@ PLANTS = (
         Damage.SCHEMA_FILE_DIFFERS,
         _unlink(lambda root: root / layout.SCHEMA_IR),
     ),
-    Plant("a version is gone", Damage.VERSION_MISSING, _unlink(_manifest)),
+    Plant("a version is gone", Damage.VERSION_MISSING, _unlink(_version_file)),
     Plant(
         "a version of a branch is gone",
         Damage.VERSION_MISSING,
@@ -391,8 +397,8 @@ PLANTS = (
             )
         ),
     ),
-    Plant("a version is cut", Damage.VERSION_UNREADABLE, _cut(_manifest)),
-    Plant("a version is empty", Damage.VERSION_UNREADABLE, _blank(_manifest)),
+    Plant("a version is cut", Damage.VERSION_UNREADABLE, _cut(_version_file)),
+    Plant("a version is empty", Damage.VERSION_UNREADABLE, _blank(_version_file)),
     Plant("a data file is gone", Damage.DATA_MISSING, _unlink(_data)),
     Plant(
         "a data file of an old commit is gone",

@@ -18,10 +18,10 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.maintain import cleanup as cleaning
-from omnigraph.maintain.cleanup import duration
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import layout, steps
 from omnigraph.storage.objects import Objects
+from omnigraph.versioning.retention import duration
 from omnigraph.versioning.writes import Append, Delete, Upsert, WriteSet, stage
 from tests.maintenance.tidying import (
     at_step,
@@ -322,14 +322,14 @@ def test_nothing_is_removed_when_a_needed_version_cannot_be_read(graph: Graph) -
     assert _content(graph.uri) == before
 
 
-def test_the_history_of_the_ledger_is_bounded(
+def test_the_history_of_the_manifest_is_bounded(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(graph, 20)
     versions = Path(graph.uri, layout.MANIFEST, "_versions")
     before = len(list(versions.iterdir()))
     assert cleaned(graph, keep=1).others == ()
-    monkeypatch.setattr(cleaning, "LEDGER_AGE", timedelta(0))
+    monkeypatch.setattr(cleaning, "MANIFEST_AGE", timedelta(0))
 
     done = cleaned(graph, keep=1)
 

@@ -16,7 +16,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import GraphNotFoundError
 from omnigraph.maintain.fsck import fsck
 from omnigraph.storage.store import store_at
-from omnigraph.versioning.audit import Damage
+from omnigraph.versioning.damage import Damage
 from tests.maintenance.plants import PLANTS, Plant, sound_graph
 
 
@@ -56,7 +56,7 @@ def test_indexes_of_every_type_are_sound(tmp_path: Path) -> None:
     declared = ", ".join(f"$p{kind}: {kind}" for kind in values)
     for at in range(2):
         given = {f"p{kind}": pair[at] for kind, pair in values.items()}
-        graph.change(f"query add({declared}) {{ insert N {{ {assigned} }} }}", **given)
+        graph.mutate(f"query add({declared}) {{ insert N {{ {assigned} }} }}", **given)
     graph.optimize()
 
     assert graph.fsck().findings == ()

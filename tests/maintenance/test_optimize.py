@@ -13,7 +13,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import BranchNotFoundError, InputError, ReadOnlyError
 from omnigraph.maintain import optimize as optimizing
 from omnigraph.maintain.optimize import CONCURRENCY
-from omnigraph.merge.diff import Op
+from omnigraph.merge.row_change import Op
 from omnigraph.storage import compaction, steps
 from omnigraph.storage.staging import Piece
 from omnigraph.versioning.commit import CommitKind
@@ -205,7 +205,7 @@ def test_writers_and_readers_go_on_meanwhile(graph: Graph) -> None:
         for number in range(40):
             try:
                 mine = f'query add() {{ insert Person {{ slug: "w{number}", name: "W" }} }}'
-                graph.change(mine)
+                graph.mutate(mine)
             except BaseException as failed:
                 failures.append(failed)
         stop.set()

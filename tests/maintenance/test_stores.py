@@ -6,7 +6,7 @@ import pytest
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitCleanedError
 from omnigraph.storage.store import store_at
-from omnigraph.versioning.audit import Damage
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.writes import Append, Upsert
 from tests.sample import KNOWS, PERSON, ages, edges, knows, new_graph, people, write
 from tests.stores import Lane

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import CommitCleanedError
-from omnigraph.maintain.cleanup import Cleaned
+from omnigraph.maintain.reports import Cleaned
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import Head, Manifest

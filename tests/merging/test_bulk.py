@@ -11,9 +11,10 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InputError, MergeConflictsError
 from omnigraph.merge.bulk import bulk_of
-from omnigraph.merge.merge import Merge, MergeHow, merge, preview
+from omnigraph.merge.conflict import Resolutions, Side
+from omnigraph.merge.merge import MergeHow, merge, preview
+from omnigraph.merge.outcome import Merge
 from omnigraph.merge.rowmerge import Contest
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.versioning.writes import Upsert
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import content, do, rows
 from tests.merging.village import (
     OURS,
@@ -157,7 +157,7 @@ def test_a_row_that_breaks_a_rule_of_the_other_schema_is_a_conflict(
 ) -> None:
     graph.create_branch(THEIRS)
     graph.apply_schema(STRICTER)
-    do(graph.on(THEIRS), update("cy", name="cyrus", age=7))
+    do(graph.branch(THEIRS), update("cy", name="cyrus", age=7))
     do(graph, update("bob", age=3))
     source = THEIRS if into == OURS else OURS
     other = "theirs" if fitting == "ours" else "ours"

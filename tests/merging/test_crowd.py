@@ -44,7 +44,7 @@ def test_merges_of_different_rows_all_land(graph: Graph, nursery: Nursery, tmp_p
     names = [f"b{number}" for number in range(PROCESSES)]
     for name in names:
         graph.create_branch(name)
-        do(graph.on(name), person(name, age=1), edge("Knows", name, "ada"))
+        do(graph.branch(name), person(name, age=1), edge("Knows", name, "ada"))
 
     answers = merged(graph, nursery, tmp_path / "answers", names)
 
@@ -60,7 +60,7 @@ def test_of_merges_of_one_row_one_lands_and_the_others_are_told(
     names = [f"b{number}" for number in range(PROCESSES)]
     for number, name in enumerate(names):
         graph.create_branch(name)
-        do(graph.on(name), update("ada", age=100 + number))
+        do(graph.branch(name), update("ada", age=100 + number))
 
     answers = merged(graph, nursery, tmp_path / "answers", names)
 
@@ -75,7 +75,7 @@ def test_one_branch_merged_by_all_is_merged_once(
     graph: Graph, nursery: Nursery, tmp_path: Path
 ) -> None:
     graph.create_branch("draft")
-    do(graph.on("draft"), person("dan"), update("ada", age=1))
+    do(graph.branch("draft"), person("dan"), update("ada", age=1))
     do(graph, update("bob", age=2))
 
     answers = merged(graph, nursery, tmp_path / "answers", ["draft"] * PROCESSES)

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import BranchNotFoundError, TableNotFoundError
-from omnigraph.merge.changes import Change
+from omnigraph.merge.row_change import Change
 from omnigraph.storage.reading import metered
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
 from tests.changes.town import do

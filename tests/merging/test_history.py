@@ -49,7 +49,7 @@ def blamed(graph: Graph, *which: str) -> dict[str, tuple[object, str]]:
 
 def test_each_property_is_blamed_on_the_commit_that_set_it(graph: Graph) -> None:
     first = head(graph)
-    do(graph.on(OURS, actor="eve", message="a birthday"), update("ada", age=31))
+    do(graph.branch(OURS, actor="eve", message="a birthday"), update("ada", age=31))
     second = head(graph)
     each(graph, update("bob", age=1))
 
@@ -353,10 +353,10 @@ def test_nobody_writes_to_a_tag(graph: Graph) -> None:
     graph.create_tag("v1")
 
     with pytest.raises(BranchNotFoundError):
-        do(graph.on("v1"), update("ada", age=1))
+        do(graph.branch("v1"), update("ada", age=1))
     each(graph, update("ada", age=2))
     for attempt in (
-        lambda: do(graph.on("__tag__v1"), update("ada", age=1)),
+        lambda: do(graph.branch("__tag__v1"), update("ada", age=1)),
         lambda: graph.merge(OURS, "__tag__v1"),
         lambda: graph.load('{"type": "Club", "data": {"slug": "x"}}', branch="__tag__v1"),
     ):

@@ -91,7 +91,7 @@ def made(graph: Graph) -> list[str]:
     for name in names:
         graph.create_branch(name)
         added = person(name, age=1), edge("Knows", name, "ada"), edge("Likes", "ada", name)
-        do(graph.on(name), *added)
+        do(graph.branch(name), *added)
     return names
 
 

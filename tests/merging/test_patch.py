@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.api.graph import Graph
-from omnigraph.data.values.columns import with_moments
-from omnigraph.merge.changes import Change
+from omnigraph.data.values.columns import with_timestamps
+from omnigraph.merge.row_change import Change
 from omnigraph.schema.catalog import Catalog, StoredType, field_name
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import Delete, Overwrite, TableWrite, Upsert
@@ -81,7 +81,7 @@ def edit(here: Snapshot, other: Snapshot, random: Random, stored: StoredType) ->
 
 def content(graph: Graph, target: str, stored: StoredType) -> Rows:
     """Give the rows of a type by their ids, as a diff names their values."""
-    rows = with_moments(graph.snapshot(target).table(stored.identity).scan())
+    rows = with_timestamps(graph.snapshot(target).table(stored.identity).scan())
     named = rows.rename_columns([field_name(stored, name) for name in rows.column_names])
     return {str(row["id"]): row for row in named.to_pylist()}
 

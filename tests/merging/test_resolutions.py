@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
 from tests.merging.village import (
     THEIRS,
@@ -104,7 +104,7 @@ def test_the_conflicts_of_a_preview_can_be_filled_in_and_given_back(
     choices = json.loads(path.read_text())
     for choice in choices:
         choice["take"] = "ours" if choice["property"] == "name" else "theirs"
-    done = graph.merge(THEIRS, resolutions=Resolutions.chosen(choices))
+    done = graph.merge(THEIRS, resolutions=Resolutions.from_choices(choices))
 
     assert {row["id"]: (row["age"], row["name"]) for row in rows(graph, "Person")} == {
         "ada": (2, "one"),
@@ -122,7 +122,7 @@ def test_a_choice_that_is_left_open_is_no_choice(graph: Graph) -> None:
     part(graph, [update("ada", age=1)], [update("ada", age=2)])
     open_ones = [{**each, "take": None} for each in graph.preview_merge(THEIRS).conflicts_json()]
 
-    assert len(conflicts(graph, resolutions=Resolutions.chosen(open_ones))) == 1
+    assert len(conflicts(graph, resolutions=Resolutions.from_choices(open_ones))) == 1
 
 
 @pytest.mark.parametrize(("side", "stays"), [("ours", False), ("theirs", True)])
@@ -166,7 +166,7 @@ def test_with_ours_an_edge_that_lost_both_ends_stays_out(
 ) -> None:
     graph.create_branch(THEIRS)
     do(graph, remove("cy"), remove("bob"))
-    do(graph.on(THEIRS), edge("Knows", *ends))
+    do(graph.branch(THEIRS), edge("Knows", *ends))
 
     graph.merge(THEIRS, resolutions="ours")
 
@@ -290,7 +290,7 @@ def test_the_conflict_of_a_node_with_too_many_edges_is_chosen_by_the_node(graph:
     (found,) = conflicts(graph)
     assert (found["table_key"], found["row_id"]) == ("edge:Joined", "ada")
 
-    chosen = Resolutions.chosen([{**found, "take": "theirs"}])
+    chosen = Resolutions.from_choices([{**found, "take": "theirs"}])
     done = graph.merge(THEIRS, resolutions=chosen)
 
     assert clubs(graph) == {("ada", "choir")}

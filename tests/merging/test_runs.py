@@ -19,7 +19,7 @@ from omnigraph.errors import (
 )
 from omnigraph.merge import runs
 from omnigraph.merge.merge import merge
-from omnigraph.merge.runs import RunRecord
+from omnigraph.merge.run_record import RunRecord
 from omnigraph.storage import steps
 from omnigraph.storage.table import Table
 from omnigraph.versioning.manifest import Manifest

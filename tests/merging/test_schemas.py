@@ -7,8 +7,8 @@ import pytest
 
 from omnigraph.api.graph import Graph, init, open  # noqa: A004 - read as omnigraph.open
 from omnigraph.errors import InputError, MergeConflictsError, SchemaConflictError
-from omnigraph.merge.merge import Outcome
-from omnigraph.merge.threeway import ConflictKind
+from omnigraph.merge.conflict import ConflictKind
+from omnigraph.merge.outcome import Outcome
 from omnigraph.schema.steps import AddProperty, RenameType
 from tests.changes.town import do
 

@@ -113,7 +113,7 @@ def test_of_three_merges_in_turn_each_brings_what_is_new(graph: Graph) -> None:
     graph.create_branch(THEIRS)
     for turn in range(3):
         do(graph, person(f"ours{turn}", age=turn), update("ada", age=turn))
-        do(graph.on(THEIRS), person(f"theirs{turn}", age=turn), update("bob", age=turn))
+        do(graph.branch(THEIRS), person(f"theirs{turn}", age=turn), update("bob", age=turn))
 
         done = graph.merge(THEIRS)
 
@@ -128,7 +128,7 @@ def test_of_three_merges_in_turn_each_brings_what_is_new(graph: Graph) -> None:
 def test_a_row_that_was_merged_can_be_changed_and_merged_again(graph: Graph) -> None:
     part(graph, [], [update("ada", age=1)])
     graph.merge(THEIRS)
-    do(graph.on(THEIRS), update("ada", age=2))
+    do(graph.branch(THEIRS), update("ada", age=2))
     do(graph, update("bob", age=9))
 
     graph.merge(THEIRS)
@@ -148,7 +148,7 @@ def criss_cross(graph: Graph) -> None:
 def test_branches_that_were_merged_into_each_other_merge_again(graph: Graph) -> None:
     criss_cross(graph)
     do(graph, person("dan"), update("cy", age=3))
-    do(graph.on(THEIRS), person("eli"), update("cy", name="Cy"))
+    do(graph.branch(THEIRS), person("eli"), update("cy", name="Cy"))
 
     graph.merge(THEIRS)
     back = graph.merge(OURS, THEIRS)
@@ -167,15 +167,32 @@ def test_what_was_set_back_after_a_criss_cross_is_not_set_again(
     graph: Graph, slug: str, back: int, branch: str
 ) -> None:
     criss_cross(graph)
-    do(graph.on(branch), update(slug, age=back))
-    do(graph.on(THEIRS if branch == OURS else OURS), person("dan"))
+    do(graph.branch(branch), update(slug, age=back))
+    do(graph.branch(THEIRS if branch == OURS else OURS), person("dan"))
 
-    found = graph.preview_merge(THEIRS).conflicts
-    if found:
-        assert [(each.row_id, each.property) for each in found] == [(slug, "age")]
-        return
+    assert graph.preview_merge(THEIRS).conflicts == ()
     graph.merge(THEIRS)
     assert ages(graph)[slug] == back
+
+
+def test_what_both_sides_changed_after_a_criss_cross_is_a_conflict(graph: Graph) -> None:
+    criss_cross(graph)
+    do(graph, update("ada", age=7))
+    do(graph.branch(THEIRS), update("ada", age=8))
+
+    found = graph.preview_merge(THEIRS).conflicts
+
+    assert [(each.row_id, each.property) for each in found] == [("ada", "age")]
+
+
+def test_what_one_side_changed_and_deleted_after_a_criss_cross_is_merged(graph: Graph) -> None:
+    criss_cross(graph)
+    do(graph.branch(THEIRS), 'delete Person where slug = "ada"')
+    do(graph, update("bob", age=5))
+
+    graph.merge(THEIRS)
+
+    assert ages(graph) == {"bob": 5, "cy": None}
 
 
 def test_any_branch_takes_a_branch_a_commit_or_a_tag(graph: Graph) -> None:

@@ -51,7 +51,7 @@ def wander(graph: Graph, branch: str, random: Random) -> None:
     """Change a branch a few times; it stays as its schema wants it."""
     for _ in range(EDITS):
         try:
-            do(graph.on(branch), statement(random))
+            do(graph.branch(branch), statement(random))
         except ViolationsError:
             continue
 

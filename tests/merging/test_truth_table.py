@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import MergeConflictsError
-from omnigraph.merge.merge import Merge
+from omnigraph.merge.outcome import Merge
 from tests.changes.town import content, do
 from tests.merging.village import (
     brief,
@@ -133,7 +133,7 @@ class Case:
         for branch, name, subject in zip(branches, names, subjects, strict=True):
             graph.create_branch(branch)
             for statement in ACTIONS[name][0](subject):
-                do(graph.on(branch), statement)
+                do(graph.branch(branch), statement)
         graph.create_branch(f"mirror{number}", branches[1])
         return Case(graph, names, subjects, *branches, f"mirror{number}")
 

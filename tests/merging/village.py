@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import MergeConflictsError
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.changes.town import Row, content, do, rows
 
 SCHEMA = """
@@ -52,15 +52,15 @@ def part(graph: Graph, ours: list[str], theirs: list[str]) -> None:
     """
     graph.create_branch(THEIRS, OURS)
     for statement in ours:
-        do(graph.on(OURS, actor="eve"), statement)
+        do(graph.branch(OURS, actor="eve"), statement)
     for statement in theirs:
-        do(graph.on(THEIRS, actor="adam"), statement)
+        do(graph.branch(THEIRS, actor="adam"), statement)
 
 
 def each(graph: Graph, *statements: str, branch: str = OURS) -> None:
     """Make every statement a commit of its own."""
     for statement in statements:
-        do(graph.on(branch), statement)
+        do(graph.branch(branch), statement)
 
 
 def conflicts(

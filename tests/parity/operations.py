@@ -11,7 +11,7 @@ import pandas as pd
 import polars
 import pyarrow as pa
 
-from omnigraph.merge.threeway import Resolutions, Side
+from omnigraph.merge.conflict import Resolutions, Side
 from tests.api.people import QUERIES, SCHEMA
 
 # The handles of both kinds have the same methods, and no common class.
@@ -89,6 +89,10 @@ add(
     lambda g, _: g.mutate(QUERIES, "add", slug="x", age=float("nan")),
 )
 add("a read of a mutation", lambda g, _: g.query(QUERIES, "add", slug="x"))
+add("a read of a branch without a name", lambda g, _: g.branch("").query(QUERIES, "ages"))
+add("a view of nothing", lambda g, _: g.at(""))
+add("a load into nothing", lambda g, _: g.branch("").load(DAG))
+add("a mutation of nothing", lambda g, _: g.branch("").mutate(QUERIES, "add", slug="x"))
 add("a read of no branch", lambda g, _: g.branch("nothing").query(QUERIES, "ages"))
 add("a view of no branch", lambda g, _: g.at("nothing"))
 add("a view of no commit", lambda g, _: g.at(NOBODY))
@@ -106,8 +110,8 @@ add("a network of no type", lambda g, _: g.branch().to_networkx(types=["Persn"])
 # Changes
 add("insert", lambda g, _: g.mutate(QUERIES, "add", slug="eve", age=29))
 add("insert with null", lambda g, _: g.branch().mutate(QUERIES, "add", slug="fay", age=None))
-add("update", lambda g, _: g.change(QUERIES, "birthday", slug="bo", age=42))
-add("a change of nothing", lambda g, _: g.change(QUERIES, "birthday", slug="bo", age=42))
+add("update", lambda g, _: g.mutate(QUERIES, "birthday", slug="bo", age=42))
+add("a change of nothing", lambda g, _: g.mutate(QUERIES, "birthday", slug="bo", age=42))
 add(
     "a message",
     lambda g, _: g.branch(message="hello ü").mutate(QUERIES, "birthday", slug="bo", age=43),

@@ -10,18 +10,15 @@ from typing import Any
 import networkx
 
 from omnigraph.api.profile import Explanation, Profile
-from omnigraph.api.wire import SentChanges
 from omnigraph.data.result import Result
 from omnigraph.errors import OmniGraphError
-from omnigraph.merge.changes import ChangeSet
+from omnigraph.merge.change_set import ChangeSet
 from omnigraph.read.blob import Blob
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.snapshot import Snapshot
 
 _ULID = re.compile(r"\b(?:__run__)?[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
-# Handles are of other classes there; they have to be called alike all the same.
-_TWINS = {"RemoteBranch": "Branch", "RemoteView": "View", "SentCommit": "CommitChanges"}
 _TIMES = ("created_at", "updated_at", "milliseconds")
 
 
@@ -55,7 +52,7 @@ class Plain:
                 return self.of(list(nodes)), self.of(list(edges))
             case Result() | Profile() | Explanation() | Blob():
                 return self._read(value)
-            case ChangeSet() | SentChanges() | Commit() | Snapshot():
+            case ChangeSet() | Commit() | Snapshot():
                 return self._recorded(value)
         return self._other(value)
 
@@ -72,7 +69,7 @@ class Plain:
                 content = value.read() if value.uri is None else None
                 return "Blob", value.uri, value.size, content
 
-    def _recorded(self, value: ChangeSet | SentChanges | Commit | Snapshot) -> object:
+    def _recorded(self, value: ChangeSet | Commit | Snapshot) -> object:
         match value:
             case Commit():
                 document = value.to_json()
@@ -80,7 +77,7 @@ class Plain:
             case Snapshot():
                 counts = {name: each.row_count for name, each in value.commit.tables.items()}
                 return "Snapshot", self.of(value.commit), counts, self.of(value.catalog)
-            case ChangeSet() | SentChanges():
+            case ChangeSet():
                 versions = value.from_version, value.to_version
                 changes = self.of(value.stats), self.of(list(value))
                 return "ChangeSet", repr(value), versions, value.schema_steps, changes
@@ -88,12 +85,14 @@ class Plain:
     def _other(self, value: Any) -> object:
         if is_dataclass(value):
             named = {each.name: getattr(value, each.name) for each in fields(value)}
-            return _name(value), {n: self.of(v) for n, v in named.items() if n not in _TIMES}
+            return type(value).__name__, {
+                n: self.of(v) for n, v in named.items() if n not in _TIMES
+            }
         if isinstance(value, Mapping):
             return {self.of(name): self.of(each) for name, each in value.items()}
         if isinstance(value, Iterable):
             return [self.of(each) for each in value]
-        return _name(value), self.of(value.place)
+        return type(value).__name__, self.of(value.place)
 
     def _error(self, error: OmniGraphError) -> "Raised":
         about = error.to_json(), error.render(), error.args, error.__dict__
@@ -101,8 +100,3 @@ class Plain:
 
     def _numbered(self, found: re.Match[str]) -> str:
         return self._ids.setdefault(found[0], f"id-{len(self._ids)}")
-
-
-def _name(value: object) -> str:
-    name = type(value).__name__
-    return _TWINS.get(name, name)

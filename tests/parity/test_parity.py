@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import open as open_graph
-from omnigraph.api.graph import Graph
-from omnigraph.api.remote.graph import RemoteGraph, connect
+from omnigraph.api.graph import Graph, connect
 from omnigraph.errors import OmniGraphError
 from omnigraph.spark.session import stop
 from tests.api.people import people
@@ -42,12 +41,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]
         return all_answers(here, at), all_answers(there, at)
 
 
-def all_answers(graph: Graph | RemoteGraph, at: Path) -> Answers:
+def all_answers(graph: Graph, at: Path) -> Answers:
     plain = Plain()
     return {name: plain.of(answered(each, graph, at)) for name, each in OPERATIONS.items()}
 
 
-def answered(operation: Operation, graph: Graph | RemoteGraph, at: Path) -> object:
+def answered(operation: Operation, graph: Graph, at: Path) -> object:
     try:
         return operation(graph, at)
     except OmniGraphError as error:

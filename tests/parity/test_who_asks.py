@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import open as open_graph
-from omnigraph.api.remote.graph import connect
+from omnigraph.api.graph import connect
 from omnigraph.errors import DeniedError, InputError, UnauthorizedError
 from tests.api.people import QUERIES, people
 from tests.parity.serving import serving
@@ -70,7 +70,7 @@ def test_threads_share_a_connection(served: tuple[Path, str]) -> None:
 def test_a_notebook_shows_a_graph_that_is_elsewhere(served: tuple[Path, str]) -> None:
     with connect(served[1], token="token-of-ana") as graph:
         html = graph._repr_html_()
-    assert f"RemoteGraph(&#x27;{served[1]}&#x27;)" in html
+    assert f"Graph(&#x27;{served[1]}&#x27;)" in html
     assert "<td>Person</td><td>3</td>" in html
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.spark.gateway import spark_home
+from omnigraph.spark.gateway import find_spark_home
 from omnigraph.spark.java import find_java
 from tests.pipeline.drivers import eventually, family, is_there
 
@@ -64,7 +64,7 @@ def _is_executor(process: int) -> bool:
 
 
 def _started(log: Path, *command: str) -> "subprocess.Popen[bytes]":
-    home = spark_home()
+    home = find_spark_home()
     java = find_java(os.environ).executable
     options = ["-cp", f"{home}/jars/*", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     name, *arguments = command

@@ -151,7 +151,7 @@ def test_a_load_that_publishes_is_not_cancelled(
         cancelled.set()
         return publish(repository, branch, staged)
 
-    monkeypatch.setattr(load_module, "publish", slowly)
+    monkeypatch.setattr("omnigraph.versioning.transact.publish", slowly)
     loaded = graph.load(person("ann"), cancelled=cancelled)
     assert loaded.commit is not None
     assert len(rows(graph, PERSON)) == 1

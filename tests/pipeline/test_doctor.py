@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.spark import doctor as doctor_module
 from omnigraph.spark import java as java_module
-from omnigraph.spark.doctor import Check, diagnose
+from omnigraph.spark.doctor import Diagnosis, diagnose
 from omnigraph.spark.session import SparkSettings, is_running
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_the_doctor_leaves_nothing_in_a_store(tmp_path: Path) -> None:
     for name in ("empty", "new/one/below/another"):
         checks = by_name(diagnose(SparkSettings(), str(tmp_path / name)))
         assert checks["store"].ok
-        assert checks["graph"].detail == f"there is none at {tmp_path / name} yet"
+        assert checks["graph"].detail == f"no graph at {tmp_path / name} yet"
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
 
 
@@ -130,7 +130,7 @@ def test_the_command_prints_the_hint_below_what_failed() -> None:
     at = next(number for number, line in enumerate(lines) if line.startswith("spark:"))
     assert lines[at : at + 2] == [
         "spark: failed, no Spark answers at sc://127.0.0.1:1: Connection refused",
-        "   = hint: is it running, and can it be reached from here?",
+        "   = hint: check that it runs and can be reached from here",
     ]
 
 
@@ -140,7 +140,7 @@ def test_options_that_exclude_each_other_end_the_command() -> None:
     assert done.stderr.startswith("error[config_invalid]: --spark-master and --spark-remote")
 
 
-def by_name(checks: tuple[Check, ...]) -> dict[str, Check]:
+def by_name(checks: tuple[Diagnosis, ...]) -> dict[str, Diagnosis]:
     return {check.name: check for check in checks}
 
 

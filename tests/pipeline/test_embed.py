@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import pytest
 
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import (
     EmbeddingError,
     InputError,
@@ -64,7 +64,7 @@ def many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def vector(body: str, dimension: int = 4) -> str:
     """Give the JSON of the vector that the mock has for a text."""
-    (found,) = printed(embedder_for("mock", {}).embed([body], dimension, Task.DOCUMENT))
+    (found,) = printed(embedder_for("mock", {}).embed([body], dimension, EmbeddingTask.DOCUMENT))
     return found.decode()
 
 
@@ -171,7 +171,9 @@ def test_rows_keep_their_order_and_both_engines_write_the_same(tmp_path: Path, e
 
 
 def test_a_vector_is_written_as_the_shortest_text_of_its_floats() -> None:
-    rows = embedder_for("mock", {}).embed([f"text {n}" for n in range(50)], 96, Task.DOCUMENT)
+    rows = embedder_for("mock", {}).embed(
+        [f"text {n}" for n in range(50)], 96, EmbeddingTask.DOCUMENT
+    )
     for row, line in zip(rows, printed(rows), strict=True):
         assert (np.array(json.loads(line), np.float32) == row).all()
         texts = line.decode().strip("[]").split(",")
@@ -393,7 +395,7 @@ def test_an_input_that_is_not_one_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names 2 files"):
         embed(tmp_path / "*.jsonl", tmp_path / "out", SPEC)
     (tmp_path / "c.gz").write_bytes(gzip.compress(docs(9).encode())[:-9])
-    with pytest.raises(UnreadableError, match="not sound gzip"):
+    with pytest.raises(UnreadableError, match="not a valid gzip file"):
         embed(tmp_path / "c.gz", tmp_path / "out", SPEC)
     assert names(tmp_path) == ["a.jsonl", "b.jsonl", "c.gz"]
 

@@ -31,7 +31,7 @@ def test_another_encoding_is_named(graph: Graph, tmp_path: Path, name: str, enco
 
     named = encoding.removesuffix("-le").removesuffix("-be").upper()
     assert refused.value.code == InputError.code
-    assert refused.value.message == f"{path} is {named}, and has to be UTF-8"
+    assert refused.value.message == f"{path} is {named}; expected UTF-8"
     assert refused.value.hint == f"convert it: iconv -f {named} -t UTF-8"
 
 
@@ -59,8 +59,8 @@ def test_a_text_with_a_mark_loads_as_a_file_with_one_does(graph: Graph, tmp_path
 def test_a_text_that_looks_like_the_name_of_a_file_is_told_so(graph: Graph, text: str) -> None:
     with pytest.raises(InputError) as refused:
         graph.load(text)
-    assert refused.value.message == f"a str is JSON lines, and '{text}' is none"
-    assert refused.value.hint == f"if it is the name of a file, give Path('{text}')"
+    assert refused.value.message == f"a str has to hold JSON lines; found '{text}'"
+    assert refused.value.hint == f"if it is the name of a file, pass Path('{text}')"
 
 
 def test_a_very_long_text_is_shown_in_part(graph: Graph) -> None:

@@ -17,7 +17,7 @@ from omnigraph.errors import (
     InputError,
     TableNotFoundError,
 )
-from omnigraph.export.export import Exported, ExportHow
+from omnigraph.export.export import ExportHow, ExportResult
 from tests.pipeline.loads import Heard, person, text
 from tests.pipeline.rich import PAIR, content, empty_graph, is_same, lines_of, rich_graph
 from tests.sample import KNOWS, PERSON, new_graph
@@ -43,7 +43,7 @@ def records(lines: bytes) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines.splitlines()]
 
 
-def loaded_back(place: Path, exported: Exported) -> Graph:
+def loaded_back(place: Path, exported: ExportResult) -> Graph:
     """Load all files of an export into a new graph."""
     graph = empty_graph(place)
     if exported.format == "jsonl":

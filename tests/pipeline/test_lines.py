@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InputError
 from omnigraph.export import lines as lines_module
-from omnigraph.export.lines import blob_texts, lines
+from omnigraph.export.lines import render_lines, to_blob_texts
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.compile import compile_schema
@@ -70,7 +70,7 @@ def batch_of(stored: StoredType, rows: list[dict[str, object]]) -> pa.RecordBatc
 
 
 def text_of(stored: StoredType, rows: list[dict[str, object]]) -> bytes:
-    return b"".join(lines(stored, batch_of(stored, rows)))
+    return b"".join(render_lines(stored, batch_of(stored, rows)))
 
 
 @settings(max_examples=150)
@@ -78,7 +78,7 @@ def text_of(stored: StoredType, rows: list[dict[str, object]]) -> bytes:
 def test_rows_of_every_type_read_back(rows: list[dict[str, object]]) -> None:
     given_rows = batch_of(THING, [{"id": row["slug"], **row} for row in rows])
 
-    text = b"".join(lines(THING, given_rows))
+    text = b"".join(render_lines(THING, given_rows))
 
     block = RecordReader(CATALOG).read(text, Deadline())
     assert block.violations == []
@@ -89,7 +89,7 @@ def test_rows_of_every_type_read_back(rows: list[dict[str, object]]) -> None:
 
 
 def text_of_table(rows: pa.Table) -> bytes:
-    return b"".join(text for batch in rows.to_batches() for text in lines(THING, batch))
+    return b"".join(text for batch in rows.to_batches() for text in render_lines(THING, batch))
 
 
 @settings(max_examples=100)
@@ -150,7 +150,7 @@ def test_numbers_of_32_bits_read_back_by_way_of_64() -> None:
     numbers = numbers[np.isfinite(numbers)]
     batch = batch_of(THING, [{"id": "a", "slug": "a", "f32s": numbers.tolist()}])
 
-    data = json.loads(b"".join(lines(THING, batch)))["data"]
+    data = json.loads(b"".join(render_lines(THING, batch)))["data"]
 
     back = np.array(data["f32s"], np.float64).astype(np.float32)
     assert (back.view(np.uint32) == numbers.view(np.uint32)).all()
@@ -168,7 +168,7 @@ def test_a_number_that_is_not_finite_is_refused(field: str, bad: float) -> None:
     with pytest.raises(InputError, match=f"Thing 'bad': {field} holds NaN or infinity") as raised:
         text_of(THING, rows)
 
-    assert raised.value.hint == "Parquet can hold it"
+    assert raised.value.hint == "export as Parquet"
 
 
 def test_rows_that_are_too_many_at_once_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_rows_that_are_too_many_at_once_are_cut(monkeypatch: pytest.MonkeyPatch)
     whole = text_of(LOOSE, rows)
     monkeypatch.setattr(lines_module, "_MOST_BYTES", 200)
 
-    parts = list(lines(LOOSE, batch_of(LOOSE, rows)))
+    parts = list(render_lines(LOOSE, batch_of(LOOSE, rows)))
 
     assert len(parts) > 10
     assert b"".join(parts) == whole
@@ -193,13 +193,13 @@ def test_a_slice_of_a_batch_gives_its_own_rows_alone() -> None:
         for n in range(9)
     ]
     batch = batch_of(THING, rows)
-    whole = b"".join(lines(THING, batch)).splitlines()
-    assert b"".join(lines(THING, batch.slice(4, 3))).splitlines() == whole[4:7]
+    whole = b"".join(render_lines(THING, batch)).splitlines()
+    assert b"".join(render_lines(THING, batch.slice(4, 3))).splitlines() == whole[4:7]
 
 
 def test_bytes_that_are_no_text_become_base64() -> None:
     blobs = [b"base64:AAEC", "https://example.org/é".encode(), b"\xff\xfe", b"two words", b"", None]
-    assert blob_texts(pa.array(blobs, pa.large_binary())).to_pylist() == [
+    assert to_blob_texts(pa.array(blobs, pa.large_binary())).to_pylist() == [
         "base64:AAEC",
         "https://example.org/é",
         "base64://4=",

@@ -23,7 +23,8 @@ from omnigraph.spark.runner import Enough, Found, InlineRunner, Item
 from omnigraph.storage import steps
 from omnigraph.write.load import load
 from omnigraph.write.load.files import files_at
-from omnigraph.write.load.options import LoadMode, options_of
+from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.options import options_of
 from omnigraph.write.load.splits import Format, Source
 from tests.crashes.faults import small_disk
 from tests.pipeline.cluster import cluster
@@ -216,7 +217,7 @@ def test_a_source_that_cannot_be_read_is_told_in_our_words(
     path = tmp_path / "people.gz"
     path.write_bytes(b"no gzip")
 
-    with pytest.raises(OmniGraphError, match=r"people\.gz' is not sound gzip"):
+    with pytest.raises(OmniGraphError, match=r"people\.gz' is not a valid gzip file"):
         graph.load(path, engine=engine)
 
 

@@ -254,7 +254,7 @@ def test_gzip_that_is_not_sound_is_an_error_and_loads_nothing(
     packed.write_bytes(damaged[damage])
     before = history(graph)
 
-    with pytest.raises(UnreadableError, match=r"people\.gz' is not sound gzip"):
+    with pytest.raises(UnreadableError, match=r"people\.gz' is not a valid gzip file"):
         graph.load(packed, engine="inline")
 
     assert history(graph) == before

@@ -7,8 +7,8 @@ import pytest
 
 from omnigraph.api.graph import Graph
 from omnigraph.merge.bulk import bulk_of
+from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.merge import MergeHow
-from omnigraph.merge.threeway import Resolutions, Side
 from omnigraph.spark.session import SparkSettings
 from tests.merging.test_bulk import outcome, quarrels, wandered
 from tests.merging.village import OURS, THEIRS, village

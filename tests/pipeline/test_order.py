@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
-from omnigraph.export.sorting import sorted_by_id
+from omnigraph.export.sorting import sort_by_id
 
 
 def batches_of(ids: list[str], size: int) -> list[pa.RecordBatch]:
@@ -27,7 +27,7 @@ def test_rows_are_in_the_order_of_the_bytes_of_their_ids(
     ids: list[str], size: int, most_held: int
 ) -> None:
     found = pa.Table.from_batches(
-        sorted_by_id(batches_of(ids, size), most_held),
+        sort_by_id(batches_of(ids, size), most_held),
         pa.schema([("id", pa.utf8()), ("place", pa.int64())]),
     )
     assert found["id"].to_pylist() == sorted(ids, key=str.encode)
@@ -39,7 +39,7 @@ def test_no_more_is_held_than_is_allowed() -> None:
     batches = batches_of(ids, 500)
     most_held = sum(batch.nbytes for batch in batches) // 20
 
-    sizes = [batch.nbytes for batch in sorted_by_id(batches, most_held)]
+    sizes = [batch.nbytes for batch in sort_by_id(batches, most_held)]
 
     assert len(sizes) >= 20
     assert max(sizes) <= most_held
@@ -47,7 +47,7 @@ def test_no_more_is_held_than_is_allowed() -> None:
 
 def test_nothing_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    rows = sorted_by_id(batches_of([f"{n:03}" for n in range(100)], 10), 100)
+    rows = sort_by_id(batches_of([f"{n:03}" for n in range(100)], 10), 100)
 
     assert next(rows)["id"][0].as_py() == "000"
 
@@ -59,5 +59,5 @@ def test_a_disk_that_takes_nothing_is_an_error_of_ours(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(StorageError, match="cannot sort rows") as raised:
-        list(sorted_by_id(batches_of([f"{n:03}" for n in range(100)], 10), 100))
+        list(sort_by_id(batches_of([f"{n:03}" for n in range(100)], 10), 100))
     assert "TMPDIR" in (raised.value.hint or "")

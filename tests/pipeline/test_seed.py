@@ -63,18 +63,18 @@ def test_the_input_of_a_seed_can_be_a_uri(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (INLINE.replace("input", "inptu"), ":1: unknown key 'inptu'; did you mean 'input'?"),
-        (INLINE + "extra: 1\n", ":4: unknown key 'extra'; known are input, output, spec"),
+        (INLINE + "extra: 1\n", ":4: unknown key 'extra'; expected input, output, spec"),
         (INLINE.replace("dimension", "dimensions"), "'spec.dimensions'; did you mean 'dimension'?"),
         (INLINE.replace("target", "traget"), "'spec.types.Doc.traget'; did you mean 'target'?"),
         ("input: a\nspec: s\n", "'output' is missing"),
         ("input: a\noutput: b\n", "the spec has no 'dimension'"),
-        (INLINE + "input: b\n", ":4: 'input' is given twice"),
+        (INLINE + "input: b\n", ":4: 'input' is repeated"),
         ("input: &a x\noutput: *a\nspec: s\n", ":2: the alias '*a' is not allowed"),
-        ("- input\n", "the file has to be a mapping, and is a list"),
+        ("- input\n", "the file must be a mapping, not a list"),
         ("", "'input' is missing"),
         ("input: [a\n", "expected"),
-        ("input: 7\noutput: b\nspec: c\n", "'input' has to be text, and is a number"),
-        ("input: a\noutput: b\nspec: [c]\n", "'spec' has to be a mapping, and is a list"),
+        ("input: 7\noutput: b\nspec: c\n", "'input' must be text, not a number"),
+        ("input: a\noutput: b\nspec: [c]\n", "'spec' must be a mapping, not a list"),
         ("input: !!python/name:os.system a\n", "of the unknown kind"),
         (f"input: {'[' * 3000}\n", "the nesting is deeper"),
     ],
@@ -89,20 +89,20 @@ def test_a_seed_that_is_wrong_says_where(tmp_path: Path, content: str, message: 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dimension": 0}, "'dimension' is a number of at least 1, not 0"),
+        ({"dimension": 0}, "'dimension' must be a whole number of at least 1, not 0"),
         ({"dimension": 2**31}, "'dimension' is at most 2147483647"),
-        ({"dimension": 1.5}, "'dimension' has to be a number"),
-        ({"dimension": True}, "'dimension' has to be a number, and is true or false"),
-        ({"dimension": "4"}, "'dimension' has to be a number, and is text"),
+        ({"dimension": 1.5}, "'dimension' must be a number"),
+        ({"dimension": True}, "'dimension' must be a number, not true or false"),
+        ({"dimension": "4"}, "'dimension' must be a number, not text"),
         ({"dimension": None}, "the spec has no 'dimension'"),
         ({"model": ""}, "'model' is empty"),
-        ({"model": 4}, "'model' has to be text, and is a number"),
+        ({"model": 4}, "'model' must be text, not a number"),
         ({"types": {}}, "the spec has no 'types'"),
-        ({"types": ["Doc"]}, "'types' has to be a mapping, and is a list"),
+        ({"types": ["Doc"]}, "'types' must be a mapping, not a list"),
         ({"types": {"Doc": {"source": "body"}}}, "'types.Doc.target' is missing"),
         ({"types": {"Doc": {"source": "", "target": "v"}}}, "'types.Doc.source' is empty"),
         ({"types": {"Doc": {"source": "v", "target": "v"}}}, "'types.Doc.target' is the source"),
-        ({"types": {"Doc": "body"}}, "'types.Doc' has to be a mapping, and is text"),
+        ({"types": {"Doc": "body"}}, "'types.Doc' must be a mapping, not text"),
     ],
 )
 def test_a_spec_that_is_wrong_says_where(
@@ -117,10 +117,10 @@ def test_a_spec_that_is_wrong_says_where(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"dimension": 4, "dimension": 5}', "'dimension' is given twice"),
+        ('{"dimension": 4, "dimension": 5}', "'dimension' is repeated"),
         ('{"dimension": 4,', "expected"),
         ("[" * 9999, "the nesting is deeper"),
-        ("7", "the file has to be a mapping, and is a number"),
+        ("7", "the file must be a mapping, not a number"),
     ],
 )
 def test_a_spec_that_is_no_sound_json_is_refused(
@@ -135,7 +135,7 @@ def test_a_spec_may_be_indented_by_tabs(tmp_path: Path) -> None:
 
 
 def test_a_spec_of_something_else_than_json_values_is_refused() -> None:
-    with pytest.raises(ConfigError, match="what JSON cannot"):
+    with pytest.raises(ConfigError, match="a value that JSON cannot hold"):
         spec_of({**SPEC, "model": b"mock"})
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConfigError
-from omnigraph.spark.gateway import reason_in
+from omnigraph.spark.gateway import find_reason
 from omnigraph.spark.session import (
     SparkSettings,
-    default_parallelism,
+    count_task_slots,
     is_running,
     session,
     settings_from,
@@ -70,12 +70,12 @@ def test_a_conf_entry_that_is_none_is_refused(entry: str) -> None:
 
 def test_the_reason_is_the_line_that_says_why() -> None:
     trace = "An error occurred\n: org.apache.spark.SparkException: no {}\n\tat a.B(C.scala)\n"
-    assert reason_in(trace.format("way")) == "no way"
-    assert reason_in(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
+    assert find_reason(trace.format("way")) == "no way"
+    assert find_reason(trace + "Caused by: java.net.UnknownHostException: x\n\tat y") == (
         "UnknownHostException: x"
     )
-    assert reason_in("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
-    assert reason_in("") == "it gives no reason"
+    assert find_reason("WARNING: old\nInvalid heap size\nError: no JVM") == "Invalid heap size"
+    assert find_reason("") == "no reason given"
 
 
 def test_a_server_that_does_not_answer_is_an_error_at_once(tmp_path: Path) -> None:
@@ -100,14 +100,14 @@ for settings in (
     said = "no Spark answers at sc://127.0.0.1:1: Connection refused"
     assert server.pop("said") == said
     assert cluster == server == {"code": "spark_failed", "in_time": True}
-    assert nonsense.pop("said") == "the remote is no address of a Spark Connect server"
+    assert nonsense.pop("said") == "the remote is not the address of a Spark Connect server"
     assert nonsense == {"code": "config_invalid", "in_time": True}
 
 
 def test_there_is_one_session_in_a_process(spark: "SparkSession") -> None:
     assert is_running()
     assert session(SparkSettings(master="local[7]")) is spark
-    assert default_parallelism(spark) == 2
+    assert count_task_slots(spark) == 2
     assert spark.sparkContext.master == "local[2]"
 
 
@@ -344,10 +344,10 @@ def test_a_connect_server_is_used_through_its_address(connect_server: str, tmp_p
     told = _told(
         f"""
 from omnigraph.spark.doctor import diagnose
-from omnigraph.spark.session import default_parallelism
+from omnigraph.spark.session import count_task_slots
 settings = SparkSettings(remote="{connect_server}/;user_id=me")
 spark = session(settings)
-say(rows=rows(spark), tasks=default_parallelism(spark), same=session(SparkSettings()) is spark)
+say(rows=rows(spark), tasks=count_task_slots(spark), same=session(SparkSettings()) is spark)
 say(checks=[check.ok for check in diagnose(settings, None)])
 stop()
 say(running=is_running(), left=[name for name in os.environ if "CONNECT" in name])

@@ -171,9 +171,9 @@ def test_a_schema_of_the_users_chooses_columns(spark: "SparkSession", people: Gr
     reader = spark.read.format("omnigraph").options(path=people.uri, type="Person")
     assert reader.schema("age int, slug string").load().filter("age = 1").collect() == [(1, "ann")]
     wrong = {
-        "age bigint": "InputError: Person.age is int, not bigint",
+        "age bigint": "InputError: Person.age is int, but the schema says bigint",
         "agee int": "InputError: Person has no column 'agee'; did you mean 'age'?",
-        "age int NOT NULL": "InputError: Person.age may hold null",
+        "age int NOT NULL": "InputError: Person.age is nullable, but not in the schema",
     }
     for schema, reason in wrong.items():
         assert said(reader.schema(schema).load().count).endswith(reason)
@@ -202,16 +202,19 @@ def test_a_frame_stays_at_its_commit_while_others_write(people: Graph, read: Rea
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "InputError: the option 'path' is missing; give the URI of the graph"),
-        ({"path": "{uri}"}, "InputError: the option 'type' is missing; give a node or edge type"),
+        ({}, "InputError: the option 'path' is missing; set it to the URI of the graph"),
+        (
+            {"path": "{uri}"},
+            "InputError: the option 'type' is missing; set it to a node or edge type",
+        ),
         (
             {"path": "people"},
-            "InputError: 'people' is not an absolute path; the processes of Spark",
+            "InputError: 'people' is not an absolute path; Spark's processes",
         ),
         ({"path": "/nowhere"}, "GraphNotFoundError: no graph at /nowhere"),
-        ({"path": "ftp://x/y"}, "StoreError: ftp://x/y: unknown kind of store 'ftp'; give a path"),
+        ({"path": "ftp://x/y"}, "StoreError: ftp://x/y: unknown kind of store 'ftp'; use a path"),
         ({"type": "Persn"}, "InputError: no type 'Persn'; did you mean 'Person'?"),
-        ({"brnch": "x"}, "InputError: no option 'brnch'; did you mean 'branch'?"),
+        ({"brnch": "x"}, "InputError: unknown option 'brnch'; did you mean 'branch'?"),
         ({"branch": "x"}, "BranchNotFoundError: no branch 'x'"),
         ({"snapshot": "x"}, "CommitNotFoundError: no commit 'x'"),
         (
@@ -219,8 +222,8 @@ def test_a_frame_stays_at_its_commit_while_others_write(people: Graph, read: Rea
             "InputError: the options 'branch' and 'snapshot' exclude",
         ),
         ({"columns": "slug,agee"}, "InputError: Person has no column 'agee'; did you mean 'age'?"),
-        ({"columns": "age,age"}, "InputError: the column 'age' is given twice"),
-        ({"pushdown": "yes"}, "InputError: the option 'pushdown' is 'yes', not true or false"),
+        ({"columns": "age,age"}, "InputError: the column 'age' is listed twice"),
+        ({"pushdown": "yes"}, "InputError: expected true or false for 'pushdown', found 'yes'"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said(
@@ -238,9 +241,7 @@ def test_what_is_wrong_with_the_options_is_said(
 def test_writing_is_refused(people: Graph, read: Read) -> None:
     frame = read(people)
     told = said(lambda: frame.write.format("omnigraph").mode("append").save(people.uri))
-    assert told.endswith(
-        "Spark cannot write to a graph by itself; load the frame: graph.load(frame, type=…)"
-    )
+    assert told.endswith("Spark cannot write to a graph; load the frame: graph.load(frame, type=…)")
 
 
 @pytest.fixture(scope="module")

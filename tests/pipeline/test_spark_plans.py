@@ -14,9 +14,9 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.plan import Operator, ReadPlan
-from omnigraph.read.execution import Budget, Run
-from omnigraph.read.spark.lowering import lowered
-from omnigraph.read.sparse import Sparse
+from omnigraph.read.execution import Budget, Execution
+from omnigraph.read.spark.lowering import lower
+from omnigraph.read.sparse_reader import SparseReader
 from omnigraph.span import Source
 from omnigraph.spark.connector import register
 from tests.engine.asking import made
@@ -69,13 +69,13 @@ def _plan(graph: Graph, case: Case) -> ReadPlan:
 
 def _plan_on_spark(graph: Graph, plan: ReadPlan, spark: "SparkSession") -> str:
     register(spark)
-    run = Run(
-        reader=Sparse(graph.snapshot(), {}),
+    run = Execution(
+        reader=SparseReader(graph.snapshot(), {}),
         params={},
         now=datetime.now(UTC),
         budget=Budget(),
         environment={},
     )
-    frame = lowered(run, plan, spark, SLICES).matches.frame
+    frame = lower(run, plan, spark, SLICES).matches.frame
     text = str(frame._jdf.queryExecution().optimizedPlan().toString())
     return re.sub(r"#\d+L?", "", text)

@@ -20,6 +20,7 @@ from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
 from omnigraph.read.execution import Budget
 from omnigraph.read.spark import lowering, query
+from omnigraph.spark import choice
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks, try_queries
 from tests.engine.worlds import random_world
@@ -249,18 +250,18 @@ def test_auto_moves_to_spark_what_is_too_large_for_this_process(
 ) -> None:
     text = "query q() { match { $p: Person  $q: Person } return { $p.slug as p, $q.slug as q } }"
     moved: list[str] = []
-    on_spark = query.on_spark
+    on_spark = query.read_on_spark
 
     def noted(*given: Any) -> ResultStream:
         moved.append("spark")
         return on_spark(*given)
 
-    monkeypatch.setattr(query, "on_spark", noted)
+    monkeypatch.setattr(query, "read_on_spark", noted)
 
     assert len(graph.at(engine="auto").query(text)) == 3600
     assert moved == []
     with monkeypatch.context() as patch:
-        patch.setattr(views, "_MOST_ROWS_HERE", 10)
+        patch.setattr(choice, "MOST_ROWS_HERE", 10)
         assert len(graph.at(engine="auto").query(text)) == 3600
     for limit in ({"rows": 1000}, {"bytes": 10_000}):
         with monkeypatch.context() as patch:
@@ -274,7 +275,7 @@ def test_auto_moves_to_spark_what_is_too_large_for_this_process(
 def test_the_command_moves_to_spark_by_itself(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "_MOST_ROWS_HERE", 10)
+    monkeypatch.setattr(choice, "MOST_ROWS_HERE", 10)
     text = "query q() { match { $p: Person } return { $p.slug as p } limit 1 }"
 
     done = CliRunner().invoke(omnigraph, ["read", graph.uri, "-e", text, "--format", "jsonl"])

@@ -381,7 +381,7 @@ def test_values_that_do_not_fit_are_told_with_the_numbers_of_their_rows(
         "error[V7]: people.parquet:1: Person.spot: expected 2 numbers, got 1",
         "error[V7]: people.parquet:2: Person.name: expected String, got 2",
         "error[V7]: people.parquet:3: Person.name: expected String, got 3",
-        "error[V7]: people.parquet:3: Person.spot: a Vector holds finite numbers only",
+        "error[V7]: people.parquet:3: Person.spot: a Vector takes only finite numbers",
         "error[V6]: people.parquet:3: Person.slug: is required",
     ]
 
@@ -438,9 +438,9 @@ def test_a_table_of_rows_needs_the_name_of_its_type(
     graph: Graph, csv: Callable[[str], Path], parquet: Callable[..., Path]
 ) -> None:
     for path in (csv("slug,name\n"), parquet({"slug": ["a"]})):
-        with pytest.raises(InputError, match="does not say of which type its rows are"):
+        with pytest.raises(InputError, match="does not name the type of its rows"):
             graph.load(path, engine="inline")
-    with pytest.raises(InputError, match="a frame does not say of which type its rows are"):
+    with pytest.raises(InputError, match="a frame does not name the type of its rows"):
         graph.load(pa.table({"slug": ["a"]}), engine="inline")
 
 
@@ -462,7 +462,7 @@ def test_records_name_their_types_themselves(graph: Graph, tmp_path: Path) -> No
 
 
 def test_frames_by_type_take_no_other_type(graph: Graph) -> None:
-    with pytest.raises(InputError, match="several frames name their types themselves"):
+    with pytest.raises(InputError, match="frames in a mapping name their types themselves"):
         graph.load({"Person": pa.table({})}, type="Person", engine="inline")
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.api.graph import init
-from omnigraph.data.values.columns import converted, one_by_one
+from omnigraph.data.values.columns import convert_each, convert_whole
 from omnigraph.errors import Code
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.types import ValueType
@@ -294,7 +294,10 @@ def test_a_column_converted_at_once_is_the_one_converted_value_by_value(
     start = data.draw(st.integers(0, len(column)))
     column = column[start:]
 
-    quick, exact = converted(column, kind_of(kind)), one_by_one(column.to_pylist(), kind_of(kind))
+    quick, exact = (
+        convert_whole(column, kind_of(kind)),
+        convert_each(column.to_pylist(), kind_of(kind)),
+    )
 
     if quick is not None:
         assert exact.reasons == {}

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.api.graph import Graph, init
-from omnigraph.embedding import Task, embedder_for
+from omnigraph.embedding import EmbeddingTask, embedder_for
 from omnigraph.errors import EmbeddingError
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.store import Store
 from omnigraph.write.embed.embed import embed_file
 from omnigraph.write.filling import Vectors
-from omnigraph.write.load.load import Loaded
+from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.options import LoadHow
 from tests.embedding.providers import raw_vector
 from tests.pipeline.loads import broken, history, node, rows, text
@@ -65,7 +65,7 @@ def vectors(graph: Graph, key: str = DOC) -> dict[str, list[float] | None]:
 
 
 def mocked(body: str) -> list[float]:
-    (row,) = embedder_for("mock", {}).embed([body], 4, Task.DOCUMENT)
+    (row,) = embedder_for("mock", {}).embed([body], 4, EmbeddingTask.DOCUMENT)
     return [float(number) for number in row]
 
 

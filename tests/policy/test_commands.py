@@ -60,7 +60,7 @@ def test_validate_ends_with_1_and_every_problem(run: Run, tmp_path: Path) -> Non
     (tmp_path / "policy.yaml").write_text("version: 2\nrules: [{id: a}]\n")
     done = run("policy", "validate", "--policy", "policy.yaml")
     assert done.exit_code == 1
-    assert "policy.yaml:1: 'version' is 2" in done.stderr
+    assert "policy.yaml:1: 'version' must be 1, not 2" in done.stderr
     assert "policy.yaml:2: 'rules[0]' needs 'allow'" in done.stderr
     as_json = run("policy", "validate", "--policy", "policy.yaml", "--json")
     assert (as_json.exit_code, json.loads(as_json.stdout)["code"]) == (1, "config_invalid")
@@ -123,7 +123,7 @@ def test_a_case_that_is_decided_otherwise_ends_with_1(run: Run, tmp_path: Path) 
             "allow: rule 'inside-target' allows it",
         ),
         (("una", "admin"), "deny: no rule allows 'una' admin on the whole graph"),
-        (("ann", "fly"), "deny: there is no action 'fly'"),
+        (("ann", "fly"), "deny: unknown action 'fly'"),
         (("eve", "read"), "deny: no group has the actor 'eve'"),
     ],
 )
@@ -166,5 +166,5 @@ def test_a_wrong_policy_lets_nobody_do_anything(run: Run, world: World, tmp_path
     (tmp_path / "policy.yaml").write_text("version: 1\nrules: 3\n")
     done = run("branch", "list", "--as", "ann")
     assert done.exit_code == 1
-    assert "has to be a list" in done.stderr
+    assert "must be a list" in done.stderr
     assert world.root.exists()

@@ -341,7 +341,7 @@ def test_acting_as_another_asks_the_policy_about_that_one(world: World) -> None:
     with pytest.raises(DeniedError) as caught:
         graph.acting_as("una").branch("vault").query(READ)
     assert caught.value.to_json() == {
-        "error": "the policy does not allow 'read' on 'vault' to 'una'",
+        "error": "the policy does not allow 'una' to 'read' on 'vault'",
         "code": "denied",
         "hint": None,
         "actor": "una",

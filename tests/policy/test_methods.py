@@ -42,7 +42,6 @@ GRAPH = {
     "actor": Use(lambda g, _: g.actor),
     "acting_as": Use(lambda g, _: g.acting_as("ann")),
     "branch": Use(lambda g, _: g.branch("vault")),
-    "on": Use(lambda g, _: g.on("vault")),
     "close": Use(lambda g, _: g.close()),
     "catalog": Use(lambda g, _: g.catalog, (MAIN,)),
     "schema": Use(lambda g, _: g.schema, (MAIN,)),
@@ -54,7 +53,6 @@ GRAPH = {
     "query": Use(lambda g, _: g.query(READ), (MAIN,)),
     "explain": Use(lambda g, _: g.explain(READ), (MAIN,)),
     "profile": Use(lambda g, _: g.profile(READ), (MAIN,)),
-    "change": Use(lambda g, _: g.change(INSERT, slug="new"), (("change", "main"),)),
     "mutate": Use(lambda g, _: g.mutate(INSERT, slug="new"), (("change", "main"),)),
     "load": Use(lambda g, _: g.load(LINE, branch="open"), (("change", "open"),)),
     "ingest": Use(
@@ -144,7 +142,6 @@ BRANCH = {
     "to_networkx": Use(lambda g, _: g.branch("open").to_networkx(), (("export", "open"),)),
     "log": Use(lambda g, _: list(g.branch("open").log()), (OPEN,)),
     "changes": Use(lambda g, _: list(g.branch("open").changes()), (OPEN,)),
-    "change": Use(lambda g, _: g.branch("open").change(INSERT, slug="x"), (("change", "open"),)),
     "mutate": Use(lambda g, _: g.branch("open").mutate(INSERT, slug="x"), (("change", "open"),)),
     "load": Use(lambda g, _: g.branch("open").load(LINE), (("change", "open"),)),
     "merge": Use(lambda g, _: g.branch("lab").merge("open"), (("branch_merge", "lab"), OPEN)),
@@ -222,7 +219,6 @@ def test_who_may_nothing_gets_nothing(name: str, world: World, tmp_path: Path) -
         "Graph.acting_as",
         "Graph.close",
         "Graph.branch",
-        "Graph.on",
         "Branch.name",
         "Branch.place",
     }

@@ -28,7 +28,7 @@ ACTS: dict[str, Act] = {
 
 
 def interrupt(graph: Graph, actions: Mapping[int, Callable[[], object]]) -> list[int]:
-    """Do something each time before the ledger is read, by the number of that read; give these."""
+    """Run an action before the n-th read of the manifest; return the count of reads."""
     manifest, seen = graph.repository.manifest, [0]
     newest = manifest.newest
 

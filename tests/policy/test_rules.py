@@ -10,9 +10,9 @@ import pytest
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.policy.actions import Request
 from omnigraph.policy.cases import cases_beside, load_cases, run_cases
-from omnigraph.policy.cedar import SCHEMA, quoted
+from omnigraph.policy.cedar import SCHEMA, cedar_string
 from omnigraph.policy.policy import load_policy, parse_policy
-from omnigraph.policy.sandbox import check_apart
+from omnigraph.policy.sandbox import check_in_child
 from tests.policy.world import POLICY
 
 ALLOW = "actors: {group: g}, actions: [read], branch_scope: any"
@@ -47,9 +47,9 @@ def problems(text: str) -> list[str]:
     ("text", "told"),
     [
         ("groups: {}", "p.yaml:1: 'version' is missing"),
-        ("version: 2", "p.yaml:1: 'version' is 2, and only 1 is known"),
+        ("version: 2", "p.yaml:1: 'version' must be 1, not 2"),
         (f"version: {'9' * 100_000}", "p.yaml:1: 'version' is a number of more than 18 digits"),
-        ("version: '1'", "p.yaml:1: 'version' has to be a number, and is text"),
+        ("version: '1'", "p.yaml:1: 'version' must be a number, not text"),
         ("version: 1\nrule: []", "p.yaml:2: unknown key 'rule'; did you mean 'rules'?"),
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW}, branchscope: any}}}}",
@@ -57,7 +57,7 @@ def problems(text: str) -> list[str]:
         ),
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW.replace('read', 'raed')}}}}}",
-            "p.yaml:4: 'rules[0].allow.actions' holds the unknown action 'raed'; "
+            "p.yaml:4: 'rules[0].allow.actions' has the unknown action 'raed'; "
             "did you mean 'read'?",
         ),
         (
@@ -73,16 +73,16 @@ def problems(text: str) -> list[str]:
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW.replace('any', 'all')}}}}}",
             "p.yaml:4: 'rules[0].allow.branch_scope' cannot be 'all'; "
-            "known are any, protected, unprotected",
+            "expected any, protected, unprotected",
         ),
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW.replace('read', 'read, branch_merge')}}}}}",
-            "p.yaml:4: 'rules[0].allow.branch_scope' does not go with 'branch_merge', "
+            "p.yaml:4: 'rules[0].allow.branch_scope' does not apply to 'branch_merge', "
             "which takes 'target_branch_scope'",
         ),
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW.replace('branch_', 'target_branch_')}}}}}",
-            "p.yaml:4: 'rules[0].allow.target_branch_scope' does not go with 'read', "
+            "p.yaml:4: 'rules[0].allow.target_branch_scope' does not apply to 'read', "
             "which takes 'branch_scope'",
         ),
         (
@@ -91,7 +91,7 @@ def problems(text: str) -> list[str]:
         ),
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW.replace('read', 'read, read')}}}}}",
-            "p.yaml:4: 'rules[0].allow.actions' holds 'read' twice",
+            "p.yaml:4: 'rules[0].allow.actions' repeats 'read'",
         ),
         (f"{START}rules:\n- {{allow: {{{ALLOW}}}}}", "p.yaml:4: 'rules[0].id' is missing"),
         (
@@ -100,47 +100,47 @@ def problems(text: str) -> list[str]:
         ),
         (
             f"{START}rules:\n- {{id: r, deny: {{{ALLOW}}}, allow: {{{ALLOW}}}}}",
-            "p.yaml:4: unknown key 'rules[0].deny'; known are id, allow",
+            "p.yaml:4: unknown key 'rules[0].deny'; expected id, allow",
         ),
         (
             f"{START}rules:\n- {{id: r, allow: {{{ALLOW}}}}}\n- {{id: r, allow: {{{ALLOW}}}}}",
-            "p.yaml:4: 'rules' has the id 'r' twice",
+            "p.yaml:4: 'rules' repeats the id 'r'",
         ),
         (
             "version: 1\ngroups: {g: [ann, ann]}",
-            "p.yaml:2: 'groups' has 'ann' twice in 'g'",
+            "p.yaml:2: 'groups' repeats 'ann' in 'g'",
         ),
         (
             "version: 1\ngroups: {g: [ann, 7]}",
-            "p.yaml:2: 'groups.g[1]' has to be text, and is a number; put it in quotes",
+            "p.yaml:2: 'groups.g[1]' must be text, not a number; put it in quotes",
         ),
         (
             'version: 1\ngroups: {g: ["a\\u200b"]}',
-            "p.yaml:2: 'groups' holds a name with a character that cannot be seen",
+            "p.yaml:2: 'groups' has a name with an invisible character",
         ),
         (
             "version: 1\ngroups: {g: [' ann']}",
-            "p.yaml:2: 'groups' holds a name that is empty, or begins or ends with a space",
+            "p.yaml:2: 'groups' has a name that is empty, or starts or ends with a space",
         ),
         (
             f"version: 1\ngroups: {{g: [{'a' * 201}]}}",
-            "p.yaml:2: 'groups' holds a name of more than 200 bytes",
+            "p.yaml:2: 'groups' has a name of more than 200 bytes",
         ),
         (
             "version: 1\nprotected_branches: [release/*]",
-            "p.yaml:2: 'protected_branches' holds a name that protects nothing: "
-            "'release/*' cannot name a branch: it holds '*'",
+            "p.yaml:2: 'protected_branches' has a name that no branch can have: "
+            "invalid branch name 'release/*': it contains '*'",
         ),
         (
             "version: 1\nprotected_branches: [main, MAIN]",
-            "p.yaml:2: 'protected_branches' holds 'MAIN' twice",
+            "p.yaml:2: 'protected_branches' repeats 'MAIN'",
         ),
         (
             "version: 1\nprotected_branches: [__run__x]",
-            "p.yaml:2: 'protected_branches' holds '__run__x', which is the system's own",
+            "p.yaml:2: 'protected_branches' has '__run__x', which is an internal branch",
         ),
-        ("version: 1\nversion: 1", "p.yaml:2: 'version' is given twice"),
-        ("[]", "p.yaml:1: the file has to be a mapping, and is a list"),
+        ("version: 1\nversion: 1", "p.yaml:2: 'version' is repeated"),
+        ("[]", "p.yaml:1: the file must be a mapping, not a list"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, told: str) -> None:
@@ -210,7 +210,7 @@ def test_odd_names_stay_names(name: str) -> None:
 
 def test_a_quoted_text_has_quotes_at_its_ends_only() -> None:
     for text in (*ODD, "\n\r\t\x00\x7f\u2028", "\N{GRINNING FACE}"):
-        found = quoted(text)
+        found = cedar_string(text)
         assert found.count('"') == 2
         assert found.isascii()
         assert found.isprintable()
@@ -218,24 +218,24 @@ def test_a_quoted_text_has_quotes_at_its_ends_only() -> None:
 
 def test_a_text_that_kills_the_parser_kills_only_the_process_that_tries_it() -> None:
     deep = f"permit(principal, action, resource) when {{ {'(' * 100_000}true{')' * 100_000} }};"
-    with pytest.raises(ValueError, match="the process that checked it died"):
-        check_apart(deep, SCHEMA)
+    with pytest.raises(ValueError, match="the process that checked it crashed"):
+        check_in_child(deep, SCHEMA)
 
 
 def test_policies_that_do_not_fit_the_schema_are_refused_apart() -> None:
     unknown = 'permit(principal in Person::"x", action, resource);'
     everything = "permit(principal, action, resource);"
-    check_apart(everything, SCHEMA)
+    check_in_child(everything, SCHEMA)
     for text, schema in ((unknown, SCHEMA), ("permit(", SCHEMA), (everything, "")):
         with pytest.raises(ValueError, match=r"Person|unexpected|schema|action"):
-            check_apart(text, schema)
+            check_in_child(text, schema)
 
 
 def test_a_check_that_could_not_be_made_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     text = POLICY.replace("everywhere-branch", "another-branch").encode()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", "/nowhere/python")
-        with pytest.raises(ConfigError, match="no process could be started"):
+        with pytest.raises(ConfigError, match="could not start a process"):
             parse_policy("p", text)
     assert parse_policy("p", text).rules.rules[0].id == "another-branch"
 
@@ -271,12 +271,12 @@ def test_cases_are_run_in_the_order_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("expect: allow", "expect: maybe", "cannot be 'maybe'; known are allow, deny"),
+        ("expect: allow", "expect: maybe", "cannot be 'maybe'; expected allow, deny"),
         ("action: read", "action: reed", "cannot be 'reed'; did you mean 'read'?"),
-        ("id: b", "id: a", "'cases' has the id 'a' twice"),
+        ("id: b", "id: a", "'cases' repeats the id 'a'"),
         ("actor: zed, ", "", "'cases[3].actor' is missing"),
-        ("branch: main, expect: allow", "target_branch: main, expect: allow", "does not go with"),
-        ("version: 1", "version: 9", "is 9, and only 1 is known"),
+        ("branch: main, expect: allow", "target_branch: main, expect: allow", "is not enough for"),
+        ("version: 1", "version: 9", "must be 1, not 9"),
         (CASES[11:], "", "'cases' is missing or empty"),
     ],
 )

@@ -287,8 +287,8 @@ def test_the_attempts_of_a_failed_write_are_no_commits(lane: Lane, faults: Fault
     with faults.broken(flip("before")), pytest.raises(StorageError):
         _add(graph, "ann")
 
-    ledger = open_graph(lane.root).repository.manifest.newest()
-    names = ledger.scan(["object_id"])["object_id"].to_pylist()
+    newest = open_graph(lane.root).repository.manifest.newest()
+    names = newest.scan(["object_id"])["object_id"].to_pylist()
     written = {each.removeprefix("commit:") for each in names if each.startswith("commit:")}
 
     for unseen in written - {before}:
@@ -346,7 +346,7 @@ def test_a_flip_that_comes_late_finds_its_place_taken(standin: Lane, bucket: Buc
 
 
 @pytest.mark.parametrize("write", [1, 2], ids=["record", "flip"])
-def test_a_write_of_the_ledger_that_is_lost_once_is_tried_again(
+def test_a_write_of_the_manifest_that_is_lost_once_is_tried_again(
     write: int, standin: Lane, bucket: Bucket
 ) -> None:
     graph = new_graph(standin.root)
@@ -383,7 +383,7 @@ def _single_faults(lane: Lane, calls: list[Call]) -> list[tuple[Plan, str]]:
 
 
 def _nth_manifest(*numbers: int) -> Callable[[str], bool]:
-    """Pick these of the manifests of the ledger that are written from now on, and nothing else."""
+    """Pick some of the versions of `__manifest` that are written from now on, and nothing else."""
     seen: list[str] = []
 
     def picked(key: str) -> bool:

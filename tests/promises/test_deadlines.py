@@ -81,14 +81,14 @@ def test_neither_open_nor_init_waits_for_a_server_that_never_answers(
             init(f"s3://{BUCKET}/graph", SCHEMA)
 
 
-@pytest.mark.parametrize("what", ["ledger", "tables"])
+@pytest.mark.parametrize("what", ["manifest", "tables"])
 def test_a_read_ends_near_its_budget(
     what: str, standin: Lane, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMNIGRAPH_STORE_REQUEST_SECONDS", "10")
     write(new_graph(standin.root), {PERSON: (Append(people({"ann": 1})),)})
     graph = open_graph(standin.root)
-    bucket.silent = lambda _, key: ("__manifest" in key) == (what == "ledger")
+    bucket.silent = lambda _, key: ("__manifest" in key) == (what == "manifest")
 
     with _ends_within(3), pytest.raises(BudgetError, match="longer than 1 s") as told:
         graph.branch(budget=Budget(seconds=1)).query(ALL)

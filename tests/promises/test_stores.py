@@ -254,7 +254,7 @@ def test_init_works_after_one_that_crashed_anywhere(
         root = tmp_path / str(number)
         with _crash_at(number, monkeypatch), pytest.raises(Crash):
             new_graph(root)
-        if step not in ("ledger created", "ledger synced", "schema shown"):
+        if step not in ("manifest created", "manifest synced", "schema shown"):
             with pytest.raises(GraphNotFoundError):
                 open_graph(root)
             new_graph(root)
@@ -311,7 +311,7 @@ def test_a_commit_takes_the_same_requests_whatever_the_history_and_the_types(
 
     counts = [_requests(graph, bucket, number) for number in range(64)]
 
-    # One period holds every fold of the table and one of the ledger.
+    # One period holds every fold of the table and one of the manifest.
     period = 16
     early, late = counts[period : 2 * period], counts[-period:]
     assert sum(late) <= 1.1 * sum(early)
@@ -336,7 +336,7 @@ def _init_at(root: str, schema: str = SCHEMA) -> str:
 
 
 def _waiting(create: object, ready: threading.Barrier) -> object:
-    """Give the creation of tables such that all who create a ledger do so at one moment."""
+    """Give the creation of tables such that all who create a manifest do so at one moment."""
 
     def create_exclusively(*given: object) -> object:
         if layout.MANIFEST in given:

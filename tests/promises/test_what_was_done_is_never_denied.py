@@ -188,9 +188,9 @@ def test_when_the_store_fails_from_the_flip_on_no_error_denies_what_was_done(
 def test_when_the_store_fails_once_a_graph_was_made_no_error_denies_it(
     when: When | None, standin: Lane, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = f"{MANIFEST}/_versions/{manifest_name(1)}"
+    first = f"{MANIFEST}/_versions/{manifest_name(1)}"
 
-    told = _until_done(lambda: init(ROOT, SCHEMA), ledger, when, bucket, monkeypatch)
+    told = _until_done(lambda: init(ROOT, SCHEMA), first, when, bucket, monkeypatch)
 
     assert told is None or isinstance(told, OutcomeUnknownError), repr(told)
     assert open_graph(ROOT).branches() == ["main"]

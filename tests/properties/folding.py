@@ -26,7 +26,7 @@ MOST_FRAGMENTS = 4 + 4 + 1
 # Each segment covers a living fragment, but for the one that keeps an index declared.
 MOST_SEGMENTS = MOST_FRAGMENTS + 1
 # Sixteen small fragments, the commit just added, and one of 1,024 rows for each 1,024 written.
-MOST_LEDGER_FRAGMENTS = 16 + 1 + 2
+MOST_MANIFEST_FRAGMENTS = 16 + 1 + 2
 
 MOST_BRANCHES = 4
 MOST_ROWS = 400
@@ -70,7 +70,7 @@ class Fuzz:
             first, second = self.random.choices(WORDS, k=2)
             check_words(table, rows, (first, second))
             check_pieces(table)
-        check_ledger(self.graph)
+        check_manifest(self.graph)
 
     def _append(self, rows: dict[str, Person]) -> TableWrite:
         if len(rows) > MOST_ROWS:
@@ -129,9 +129,9 @@ def check_pieces(table: Table) -> None:
     assert max(segments.values()) <= MOST_SEGMENTS
 
 
-def check_ledger(graph: Graph) -> None:
-    """Fail unless the ledger is in few fragments, and each of its indexes in few segments."""
-    ledger = graph.repository.manifest.newest().dataset
-    assert len(ledger.get_fragments()) <= MOST_LEDGER_FRAGMENTS
-    for index in ledger.describe_indices():
-        assert len(index.segments) <= MOST_LEDGER_FRAGMENTS
+def check_manifest(graph: Graph) -> None:
+    """Fail unless the manifest is in few fragments, and each of its indexes in few segments."""
+    newest = graph.repository.manifest.newest().dataset
+    assert len(newest.get_fragments()) <= MOST_MANIFEST_FRAGMENTS
+    for index in newest.describe_indices():
+        assert len(index.segments) <= MOST_MANIFEST_FRAGMENTS

@@ -20,7 +20,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import steps
 from omnigraph.versioning import history
-from omnigraph.versioning.audit import Damage
+from omnigraph.versioning.damage import Damage
 from omnigraph.versioning.publish import publish
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.writes import (

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from omnigraph.query.ast import (
     And,
     Binding,
-    Call,
     Clause,
     Comparison,
     Delete,
     EdgeName,
     Expr,
     Filter,
+    FunctionCall,
     Hops,
     Insert,
     Mutation,
@@ -52,7 +52,7 @@ def _predicate(predicate: Predicate) -> str:
             return " or ".join(_grouped(item, Or) for item in items)
         case Not(item, _):
             return f"not {_grouped(item, And, Or)}"
-        case Call():
+        case FunctionCall():
             return expr_text(predicate)
 
 

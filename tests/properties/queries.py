@@ -32,7 +32,7 @@ from omnigraph.schema.types import (
     is_ordered,
     is_single,
 )
-from omnigraph.syntax.literal import Literal, Name, Scalar
+from omnigraph.syntax.literal import Literal, LiteralValue, Name
 from tests.properties.schemas import texts
 from tests.properties.trees import SPAN
 
@@ -72,7 +72,7 @@ class Readable:
     properties: tuple[tuple[str, ValueType], ...]
     is_node: bool = True
 
-    def of(self, *kinds: ValueType) -> list[ast.Access]:
+    def of(self, *kinds: ValueType) -> list[ast.PropertyAccess]:
         return [access(self.name, name) for name, kind in self.properties if kind in kinds]
 
 
@@ -104,7 +104,7 @@ class Writer:
         if self.chance():
             return self.param(kind, nullable=nullable)
         if kind == DATETIME and self.chance():
-            return ast.Call("now", (), SPAN)
+            return ast.FunctionCall("now", (), SPAN)
         return literal(self.draw(values(kind)))
 
     # Patterns
@@ -238,7 +238,7 @@ class Writer:
             return compare(side, Operator.CONTAINS, item)
         if self.draw(st.integers(0, 4)) == 0:
             return compare(side, Operator.IN, self.members(kind))
-        if kind == STRING and isinstance(side, ast.Access) and self.chance():
+        if kind == STRING and isinstance(side, ast.PropertyAccess) and self.chance():
             return self.text_test(side)
         operators = (*_EQUALITIES, *_ORDERINGS) if is_ordered(kind) else _EQUALITIES
         others = [found for each in readable or () for found in each.of(kind)]
@@ -251,13 +251,13 @@ class Writer:
         items = self.draw(st.lists(values(kind), max_size=3))
         return ast.ListExpr(tuple(map(literal, items)), SPAN)
 
-    def text_test(self, side: ast.Access) -> ast.Predicate:
+    def text_test(self, side: ast.PropertyAccess) -> ast.Predicate:
         function = self.pick(("search", "fuzzy", "match_text", "contains", "starts_with"))
         query = self.operand(STRING)
         if function in ("contains", "starts_with"):
             return compare(side, Operator(function), query)
         edits = (literal(1),) if function == "fuzzy" and self.chance() else ()
-        return ast.Call(function, (side, query, *edits), SPAN)
+        return ast.FunctionCall(function, (side, query, *edits), SPAN)
 
     # What follows the match
 
@@ -338,9 +338,9 @@ class Writer:
             limit=self.bound() if self.chance() else None,
         )
 
-    def aggregate(self, one: Readable) -> tuple[ast.Call, ValueType]:
+    def aggregate(self, one: Readable) -> tuple[ast.FunctionCall, ValueType]:
         if self.chance():
-            return ast.Call("count", (variable(one.name),), SPAN, self.chance()), I64
+            return ast.FunctionCall("count", (variable(one.name),), SPAN, self.chance()), I64
         name, kind = self.pick([pair for pair in one.properties if is_single(pair[1])])
         functions = ["count"]
         functions += ["min", "max"] if is_ordered(kind) else []
@@ -348,9 +348,9 @@ class Writer:
         function = self.pick(functions)
         distinct = is_single(kind) and self.chance()
         result = kind if function in ("min", "max") else I64
-        return ast.Call(function, (access(one.name, name),), SPAN, distinct), result
+        return ast.FunctionCall(function, (access(one.name, name),), SPAN, distinct), result
 
-    def ranking(self, readable: list[Readable]) -> ast.Call | None:
+    def ranking(self, readable: list[Readable]) -> ast.FunctionCall | None:
         texts_of = [found for each in readable for found in each.of(STRING) if each.is_node]
         texts_of = [each for each in texts_of if each.key.text != "id"]
         vectors = [found for each in readable for found in each.of(VectorType(3))]
@@ -362,15 +362,15 @@ class Writer:
                 if self.chance()
                 else ()
             )
-            return ast.Call("rrf", (*ranked, *k), SPAN)
+            return ast.FunctionCall("rrf", (*ranked, *k), SPAN)
         return self.pick(ranked) if ranked else None
 
-    def score(self, function: str, side: ast.Access) -> ast.Call:
+    def score(self, function: str, side: ast.PropertyAccess) -> ast.FunctionCall:
         vector = function == "nearest" and self.chance()
         query = self.param(VectorType(3) if vector else STRING)
-        return ast.Call(function, (side, query), SPAN)
+        return ast.FunctionCall(function, (side, query), SPAN)
 
-    def bound(self) -> ast.Bound:
+    def bound(self) -> ast.RowBound:
         if self.chance():
             return literal(self.draw(st.integers(0, 50)))
         return self.param(self.pick(sorted(INTEGERS, key=str)), nullable=False)
@@ -431,7 +431,7 @@ def mutation_trees(draw: DrawFn) -> ast.Query:
     return _query(writer, writer.mutation())
 
 
-def values(kind: ValueType) -> SearchStrategy[Scalar]:
+def values(kind: ValueType) -> SearchStrategy[LiteralValue]:
     """Give the literals that compare with a type."""
     match kind:
         case EnumType(allowed):
@@ -449,8 +449,8 @@ def values(kind: ValueType) -> SearchStrategy[Scalar]:
     return texts
 
 
-def access(name: str, key: str) -> ast.Access:
-    return ast.Access(variable(name), named(key))
+def access(name: str, key: str) -> ast.PropertyAccess:
+    return ast.PropertyAccess(variable(name), named(key))
 
 
 def variable(name: str) -> ast.Variable:
@@ -461,7 +461,7 @@ def named(text: str) -> Name:
     return Name(text, SPAN)
 
 
-def literal(value: Scalar) -> Literal:
+def literal(value: LiteralValue) -> Literal:
     return Literal(value, SPAN)
 
 
@@ -491,7 +491,7 @@ def _query(writer: Writer, body: ast.Read | ast.Mutation) -> ast.Query:
     return ast.Query(name=named("q"), params=params, body=body)
 
 
-def _items(kind: ListType | VectorType) -> SearchStrategy[list[Scalar]]:
+def _items(kind: ListType | VectorType) -> SearchStrategy[list[LiteralValue]]:
     if isinstance(kind, VectorType):
         return st.lists(values(I64), min_size=kind.dimension, max_size=kind.dimension)
     return st.lists(values(ScalarType(kind.item)), max_size=3)

@@ -33,7 +33,7 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[Path]]:
 
 
 def unflushed(graph: Graph, flushed: set[Path]) -> list[Path]:
-    """Give the files of the ledger and of `main` that a loss of power could take."""
+    """Give the files of the manifest and of `main` that a loss of power could take."""
     snapshot = graph.snapshot()
     tables: list[Table] = [snapshot.table(key) for key in snapshot.commit.tables]
     tables.append(graph.repository.manifest.newest())
@@ -51,7 +51,7 @@ def test_what_a_fold_rewrites_is_flushed(tmp_path: Path, flushed: set[Path]) -> 
     assert unflushed(graph, flushed) == []
 
 
-def test_what_another_writer_left_in_the_ledger_is_flushed(
+def test_what_another_writer_left_in_the_manifest_is_flushed(
     tmp_path: Path, flushed: set[Path]
 ) -> None:
     graph = new_graph(tmp_path / "g", durable=True)

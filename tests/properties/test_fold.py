@@ -11,7 +11,7 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.storage import steps
 from omnigraph.versioning.writes import Append, Delete, Overwrite, Upsert
-from tests.properties.folding import Fuzz, check_ledger, check_pieces, some_person
+from tests.properties.folding import Fuzz, check_manifest, check_pieces, some_person
 from tests.properties.persons import check_ages, check_content, check_words, rows_of
 from tests.sample import PERSON, ages, new_graph, people, write
 
@@ -60,7 +60,7 @@ def test_rows_updated_again_and_again_stay_in_few_pieces(graph: Graph) -> None:
     check_content(table, rows)
     check_ages(table, rows, 7)
     check_words(table, rows, ("alpha", "bravo"))
-    check_ledger(graph)
+    check_manifest(graph)
 
 
 def test_a_table_emptied_and_filled_again_stays_in_few_pieces(graph: Graph) -> None:
@@ -82,15 +82,15 @@ def test_a_table_emptied_and_filled_again_stays_in_few_pieces(graph: Graph) -> N
         check_content(table, {})
         check_words(table, {}, ("alpha", "delta"))
         check_pieces(table)
-    check_ledger(graph)
+    check_manifest(graph)
 
 
-def test_a_writer_that_ends_while_it_folds_the_ledger_does_no_harm(graph: Graph) -> None:
+def test_a_writer_that_ends_while_it_folds_the_manifest_does_no_harm(graph: Graph) -> None:
     ended = 0
     for number in range(60):
         rows = people({f"k{number}": number})
         try:
-            with _ending_at("ledger folded"):
+            with _ending_at("manifest folded"):
                 write(graph, {PERSON: (Append(rows),)})
         except Crash:
             ended += 1
@@ -99,7 +99,7 @@ def test_a_writer_that_ends_while_it_folds_the_ledger_does_no_harm(graph: Graph)
     assert ended >= 3
     assert ages(graph) == {f"k{number}": number for number in range(60)}
     assert len(list(graph.log())) == 61
-    check_ledger(graph)
+    check_manifest(graph)
 
 
 def test_many_small_commits_leave_few_pieces(graph: Graph) -> None:
@@ -108,7 +108,7 @@ def test_many_small_commits_leave_few_pieces(graph: Graph) -> None:
 
     assert graph.snapshot().state(PERSON).row_count == COMMITS
     check_pieces(graph.snapshot().table(PERSON))
-    check_ledger(graph)
+    check_manifest(graph)
 
 
 def test_a_btree_of_few_rows_is_one_segment_however_they_came(graph: Graph) -> None:

@@ -30,7 +30,7 @@ value_names = st.sampled_from(
     ]
 ).map(lambda text: Name(text, SPAN))
 variables = words.map(lambda text: ast.Variable(text, SPAN))
-accesses = st.builds(ast.Access, variables, names)
+accesses = st.builds(ast.PropertyAccess, variables, names)
 literals = st.one_of(
     texts,
     st.integers(LEAST_INTEGER, MOST_INTEGER),
@@ -50,8 +50,10 @@ def _wider(inner: SearchStrategy[ast.Expr]) -> SearchStrategy[ast.Expr]:
     functions = st.sampled_from(FUNCTIONS)
     return st.one_of(
         st.builds(ast.ListExpr, items, st.just(SPAN)),
-        st.builds(ast.Call, functions, items, st.just(SPAN)),
-        st.builds(ast.Call, functions, some, st.just(SPAN), distinct=st.sampled_from([True])),
+        st.builds(ast.FunctionCall, functions, items, st.just(SPAN)),
+        st.builds(
+            ast.FunctionCall, functions, some, st.just(SPAN), distinct=st.sampled_from([True])
+        ),
     )
 
 
@@ -59,11 +61,11 @@ exprs = st.recursive(leaves, _wider, max_leaves=4)
 
 
 def _is_search(node: ast.Expr) -> bool:
-    return isinstance(node, ast.Call) and node.function in TEXT_FUNCTIONS
+    return isinstance(node, ast.FunctionCall) and node.function in TEXT_FUNCTIONS
 
 
 searches = st.builds(
-    ast.Call,
+    ast.FunctionCall,
     st.sampled_from(TEXT_FUNCTIONS),
     st.lists(leaves, min_size=1, max_size=3).map(tuple),
     st.just(SPAN),

@@ -52,9 +52,7 @@ def _programs(chance: random.Random) -> tuple[Program, ...]:
     while True:
         chosen: tuple[Program, ...]
         if chance.random() < 0.5:
-            chosen: tuple[Program, ...] = tuple(
-                chance.choice(SINGLE) + chance.choice(SINGLE) for _ in range(2)
-            )
+            chosen = tuple(chance.choice(SINGLE) + chance.choice(SINGLE) for _ in range(2))
         else:
             chosen = tuple(chance.choice(PROGRAMS) for _ in range(3))
         acts = {act for program in chosen for act in program}

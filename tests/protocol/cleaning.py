@@ -1,4 +1,4 @@
-"""Cleaning: the cleanup of the model: plan, bury, mark, look again, remove, prune the ledger."""
+"""Cleaning: the cleanup of the model: plan, bury, mark, look again, remove, prune the manifest."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -23,7 +23,7 @@ from tests.protocol.model import (
     Flow,
     Grave,
     Intent,
-    Ledger,
+    Manifest,
     Map,
     NoReply,
     Refused,
@@ -77,9 +77,9 @@ def _revoke_interrupted(actor: Actor) -> Flow[None]:
     """Take back the cleanups that buried what a head has, if they removed nothing of it."""
 
     def look(world: World) -> Intent | None:
-        ledger, commits = world.ledger, world.ledger.commits()
-        needed = versions_of(commits[each] for each in ledger.heads().values())
-        counting = graves(ledger)
+        manifest, commits = world.manifest, world.manifest.commits()
+        needed = versions_of(commits[each] for each in manifest.heads().values())
+        counting = graves(manifest)
         interrupted = {each.cleanup for each in counting if each.version in needed}
         if actor.rules.revoke_untouched:
             gone = {each.cleanup for each in counting if each.version[1] not in world.files}
@@ -87,7 +87,7 @@ def _revoke_interrupted(actor: Actor) -> Flow[None]:
         if not interrupted:
             return None
         keys: dict[str, object] = {REVOKED + str(each): "" for each in interrupted}
-        return intent(ledger, world.now, keys | {CLEANED: ledger.keys.get(CLEANED)})
+        return intent(manifest, world.now, keys | {CLEANED: manifest.keys.get(CLEANED)})
 
     wanted = yield from observe(look)
     if wanted is not None:
@@ -95,11 +95,11 @@ def _revoke_interrupted(actor: Actor) -> Flow[None]:
 
 
 def _plan(actor: Actor, files: Map, keep: int, own: str, world: World) -> Plan:
-    """Find out what can go; the files were listed before the ledger is read."""
-    ledger, commits = world.ledger, world.ledger.commits()
-    wanted, told = retained(ledger, keep, world.now), buried(ledger)
+    """Find out what can go; the files were listed before the manifest is read."""
+    manifest, commits = world.manifest, world.manifest.commits()
+    wanted, told = retained(manifest, keep, world.now), buried(manifest)
     lost = {each for each in wanted if not commits[each].versions.isdisjoint(told)}
-    kept = wanted - (lost - set(ledger.heads().values()))
+    kept = wanted - (lost - set(manifest.heads().values()))
     needed = {version for _, version in versions_of(commits[each] for each in kept)}
     before = world.now - GRACE
     young = {each for each in files if isinstance(each, tuple) and files[each] > before}
@@ -111,17 +111,17 @@ def _plan(actor: Actor, files: Map, keep: int, own: str, world: World) -> Plan:
     stray = [f for f in old if isinstance(f, str) and f.startswith("S") and f not in schemas]
     doomed = {each for each in versions_of(commits.values()) if each[1] in versions}
     return Plan(
-        minted=(ledger.cleaning()[0] + 1, own),
+        minted=(manifest.cleaning()[0] + 1, own),
         versions=versions,
         others=tuple(sorted(data if actor.rules.keep_schemas else data + stray)),
         doomed=frozenset(doomed),
-        published=frozenset(each for each in commits if is_published(each, ledger)),
-        retired=frozenset(ledger.rows_of(Retired)),
+        published=frozenset(each for each in commits if is_published(each, manifest)),
+        retired=frozenset(manifest.rows_of(Retired)),
     )
 
 
 def _claim(actor: Actor, plan: Plan) -> Flow[bool]:
-    """Say in the ledger what is about to be removed; False when somebody needs some of it now."""
+    """Say in the manifest what is about to be removed; False when somebody needs some of it now."""
     if not plan.doomed:
         return True
     own = plan.minted
@@ -130,9 +130,9 @@ def _claim(actor: Actor, plan: Plan) -> Flow[bool]:
     yield from append([Grave(own, each) for each in sorted(plan.doomed)], "buries versions")
 
     def look(world: World) -> Intent | None:
-        if actor.rules.look_at_mark and _is_needed(actor, plan, world.ledger):
+        if actor.rules.look_at_mark and _is_needed(actor, plan, world.manifest):
             return None
-        return intent(world.ledger, world.now, _marking(actor, world.ledger, own))
+        return intent(world.manifest, world.now, _marking(actor, world.manifest, own))
 
     wanted = yield from observe(look)
     if wanted is None:
@@ -145,10 +145,10 @@ def _begin(minted: tuple[int, str]) -> Flow[tuple[int, str]]:
     """Note that a cleanup begins, under an id that sorts behind all that were marked."""
 
     def act(world: World) -> tuple[World, tuple[int, str]]:
-        ledger, last = world.ledger, world.ledger.cleaning()
+        manifest, last = world.manifest, world.manifest.cleaning()
         own = minted if minted > last else (last[0] + 1, minted[1])
-        keys = {BEGUN + str(own): own, CLEANED: ledger.keys.get(CLEANED)}
-        return world._replace(ledger=ledger.advanced(world.now, keys=keys)), own
+        keys = {BEGUN + str(own): own, CLEANED: manifest.keys.get(CLEANED)}
+        return world._replace(manifest=manifest.advanced(world.now, keys=keys)), own
 
     found = yield Step("begins its cleanup", act, "append")
     if found == NO_REPLY:
@@ -156,25 +156,25 @@ def _begin(minted: tuple[int, str]) -> Flow[tuple[int, str]]:
     return cast(tuple[int, str], found)
 
 
-def _marking(actor: Actor, ledger: Ledger, own: tuple[int, str]) -> dict[str, object]:
+def _marking(actor: Actor, manifest: Manifest, own: tuple[int, str]) -> dict[str, object]:
     """Return the keys by which a cleanup is marked; others that began are revoked by them."""
-    last = ledger.cleaning()
-    begun = {at for key, at in ledger.keys.items() if key.startswith(BEGUN)}
-    was_revoked = REVOKED + str(own) in ledger.keys
+    last = manifest.cleaning()
+    begun = {at for key, at in manifest.keys.items() if key.startswith(BEGUN)}
+    was_revoked = REVOKED + str(own) in manifest.keys
     if own <= last or was_revoked or (actor.rules.note_begin and own not in begun):
         raise Rejected
-    unmarked = {each.cleanup for each in ledger.rows_of(Grave) if each.cleanup > last} | begun
+    unmarked = {each.cleanup for each in manifest.rows_of(Grave) if each.cleanup > last} | begun
     keys: dict[str, object] = {BEGUN + str(each): None for each in begun}
     keys |= {REVOKED + str(each): "" for each in unmarked - {own}}
     return keys | {CLEANED: own}
 
 
-def _is_needed(actor: Actor, plan: Plan, ledger: Ledger) -> bool:
+def _is_needed(actor: Actor, plan: Plan, manifest: Manifest) -> bool:
     """Tell whether what a plan removes is needed by what came about since."""
-    rules, commits = actor.rules, ledger.commits()
-    rest = list(ledger.heads().values())
+    rules, commits = actor.rules, manifest.commits()
+    rest = list(manifest.heads().values())
     if rules.follow_retired:
-        rest += [each.commit for each in ledger.rows_of(Retired) if each not in plan.retired]
+        rest += [each.commit for each in manifest.rows_of(Retired) if each not in plan.retired]
     met: set[str] = set()
     while rest:
         each = rest.pop()
@@ -200,8 +200,8 @@ def _remove(names: Iterable[Version | str], doing: str) -> Flow[None]:
         return
 
     def act(world: World) -> tuple[World, None]:
-        ledger, commits = world.ledger, world.ledger.commits()
-        kept = {*ledger.heads().values(), *recent(ledger, world.now, published=True)}
+        manifest, commits = world.manifest, world.manifest.commits()
+        kept = {*manifest.heads().values(), *recent(manifest, world.now, published=True)}
         versions = {version for _, version in versions_of(commits[each] for each in kept)}
         needed = {*versions, *(file for each in versions for file in each)}
         hit = needed & gone & set(world.files)

@@ -115,7 +115,7 @@ class System:
             assert point.step is not None
             who = f"{'ABC'[at]}: {point.name}"
             after, found = point.step.act(world)
-            if after.ledger is not world.ledger:
+            if after.manifest is not world.manifest:
                 after = after._replace(flying=None)  # its place is taken
             yield f"{who} {point.step.name}", self._moved(state, at, after, found)
             if state.faults:
@@ -167,7 +167,7 @@ def _faults(
     yield "the reply is lost", after, NO_REPLY
     if step.kind == "flip":
         yield "which is not flushed", after, NOT_FLUSHED
-        late = Flying(after.ledger, point.actor.name)
+        late = Flying(after.manifest, point.actor.name)
         yield "which comes late", before._replace(flying=late), NO_REPLY
 
 
@@ -175,7 +175,7 @@ def _landed(world: World, flying: Flying) -> World:
     """Return the world after a late request; who was told that nothing happened was lied to."""
     told = ("nothing", flying.owner) in world.promises
     broken = f"{flying.owner} was told that nothing happened, and then it did" if told else None
-    return world._replace(ledger=flying.ledger, flying=None, broken=world.broken or broken)
+    return world._replace(manifest=flying.manifest, flying=None, broken=world.broken or broken)
 
 
 def _told(world: World, point: Point) -> World:

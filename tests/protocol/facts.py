@@ -1,4 +1,4 @@
-"""Facts: what a ledger of the model says about commits, as the product would read it."""
+"""Facts: what a manifest of the model says about commits, as the product would read it."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -8,7 +8,7 @@ from tests.protocol.model import (
     REVOKED,
     Commit,
     Grave,
-    Ledger,
+    Manifest,
     Map,
     Operation,
     Retired,
@@ -16,9 +16,9 @@ from tests.protocol.model import (
 )
 
 
-def is_published(commit: str, ledger: Ledger) -> bool:
+def is_published(commit: str, manifest: Manifest) -> bool:
     """Tell whether a branch ever stood at a commit: a head, a child or a deleted branch says so."""
-    return commit in _left(ledger.rows) or commit in ledger.heads().values()
+    return commit in _left(manifest.rows) or commit in manifest.heads().values()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -28,9 +28,9 @@ def _left(rows: frozenset[object]) -> frozenset[str]:
     return frozenset([*parents, *(each.commit for each in rows if isinstance(each, Retired))])
 
 
-def ancestors(commit: str, ledger: Ledger) -> frozenset[str]:
+def ancestors(commit: str, manifest: Manifest) -> frozenset[str]:
     """Return a commit and everything that it was built on or merged from."""
-    return _ancestors(commit, ledger.rows)
+    return _ancestors(commit, manifest.rows)
 
 
 @lru_cache(maxsize=1 << 18)
@@ -40,31 +40,31 @@ def _ancestors(commit: str, rows: frozenset[Commit]) -> frozenset[str]:
     return frozenset([commit]).union(*above)
 
 
-def bases(one: str, other: str, ledger: Ledger) -> frozenset[str]:
+def bases(one: str, other: str, manifest: Manifest) -> frozenset[str]:
     """Return the commits that a merge of two would start from."""
-    shared = ancestors(one, ledger) & ancestors(other, ledger)
-    older = {each for at in shared for each in ancestors(at, ledger) - {at}}
+    shared = ancestors(one, manifest) & ancestors(other, manifest)
+    older = {each for at in shared for each in ancestors(at, manifest) - {at}}
     return shared - older
 
 
-def graves(ledger: Ledger) -> list[Grave]:
+def graves(manifest: Manifest) -> list[Grave]:
     """Return the notes of cleanups that count."""
-    last = ledger.cleaning()
+    last = manifest.cleaning()
     return [
         each
-        for each in ledger.rows_of(Grave)
-        if REVOKED + str(each.cleanup) not in ledger.keys and each.cleanup <= last
+        for each in manifest.rows_of(Grave)
+        if REVOKED + str(each.cleanup) not in manifest.keys and each.cleanup <= last
     ]
 
 
-def buried(ledger: Ledger) -> set[tuple[str, Version]]:
+def buried(manifest: Manifest) -> set[tuple[str, Version]]:
     """Return the versions of tables that are told as removed."""
-    return {each.version for each in graves(ledger)}
+    return {each.version for each in graves(manifest)}
 
 
-def is_cleaned(commit: Commit, ledger: Ledger) -> bool:
+def is_cleaned(commit: Commit, manifest: Manifest) -> bool:
     """Tell whether a commit is told as cleaned up."""
-    return not commit.versions.isdisjoint(buried(ledger))
+    return not commit.versions.isdisjoint(buried(manifest))
 
 
 def is_readable(commit: Commit, files: Map) -> bool:
@@ -75,26 +75,26 @@ def is_readable(commit: Commit, files: Map) -> bool:
     return all(each in files for each in needed)
 
 
-def left_at(ledger: Ledger, *, published: bool = False) -> dict[str, int]:
+def left_at(manifest: Manifest, *, published: bool = False) -> dict[str, int]:
     """Return for each commit that some branch left the time at which one did so last.
 
     Cleanups also count commits that were written and never published, which does no harm.
     """
     found: dict[str, int] = {}
-    for each in ledger.rows_of(Retired):
+    for each in manifest.rows_of(Retired):
         found[each.commit] = max(found.get(each.commit, 0), each.time)
-    for child in ledger.rows_of(Commit):
-        if published and not is_published(child.id, ledger):
+    for child in manifest.rows_of(Commit):
+        if published and not is_published(child.id, manifest):
             continue
         for parent in child.parents:
             found[parent] = max(found.get(parent, 0), child.time)
     return found
 
 
-def retained(ledger: Ledger, keep: int, now: int) -> set[str]:
+def retained(manifest: Manifest, keep: int, now: int) -> set[str]:
     """Return the commits that a cleanup keeps: heads, newest ones, those of late, and bases."""
-    commits, heads = ledger.commits(), set(ledger.heads().values())
-    kept = {*heads, *recent(ledger, now)}
+    commits, heads = manifest.commits(), set(manifest.heads().values())
+    kept = {*heads, *recent(manifest, now)}
     for head in heads:
         at: str | None = head
         for _ in range(keep):
@@ -102,20 +102,20 @@ def retained(ledger: Ledger, keep: int, now: int) -> set[str]:
                 kept.add(at)
                 at = next(iter(commits[at].parents), None)
     pairs = ((one, other) for one in heads for other in heads if one < other)
-    return kept | {each for one, other in pairs for each in bases(one, other, ledger)}
+    return kept | {each for one, other in pairs for each in bases(one, other, manifest)}
 
 
-def recent(ledger: Ledger, now: int, *, published: bool = False) -> set[str]:
+def recent(manifest: Manifest, now: int, *, published: bool = False) -> set[str]:
     """Return the commits at which a branch stood within the grace period, and stands no more."""
-    left = left_at(ledger, published=published)
+    left = left_at(manifest, published=published)
     return {each for each, until in left.items() if until > now - GRACE}
 
 
-def earlier(operation: str, ledger: Ledger) -> Commit | None:
+def earlier(operation: str, manifest: Manifest) -> Commit | None:
     """Return the commit that an operation led to, if it was published."""
-    commits = ledger.commits()
-    ids = sorted(each.commit for each in ledger.rows_of(Operation) if each.id == operation)
-    return next((commits[each] for each in ids if is_published(each, ledger)), None)
+    commits = manifest.commits()
+    ids = sorted(each.commit for each in manifest.rows_of(Operation) if each.id == operation)
+    return next((commits[each] for each in ids if is_published(each, manifest)), None)
 
 
 def versions_of(commits: Iterable[Commit]) -> set[tuple[str, Version]]:

@@ -1,4 +1,4 @@
-"""Model: the state of a graph as the commit protocol sees it: a ledger, names of files, a clock."""
+"""Model: the state of a graph as the commit protocol sees it: a manifest, file names, a clock."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -92,8 +92,8 @@ def _commits(rows: frozenset[Any]) -> dict[str, Commit]:
     return {each.id: each for each in _sorted_out(rows)[Commit]}
 
 
-class Ledger(NamedTuple):
-    """The newest version of the ledger.
+class Manifest(NamedTuple):
+    """The newest version of the manifest.
 
     `changed` gives for each key how often it was changed and when last; that is all that Lance's
     check of two changes comes down to. FORGOTTEN stands for the time of a change that can no longer
@@ -128,16 +128,16 @@ class Ledger(NamedTuple):
 
     def advanced(
         self, now: int, rows: Iterable[object] = (), keys: Mapping[str, Any] | None = None
-    ) -> "Ledger":
+    ) -> "Manifest":
         """Return the next version: with more rows, and with keys set or removed."""
         if not keys:
-            return Ledger(self.rows | frozenset(rows), self.keys, self.changed)
+            return Manifest(self.rows | frozenset(rows), self.keys, self.changed)
         counted = {key: (self.changes(key)[0] + 1, now) for key in keys}
-        return Ledger(
+        return Manifest(
             self.rows, self.keys.updated(keys), self.changed.updated(counted), frozenset(keys)
         )
 
-    def pruned(self, now: int) -> "Ledger":
+    def pruned(self, now: int) -> "Manifest":
         """Return it without versions that are older than the prune age."""
         old = {
             key: (count, FORGOTTEN)
@@ -148,23 +148,23 @@ class Ledger(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """A change of keys, and how often each was changed when the ledger was read, at a time."""
+    """A change of keys, and how often each was changed when the manifest was read, at a time."""
 
     keys: Map
     counts: tuple[tuple[str, int], ...]
     time: int
 
 
-def intent(ledger: Ledger, now: int, keys: Mapping[str, Any]) -> Intent:
-    """Return a change of keys that is guarded by a ledger."""
-    counts = tuple(sorted((key, ledger.changes(key)[0]) for key in keys))
+def intent(manifest: Manifest, now: int, keys: Mapping[str, Any]) -> Intent:
+    """Return a change of keys that is guarded by a manifest."""
+    counts = tuple(sorted((key, manifest.changes(key)[0]) for key in keys))
     return Intent(Map(keys), counts, now)
 
 
 class Flying(NamedTuple):
-    """A flip that is still on its way; it lands unless its place in the ledger is taken."""
+    """A flip that is still on its way; it lands unless its place in the manifest is taken."""
 
-    ledger: Ledger
+    manifest: Manifest
     owner: str
 
 
@@ -176,7 +176,7 @@ class World(NamedTuple):
     told yet, which cleanups were marked, and what went wrong in the last step.
     """
 
-    ledger: Ledger
+    manifest: Manifest
     files: Map
     objects: Map
     now: int
@@ -196,7 +196,7 @@ class Unknown(Exception):
 
 
 class Rejected(Exception):
-    """The ledger did not take a change, because another one of the same keys came first."""
+    """The manifest did not take a change, because another one of the same keys came first."""
 
 
 class Moved(Exception):
@@ -236,7 +236,7 @@ class Actor:
     rules: Rules
 
 
-def observe(look: Callable[[World], T], name: str = "reads the ledger") -> Flow[T]:
+def observe(look: Callable[[World], T], name: str = "reads the manifest") -> Flow[T]:
     """Look at the store; what is returned, or raised, is all that is remembered of it."""
 
     def act(world: World) -> tuple[World, Any]:
@@ -252,34 +252,34 @@ def observe(look: Callable[[World], T], name: str = "reads the ledger") -> Flow[
 
 
 def append(rows: Iterable[object], name: str) -> Flow[None]:
-    """Append rows to the ledger, which never conflicts."""
+    """Append rows to the manifest, which never conflicts."""
     given = tuple(rows)
 
     def act(world: World) -> tuple[World, str]:
-        return world._replace(ledger=world.ledger.advanced(world.now, given)), "done"
+        return world._replace(manifest=world.manifest.advanced(world.now, given)), "done"
 
     if (yield Step(name, act, "append")) == NO_REPLY:
         raise NoReply
 
 
 def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NONE) -> Flow[None]:
-    """Set or remove keys of the ledger, if none of them changed since it was read."""
+    """Set or remove keys of the manifest, if none of them changed since it was read."""
     keys = wanted.keys
     gone = {key[len(BRANCH) :] for key, value in keys.items() if value is None}
 
     def act(world: World) -> tuple[World, str]:
-        ledger = world.ledger
+        manifest = world.manifest
         if actor.rules.read_again and world.now - wanted.time > PRUNE_AGE // 2:
             return world, REJECTED
         for key, count in wanted.counts:
-            if ledger.changes(key)[0] != count and ledger.changes(key)[1] != FORGOTTEN:
+            if manifest.changes(key)[0] != count and manifest.changes(key)[1] != FORGOTTEN:
                 return world, REJECTED
         kept = frozenset(p for p in world.promises if not (p[0] == "on" and p[1] in gone))
         effects = world.effects | {actor.name} if effect is Effect.MADE else world.effects
         effects = effects - {actor.name} if effect is Effect.UNDONE else effects
         marks = world.marks | {keys[CLEANED]} if name == MARK else world.marks
-        after = ledger.advanced(world.now, keys=keys)
-        done = world._replace(ledger=after, promises=kept, effects=effects, marks=marks)
+        after = manifest.advanced(world.now, keys=keys)
+        done = world._replace(manifest=after, promises=kept, effects=effects, marks=marks)
         return done, "done"
 
     found = yield Step(name, act, "append" if effect is Effect.NONE else "flip")
@@ -292,9 +292,9 @@ def set_keys(actor: Actor, wanted: Intent, name: str, effect: Effect = Effect.NO
 
 
 def settle(actor: Actor) -> Flow[None]:
-    """Take the place in the ledger that a request without a reply could still take."""
+    """Take the place in the manifest that a request without a reply could still take."""
     if actor.rules.fence:
-        yield Step("fences", lambda w: (w._replace(ledger=w.ledger.advanced(w.now)), None))
+        yield Step("fences", lambda w: (w._replace(manifest=w.manifest.advanced(w.now)), None))
 
 
 def write_files(files: Iterable[object], name: str, needs: Iterable[object] = ()) -> Flow[None]:

@@ -13,7 +13,7 @@ from tests.protocol.model import (
     Effect,
     Flow,
     Intent,
-    Ledger,
+    Manifest,
     Map,
     NoReply,
     Refused,
@@ -31,15 +31,15 @@ from tests.protocol.model import (
 ATTEMPTS = 3
 
 
-Plan: TypeAlias = Callable[[Ledger, int], tuple[dict[str, object], tuple[object, ...]]]
+Plan: TypeAlias = Callable[[Manifest, int], tuple[dict[str, object], tuple[object, ...]]]
 
 
 def flip(actor: Actor, plan: Plan, name: str, effect: Effect = Effect.MADE) -> Flow[Map]:
-    """Append the rows and set the keys of a plan for the newest ledger; again if rejected."""
+    """Append the rows and set the keys of a plan for the newest manifest; again if rejected."""
 
     def look(world: World) -> tuple[Intent, tuple[object, ...]]:
-        keys, rows = plan(world.ledger, world.now)
-        return intent(world.ledger, world.now, keys), rows
+        keys, rows = plan(world.manifest, world.now)
+        return intent(world.manifest, world.now, keys), rows
 
     for _ in range(ATTEMPTS):
         wanted, rows = yield from observe(look)
@@ -64,11 +64,11 @@ def _find_out(actor: Actor, wanted: Intent) -> Flow[None]:
     heads = {key: value for key, value in wanted.keys.items() if key.startswith(BRANCH)}
 
     def look(world: World) -> str:
-        ledger = world.ledger
-        if all(ledger.keys.get(key) == value for key, value in heads.items()):
+        manifest = world.manifest
+        if all(manifest.keys.get(key) == value for key, value in heads.items()):
             return "made"
         counts = dict(wanted.counts)
-        moved = any(ledger.changes(key)[0] != counts[key] for key in heads)
+        moved = any(manifest.changes(key)[0] != counts[key] for key in heads)
         return "moved" if moved else "not made"
 
     found = yield from observe(look)
@@ -78,13 +78,13 @@ def _find_out(actor: Actor, wanted: Intent) -> Flow[None]:
         raise Refused
 
 
-def resolve(source: str, ledger: Ledger) -> str:
+def resolve(source: str, manifest: Manifest) -> str:
     """Return the commit that a name or an id stands for."""
-    heads = ledger.heads()
+    heads = manifest.heads()
     for name in (source, TAG + source):
         if name in heads:
             return heads[name]
-    if source in ledger.commits() and is_published(source, ledger):
+    if source in manifest.commits() and is_published(source, manifest):
         return source
     raise Refused
 
@@ -93,23 +93,23 @@ def create(actor: Actor, name: str, source: str, effect: Effect = Effect.MADE) -
     """Make a branch, or a tag, where another one stands or at a commit."""
     rules, plain = actor.rules, name.removeprefix(TAG)
 
-    def plan(ledger: Ledger, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
-        heads = ledger.heads()
+    def plan(manifest: Manifest, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
+        heads = manifest.heads()
         if plain in heads or TAG + plain in heads:
             raise Refused
-        at = resolve(source, ledger)
-        if is_cleaned(ledger.commits()[at], ledger):
+        at = resolve(source, manifest)
+        if is_cleaned(manifest.commits()[at], manifest):
             raise Refused
         keys: dict[str, object] = {BRANCH + name: at}
         if name.startswith(TAG):
             keys[BRANCH + plain] = None
         if rules.guard_new_names and at not in heads.values():
-            keys[CLEANED] = ledger.keys.get(CLEANED)
+            keys[CLEANED] = manifest.keys.get(CLEANED)
         return keys, ()
 
     made: str = (yield from flip(actor, plan, f"makes {name}", effect))[BRANCH + name]
     if not rules.guard_new_names and (
-        yield from observe(lambda w: is_cleaned(w.ledger.commits()[made], w.ledger))
+        yield from observe(lambda w: is_cleaned(w.manifest.commits()[made], w.manifest))
     ):
         yield from delete(actor, name, Effect.UNDONE)
         raise Refused
@@ -119,8 +119,8 @@ def create(actor: Actor, name: str, source: str, effect: Effect = Effect.MADE) -
 def delete(actor: Actor, name: str, effect: Effect = Effect.MADE) -> Flow[None]:
     """Remove a branch or a tag; the last name of a commit leaves a note that it was there."""
 
-    def plan(ledger: Ledger, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
-        heads = ledger.heads()
+    def plan(manifest: Manifest, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
+        heads = manifest.heads()
         if name not in heads:
             raise Refused
         twins = sorted(each for each in heads if heads[each] == heads[name] and each != name)
@@ -139,8 +139,8 @@ def delete(actor: Actor, name: str, effect: Effect = Effect.MADE) -> Flow[None]:
 def rename(actor: Actor, name: str, new_name: str) -> Flow[None]:
     """Give a branch another name."""
 
-    def plan(ledger: Ledger, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
-        heads = ledger.heads()
+    def plan(manifest: Manifest, now: int) -> tuple[dict[str, object], tuple[object, ...]]:
+        heads = manifest.heads()
         if name not in heads or new_name in heads or TAG + new_name in heads:
             raise Refused
         return {BRANCH + name: None, BRANCH + new_name: heads[name]}, ()

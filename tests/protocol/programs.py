@@ -17,7 +17,7 @@ from tests.protocol.model import (
     Commit,
     Flow,
     Grave,
-    Ledger,
+    Manifest,
     Map,
     Refused,
     Retired,
@@ -53,11 +53,11 @@ def start() -> World:
     versions = {version for each in commits for _, version in each.tables}
     names = {file for version in versions for file in version}
     rows = frozenset([*commits, Retired("e1", "e", 0)])
-    ledger = Ledger(rows, keys, changed=Map(dict.fromkeys(keys, (1, 0))))
+    manifest = Manifest(rows, keys, changed=Map(dict.fromkeys(keys, (1, 0))))
     promises: list[Promise] = [("commit", each.id) for each in commits]
     promises += [("on", MAIN, "c3"), ("on", "b", "b1"), ("on", "d", "x1")]
     return World(
-        ledger=ledger,
+        manifest=manifest,
         files=Map(dict.fromkeys([*versions, *names, "S0", "S1", "S2"], 0)),
         objects=Map({"R/begun": "c3"}),
         now=NOW,
@@ -72,14 +72,14 @@ def interrupted() -> World:
     made a branch at c1 meanwhile.
     """
     world = start()
-    commits, cleanup = world.ledger.commits(), (1, "old")
+    commits, cleanup = world.manifest.commits(), (1, "old")
     doomed = [("t", commits[each].table("t")) for each in ("c0", "c1")]
-    rows = world.ledger.rows | {Grave(cleanup, each) for each in doomed}
-    keys = world.ledger.keys.updated({BRANCH + "h": "c1", CLEANED: cleanup})
+    rows = world.manifest.rows | {Grave(cleanup, each) for each in doomed}
+    keys = world.manifest.keys.updated({BRANCH + "h": "c1", CLEANED: cleanup})
     changed = Map(dict.fromkeys(keys, (1, 0)))
     files = world.files.updated({doomed[0][1]: None})
-    ledger = Ledger(rows, keys, changed)
-    return world._replace(ledger=ledger, files=files, marks=frozenset([cleanup]))
+    manifest = Manifest(rows, keys, changed)
+    return world._replace(manifest=manifest, files=files, marks=frozenset([cleanup]))
 
 
 def _commit(
@@ -88,7 +88,7 @@ def _commit(
     return Commit(name, parents, tuple(sorted(tables.items())), schema, 0)
 
 
-def _writes(branch: str, key: str, **more: str) -> Act:
+def _writes(branch: str, key: str, **more: Any) -> Act:
     def act(actor: Actor) -> Flow[list[Promise]]:
         commit = yield from writing.write(actor, branch, key, **more)
         found = _on(branch, commit)
@@ -131,7 +131,7 @@ def _does(flow: Callable[..., Flow[Any]], *given: object) -> Act:
 
 def _allowed(actor: Actor, source: str) -> Flow[str]:
     """Ask the policy about a name, and return what to use: the commit, or the name again."""
-    commit = yield from observe(lambda w: naming.resolve(source, w.ledger))
+    commit = yield from observe(lambda w: naming.resolve(source, w.manifest))
     if commit == SECRET:
         raise Refused
     return commit if actor.rules.pin_once else source
@@ -165,7 +165,7 @@ def _aborts(actor: Actor) -> Flow[list[Promise]]:
 
 def _reads(actor: Actor) -> Flow[list[Promise]]:
     """Pin the head of main and read its tables, well within the grace period."""
-    commit = yield from observe(lambda w: w.ledger.commits()[w.ledger.heads()[MAIN]])
+    commit = yield from observe(lambda w: w.manifest.commits()[w.manifest.heads()[MAIN]])
 
     def act(world: World) -> tuple[World, None]:
         lost = None if is_readable(commit, world.files) else f"a reader lost {commit.id}"
@@ -176,20 +176,25 @@ def _reads(actor: Actor) -> Flow[list[Promise]]:
 
 
 def _prunes(actor: Actor) -> Flow[list[Promise]]:
-    """Let more than the prune age pass, and prune the ledger."""
+    """Let more than the prune age pass, and prune the manifest."""
     yield Step("lets time pass", lambda w: (w._replace(now=w.now + PRUNE_AGE + 1), None))
-    yield Step("prunes the ledger", lambda w: (w._replace(ledger=w.ledger.pruned(w.now)), None))
+    yield Step(
+        "prunes the manifest", lambda w: (w._replace(manifest=w.manifest.pruned(w.now)), None)
+    )
     return []
 
 
 def _folds(actor: Actor) -> Flow[list[Promise]]:
-    yield Step("folds the ledger", lambda w: (w._replace(ledger=w.ledger.advanced(w.now)), None))
+    yield Step(
+        "folds the manifest", lambda w: (w._replace(manifest=w.manifest.advanced(w.now)), None)
+    )
     return []
 
 
 ACTS: dict[str, Act] = {
     "write t": _writes(MAIN, "t"),
     "write u": _writes(MAIN, "u"),
+    "write t patiently": _writes(MAIN, "t", patient=True),
     "write b": _writes("b", "t"),
     "write n": _writes("n", "t"),
     "write d": _writes("d", "t"),

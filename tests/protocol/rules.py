@@ -43,7 +43,7 @@ class Rules:
     """A flip without a reply, whose keys somebody changed since, ends with an unknown outcome."""
 
     read_again: bool = True
-    """No flip is guarded by a ledger that was read more than half the prune age ago."""
+    """No flip is guarded by a manifest that was read more than half the prune age ago."""
 
     note_begin: bool = True
     """A cleanup notes that it begins, so that the next one that is marked revokes it; without a
@@ -59,7 +59,7 @@ class Rules:
     """To delete one of several names of a commit is rejected when another was deleted meanwhile."""
 
     fence: bool = True
-    """Who got no reply takes the place in the ledger that the lost request could still take."""
+    """Who got no reply takes the place in the manifest that the lost request could still take."""
 
     def without(self, *names: str) -> "Rules":
         """Return the rules with some left out."""

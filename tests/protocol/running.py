@@ -7,7 +7,7 @@ from tests.protocol.model import (
     Commit,
     Effect,
     Flow,
-    Ledger,
+    Manifest,
     NoReply,
     Refused,
     Unknown,
@@ -25,7 +25,7 @@ RUN_HEAD = "r1"
 
 def begin(actor: Actor, run: str) -> Flow[None]:
     """Begin a run on main: its branch first, then the record of its begin."""
-    base = yield from observe(lambda w: resolve(MAIN, w.ledger))
+    base = yield from observe(lambda w: resolve(MAIN, w.manifest))
     yield from create(actor, RUN + run, base, Effect.NONE)
     try:
         yield from create_object(f"{run}/begun", base)
@@ -56,7 +56,7 @@ def abort_run(actor: Actor, run: str) -> Flow[None]:
     yield from _claim(run, ABORTED)
     if actor.rules.hold_run:
         yield from _remove(actor, run)
-        if (yield from observe(lambda w: _is_merged(w.ledger))):
+        if (yield from observe(lambda w: _is_merged(w.manifest))):
             yield from _end(run, PUBLISHED, unsure=False)
             raise Refused
     yield from _end(run, ABORTED, unsure=False)
@@ -64,10 +64,10 @@ def abort_run(actor: Actor, run: str) -> Flow[None]:
         yield from _remove(actor, run)
 
 
-def _is_merged(ledger: Ledger) -> bool:
+def _is_merged(manifest: Manifest) -> bool:
     """Tell whether a commit of main merged what the run wrote."""
-    commits = ledger.commits()
-    at: str | None = ledger.heads()[MAIN]
+    commits = manifest.commits()
+    at: str | None = manifest.heads()[MAIN]
     while at is not None:
         if RUN_HEAD in commits[at].parents[1:]:
             return True

@@ -40,8 +40,8 @@ def test_a_counterexample_is_the_shortest_and_can_be_read() -> None:
     found = CASES["guard_twin"].explored(Rules().without("guard_twin"))
 
     assert found.steps == (
-        "A: delete d reads the ledger",
-        "B: untag g reads the ledger",
+        "A: delete d reads the manifest",
+        "B: untag g reads the manifest",
         "A: delete d deletes d",
         "B: untag g deletes tag/g",
     )

@@ -16,7 +16,7 @@ from tests.protocol.model import (
     Effect,
     Flow,
     Intent,
-    Ledger,
+    Manifest,
     Moved,
     NoReply,
     Operation,
@@ -47,6 +47,7 @@ class Change:
     standing: tuple[tuple[str, str], ...] = ()
     creates: bool = False
     adopts: bool = False
+    patient: bool = False
     schema: str | None = None
     operation: str | None = None
     request: str | None = None
@@ -76,7 +77,11 @@ class Proposal(NamedTuple):
 
 
 def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[Commit]:
-    """Append the commit to the ledger and flip the branch to it."""
+    """Append the commit to the manifest and flip the branch to it.
+
+    A patient change is tried once more when a request was lost and certainly is not done.
+    """
+    may_lose = change.patient
     for _ in range(ATTEMPTS):
         look = partial(_propose, actor, branch, change, names.name())
         commit, wanted = yield from observe(look)
@@ -87,7 +92,10 @@ def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[C
         try:
             yield from append(rows, f"writes commit {commit.id}")
         except NoReply:
-            raise Refused from None
+            if not may_lose:
+                raise Refused from None
+            may_lose = False
+            continue
         try:
             yield from set_keys(actor, wanted, f"flips {branch} to {commit.id}", Effect.MADE)
         except Rejected:
@@ -95,24 +103,27 @@ def publish(actor: Actor, names: Counter, branch: str, change: Change) -> Flow[C
         except NoReply:
             yield from settle(actor)
             if not (yield from observe(partial(_is_there, commit))):
-                raise Refused from None
+                if not may_lose:
+                    raise Refused from None
+                may_lose = False
+                continue
         return commit
     raise Moved
 
 
 def _is_there(commit: Commit, world: World) -> bool:
-    return is_published(commit.id, world.ledger)
+    return is_published(commit.id, world.manifest)
 
 
 def _propose(actor: Actor, branch: str, change: Change, name: str, world: World) -> Proposal:
-    """Return the commit that a change makes of the newest ledger; raise what is in its way."""
-    ledger = world.ledger
-    current = _current(ledger, branch, change)
-    found = earlier(change.operation, ledger) if change.operation else None
+    """Return the commit that a change makes of the newest manifest; raise what is in its way."""
+    manifest = world.manifest
+    current = _current(manifest, branch, change)
+    found = earlier(change.operation, manifest) if change.operation else None
     if found is not None:
         return Proposal(_same(actor, found, change))
-    _check(ledger, current, change)
-    if any(ledger.heads().get(each) != at for each, at in change.standing):
+    _check(manifest, current, change)
+    if any(manifest.heads().get(each) != at for each, at in change.standing):
         raise Refused
     tables = tuple(sorted({**dict(current.tables), **dict(change.tables)}.items()))
     merged = () if change.merged is None else (change.merged.id,)
@@ -126,21 +137,21 @@ def _propose(actor: Actor, branch: str, change: Change, name: str, world: World)
         keys[f"operation/{change.operation}"] = None
     if change.needs_old:
         asked = [commit, change.base, *change.sources] if actor.rules.ask_base else [commit]
-        if any(is_cleaned(each, ledger) for each in asked):
+        if any(is_cleaned(each, manifest) for each in asked):
             raise Refused
-        keys[CLEANED] = ledger.keys.get(CLEANED)
-    return Proposal(commit, intent(ledger, world.now, keys))
+        keys[CLEANED] = manifest.keys.get(CLEANED)
+    return Proposal(commit, intent(manifest, world.now, keys))
 
 
-def _current(ledger: Ledger, branch: str, change: Change) -> Commit:
-    heads = ledger.heads()
+def _current(manifest: Manifest, branch: str, change: Change) -> Commit:
+    heads = manifest.heads()
     if change.creates:
         if branch in heads:
             raise Refused
         return change.base
     if branch not in heads:
         raise Refused
-    return ledger.commits()[heads[branch]]
+    return manifest.commits()[heads[branch]]
 
 
 def _same(actor: Actor, found: Commit, change: Change) -> Commit:
@@ -150,17 +161,17 @@ def _same(actor: Actor, found: Commit, change: Change) -> Commit:
     return found
 
 
-def _check(ledger: Ledger, current: Commit, change: Change) -> None:
+def _check(manifest: Manifest, current: Commit, change: Change) -> None:
     """Raise Moved unless every touched table is as it was read, or was only optimized."""
     if current.schema != change.base.schema:
         raise Moved
     for key in change.tables:
         if current.table(key) != change.base.table(key):
-            _check_only_moved(ledger, current, key, change.base.table(key))
+            _check_only_moved(manifest, current, key, change.base.table(key))
 
 
-def _check_only_moved(ledger: Ledger, current: Commit, key: str, expected: Version) -> None:
-    commits = ledger.commits()
+def _check_only_moved(manifest: Manifest, current: Commit, key: str, expected: Version) -> None:
+    commits = manifest.commits()
     while current.parents:
         parent = commits[current.parents[0]]
         if parent.table(key) != current.table(key) and current.kind != "optimize":
@@ -195,12 +206,13 @@ def write(
     kind: str = "write",
     operation: str | None = None,
     request: str | None = None,
+    patient: bool = False,
 ) -> Flow[Commit | None]:
     """Add rows to a table, or, as optimize, write it anew."""
     names = Counter(actor)
 
     def look(world: World) -> tuple[Commit, bool]:
-        found = earlier(operation, world.ledger) if operation else None
+        found = earlier(operation, world.manifest) if operation else None
         if found is None:
             return _head(world, branch), False
         if found.request != request:
@@ -215,7 +227,12 @@ def write(
         version = (name,) if kind == "optimize" else (*old, name)
         yield from write_files([version, name], f"stages {key} {name}", needs=[old])
         change = Change(
-            base=base, tables={key: version}, kind=kind, operation=operation, request=request
+            base=base,
+            tables={key: version},
+            kind=kind,
+            operation=operation,
+            request=request,
+            patient=patient,
         )
         return (yield from publish(actor, names, branch, change))
 
@@ -244,8 +261,8 @@ def merge(actor: Actor, source: str, branch: str, *, holds: bool = False) -> Flo
 
     def look(world: World) -> tuple[Commit, Commit, Commit]:
         theirs, ours = _pinned(world, source), _head(world, branch)
-        base = world.ledger.commits()[min(bases(theirs.id, ours.id, world.ledger))]
-        if base != theirs and is_cleaned(base, world.ledger):
+        base = world.manifest.commits()[min(bases(theirs.id, ours.id, world.manifest))]
+        if base != theirs and is_cleaned(base, world.manifest):
             raise Refused
         return theirs, ours, base
 
@@ -335,14 +352,14 @@ def _unlock(actor: Actor) -> Flow[None]:
 
 
 def _head(world: World, branch: str) -> Commit:
-    heads = world.ledger.heads()
+    heads = world.manifest.heads()
     if branch not in heads:
         raise Refused
-    return world.ledger.commits()[heads[branch]]
+    return world.manifest.commits()[heads[branch]]
 
 
 def _pinned(world: World, source: str) -> Commit:
-    found = world.ledger.commits()[resolve(source, world.ledger)]
-    if found.id == source and is_cleaned(found, world.ledger):
+    found = world.manifest.commits()[resolve(source, world.manifest)]
+    if found.id == source and is_cleaned(found, world.manifest):
         raise Refused
     return found

@@ -172,7 +172,7 @@ def test_threads_can_open_one_graph_for_writing_at_once(graph: Graph) -> None:
     assert {each.snapshot().commit.id for each in opened} == {graph.snapshot().commit.id}
 
 
-def test_a_ledger_too_busy_to_be_appended_to_is_a_conflict_like_any_other(
+def test_a_manifest_too_busy_to_be_appended_to_is_a_conflict_like_any_other(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object) -> NoReturn:

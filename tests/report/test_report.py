@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.cli.main import omnigraph
-from omnigraph.report.diagram import schema_diagram
+from omnigraph.report.diagram import draw_schema
 from omnigraph.schema.compile import compile_schema
 from tests.changes.town import do
 
@@ -123,7 +123,7 @@ def test_a_page_about_an_old_commit_shows_its_schema(graph: Graph) -> None:
 def test_many_edges_between_two_types_stay_inside_the_drawing() -> None:
     edges = "\n".join(f"edge E{place}: A -> B" for place in range(8))
     types = "node A { name: String @key }\nnode B { name: String @key }"
-    drawing = schema_diagram(compile_schema(f"{types}\n{edges}"), {})
+    drawing = draw_schema(compile_schema(f"{types}\n{edges}"), {})
 
     left, top, width, height = (float(n) for n in re.findall(r"-?\d+", drawing.split('"')[3]))
     labels = re.findall(r'class="edge" x="([-.\d]+)" y="([-.\d]+)"', drawing)

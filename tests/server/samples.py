@@ -45,7 +45,7 @@ def _new_run(served: Served) -> dict[str, str]:
 def _last(served: Served) -> str:
     """Give a commit that can be undone."""
     slug = f"p{next(_numbers)}"
-    commit = served.graph.change(ADD, slug=slug).commit
+    commit = served.graph.mutate(ADD, slug=slug).commit
     assert commit is not None
     return commit.id
 
@@ -143,4 +143,4 @@ def path_of(route: Route, sample: Sample) -> str:
 
 def nothing(route: Route) -> Sample:
     """Give a request of a route about anything, for those who are refused before it is read."""
-    return Sample(path=dict.fromkeys(route.params, "x"), body={} if route.body else None)
+    return Sample(path=dict.fromkeys(route.parts.path, "x"), body={} if route.fields else None)

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.local.backend import LocalBackend
 from omnigraph.server.limits import Limits
 from omnigraph.server.serve import Server, Settings, app_of
 from tests.sample import new_graph
@@ -63,8 +64,7 @@ class Served:
     @property
     def graph(self) -> Graph:
         """The graph of the server, for whoever may do everything."""
-        graph = self.server.app.graph
-        return Graph(replace(graph._access, policy=None))
+        return Graph(LocalBackend(replace(self.server.app.backend.access, policy=None)))
 
     def ask(
         self,

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.api.operation import ARROW, JSON
 from omnigraph.errors import BudgetError, RemoteError
-from omnigraph.server.call import ARROW, JSON
 from tests.sample import new_graph
 from tests.server.process import Running, running
 from tests.server.raw import connect

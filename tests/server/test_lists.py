@@ -3,16 +3,20 @@
 import pytest
 
 import omnigraph
-from omnigraph.server.bodies import CommitsQuery, ListQuery, RunsQuery
+from omnigraph.api.operations.branches import ListBranches, ListTags
+from omnigraph.api.operations.commits import ListCommits
+from omnigraph.api.operations.runs import ListRuns
 from tests.server.serving import ADD, TOKENS, Served
+
+PAGE = ListCommits().limit or 0
 
 
 @pytest.fixture(scope="module")
 def filled(served: Served) -> Served:
     """Give a server with more commits and runs than one page holds, and some names."""
     graph = served.graph
-    for number in range(CommitsQuery().limit + 5):
-        graph.change(ADD, slug=f"s{number}")
+    for number in range(PAGE + 5):
+        graph.mutate(ADD, slug=f"s{number}")
     for number in range(5):
         graph.create_branch(f"b/{number}")
         graph.create_branch(f"Z/{number}")
@@ -42,9 +46,10 @@ def test_the_pages_of_a_list_are_the_whole_list(filled: Served, path: str) -> No
 def test_without_a_limit_a_page_is_given(filled: Served) -> None:
     page = filled.ask("GET", "/commits").json()
 
-    assert len(page["commits"]) == CommitsQuery().limit
+    assert len(page["commits"]) == PAGE
     assert page["cursor"] == page["commits"][-1]["graph_commit_id"]
-    assert (ListQuery().limit, RunsQuery().limit) == (1_000, 100)
+    assert ListBranches().limit == ListTags().limit == 1_000
+    assert ListRuns().limit == 100
 
 
 def test_handles_put_the_pages_together(filled: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +59,7 @@ def test_handles_put_the_pages_together(filled: Served, monkeypatch: pytest.Monk
     for limit in (None, 3, 103):
         ids = [each.id for each in local.log(limit=limit)]
         assert [each.id for each in remote.log(limit=limit)] == ids
-    monkeypatch.setattr("omnigraph.api.client._MOST_AT_A_TIME", 2)
+    monkeypatch.setattr("omnigraph.api.http._MOST_AT_A_TIME", 2)
     assert remote.branches() == local.branches()
     assert remote.tags() == local.tags()
     assert remote.runs() == local.runs()

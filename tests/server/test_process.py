@@ -76,7 +76,7 @@ def _write(server: Running, number: int, acknowledged: list[str]) -> None:
 
 def _writes_again(graph: Graph) -> None:
     before = graph.snapshot().state(PERSON).row_count
-    graph.change(PAIR, a="after-a", b="after-b")
+    graph.mutate(PAIR, a="after-a", b="after-b")
     assert graph.snapshot().state(PERSON).row_count == before + 2
 
 

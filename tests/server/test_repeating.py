@@ -91,7 +91,7 @@ def test_keys_are_forgotten_after_two_periods_whatever_else_lies_there(served: S
     objects = served.graph.repository.store.objects
     for path in ("_operations/1/old.answered", "_operations/notes/a"):
         objects.write(path, b"{}")
-    served.server.app.kept.sweep()
+    served.server.app.answers.sweep()
     assert "1/old.answered" not in objects.names("_operations")
     assert "notes/a" in objects.names("_operations")
 

@@ -3,16 +3,16 @@
 import msgspec
 import pytest
 
-from omnigraph.server.reading import health
-from omnigraph.server.route import Access, Route
-from omnigraph.server.shapes import Health, Shape
+from omnigraph.api.operation import Audience, Shape
+from omnigraph.server.handlers import HealthShape, health
+from omnigraph.server.route import Route
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of
 from tests.server.serving import TOKENS, Served
 
-GUARDED = [route for route in ROUTES if route.guard is not Access.ANYBODY]
-JUDGED = [route for route in ROUTES if not isinstance(route.guard, Access)]
-WITH_BODY = [route for route in ROUTES if route.body is not None]
+GUARDED = [route for route in ROUTES if route.guard is not Audience.ANYBODY]
+JUDGED = [route for route in ROUTES if not isinstance(route.guard, Audience)]
+WITH_BODY = [route for route in ROUTES if route.fields is not None]
 
 
 def _id(value: object) -> str:
@@ -31,7 +31,7 @@ def test_a_route_that_does_not_say_who_may_send_it_cannot_be_made() -> None:
             name="x",
             guard=None,  # type: ignore[arg-type]
             handler=health,
-            answer=Health,
+            answer=HealthShape,
         )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.versioning import repository
 from omnigraph.versioning.commit import Commit
-from omnigraph.versioning.manifest import PRIMARY_KEY, STAMP, new_ledger
+from omnigraph.versioning.manifest import PRIMARY_KEY, STAMP, new_manifest
 from omnigraph.versioning.writes import Append, TableWrite, Upsert
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write
 
@@ -28,13 +28,13 @@ def unpacked(number: int, folder: Path) -> Path:
     return folder / "graph"
 
 
-def unstamped_ledger(commit: Commit) -> pa.Table:
-    """Give the ledger as format 1 had it: no stamp, and no mark on `object_id`."""
-    ledger = new_ledger(commit)
-    kept = {k: v for k, v in ledger.schema.metadata.items() if k != STAMP.encode()}
-    unmarked = [field.remove_metadata() for field in ledger.schema]
-    assert PRIMARY_KEY.encode() in ledger.schema.field("object_id").metadata
-    return ledger.cast(pa.schema(unmarked, metadata=kept))
+def unstamped_manifest(commit: Commit) -> pa.Table:
+    """Give the manifest as format 1 had it: no stamp, and no mark on `object_id`."""
+    rows = new_manifest(commit)
+    kept = {k: v for k, v in rows.schema.metadata.items() if k != STAMP.encode()}
+    unmarked = [field.remove_metadata() for field in rows.schema]
+    assert PRIMARY_KEY.encode() in rows.schema.field("object_id").metadata
+    return rows.cast(pa.schema(unmarked, metadata=kept))
 
 
 def _fill(root: Path) -> None:
@@ -51,8 +51,8 @@ def _fill(root: Path) -> None:
 def _make(number: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "graph")
-        ledger = unstamped_ledger if number == 1 else new_ledger
-        with patch.object(repository, "new_ledger", ledger):
+        first_rows = unstamped_manifest if number == 1 else new_manifest
+        with patch.object(repository, "new_manifest", first_rows):
             _fill(root)
         FIXTURES.mkdir(exist_ok=True)
         with tarfile.open(FIXTURES / f"format-{number}.tar.gz", "w:gz") as archive:

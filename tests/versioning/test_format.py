@@ -32,9 +32,9 @@ def test_a_stored_graph_of_a_format_can_be_read_and_written(tmp_path: Path, numb
 
 
 def test_a_new_graph_carries_the_stamp_and_the_mark(tmp_path: Path) -> None:
-    ledger = new_graph(tmp_path / "g").repository.manifest.newest()
-    assert stamp_of(ledger) == FORMAT
-    assert ledger.schema.field("object_id").metadata == {PRIMARY_KEY.encode(): b"true"}
+    newest = new_graph(tmp_path / "g").repository.manifest.newest()
+    assert stamp_of(newest) == FORMAT
+    assert newest.schema.field("object_id").metadata == {PRIMARY_KEY.encode(): b"true"}
 
 
 def test_reading_an_old_graph_changes_nothing(tmp_path: Path) -> None:
@@ -48,10 +48,10 @@ def test_reading_an_old_graph_changes_nothing(tmp_path: Path) -> None:
 
 def test_opening_for_writing_migrates_once(tmp_path: Path) -> None:
     root = unpacked(1, tmp_path)
-    ledger = open_graph(root).repository.manifest.newest()
-    assert stamp_of(ledger) == 2
-    assert ledger.schema.field("object_id").metadata == {PRIMARY_KEY.encode(): b"true"}
-    assert open_graph(root).repository.manifest.newest().version == ledger.version
+    newest = open_graph(root).repository.manifest.newest()
+    assert stamp_of(newest) == 2
+    assert newest.schema.field("object_id").metadata == {PRIMARY_KEY.encode(): b"true"}
+    assert open_graph(root).repository.manifest.newest().version == newest.version
 
 
 @pytest.mark.parametrize("read_only", [True, False])

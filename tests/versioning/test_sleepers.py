@@ -1,4 +1,4 @@
-"""A writer that slept for longer than the ledger tells its rivals loses its race all the same."""
+"""A writer that slept for longer than the manifest tells its rivals loses its race all the same."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -34,7 +34,7 @@ def sleep_at(monkeypatch: pytest.MonkeyPatch, wanted: str, others: Callable[[], 
 
 
 def forget(graph: Graph) -> None:
-    """Remove all versions of the ledger but the newest, which is about something else."""
+    """Remove all versions of the manifest but the newest, which is about something else."""
     graph.create_branch("elsewhere")
     repository = graph.repository
     repository.tables.forget_old(repository.manifest.newest(), timedelta(0))

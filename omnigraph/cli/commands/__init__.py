@@ -9,6 +9,7 @@ schema       what a graph's types are, and become
 merge        how branches differ, and how they join
 history      the commands `changes` and `blame`, and the families `tag` and `run`
 maintenance  how a graph is kept in good order
+backup       a copy of a graph in another place, and back
 export       the rows of a branch or commit, as lines or as files
 report       a page of HTML about a graph that opens without a network
 blob         writes the content of one Blob property

@@ -41,7 +41,7 @@ def blob(
     if session.as_json and output is not None:
         raise click.UsageError("--json and --output exclude each other")
     target = session.to_read(branch, snapshot)
-    found = session.handle().at(target.name).blob(type_name, row_id, name)
+    found = target.view(session.graph()).blob(type_name, row_id, name)
     if session.as_json:
         size, reference = (None, None) if found is None else (found.size, found.uri)
         which = {"type": type_name, "id": row_id, "property": name}

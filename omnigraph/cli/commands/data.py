@@ -2,23 +2,25 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import Document, counted
+from omnigraph.cli.output import counted
 from omnigraph.cli.session import Session, branch_option, graph_options
-from omnigraph.cli.spark import engine_option, spark_options, spark_settings
-from omnigraph.cli.terms import Given
+from omnigraph.cli.spark import engine_option, spark_options
+from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
+    from omnigraph.write.load.loaded import Loaded
     from omnigraph.write.load.options import LoadHow
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _MODES = ("append", "merge", "overwrite")
+_TABULAR = (".csv", ".parquet", ".arrow")
 _OPTIONS = (
     click.option(
         "--data",
@@ -73,10 +75,13 @@ def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN
     """
     from omnigraph.cli.progress import shown_progress
 
-    given, into = _given(how), session.branch(branch)
+    data, into = _rows(session, how), session.branch(branch)
+    graph = session.graph(writing=True)
     with shown_progress() as progress:
-        loaded = session.backend().load(given, into, _how(session, progress, how))
-    session.show(loaded, _told(loaded))
+        done = graph.load(
+            data, branch=into, type=how["type_name"], **_load_how(session, progress, how)
+        )
+    session.show(done.to_json(graph.uri), _loaded_line(done))
 
 
 @click.command()
@@ -100,46 +105,55 @@ def ingest(session: Session, branch: str | None, base: str, **how: Any) -> None:
     into = branch or (None if session.config is None else session.config.cli.branch)
     if into is None:
         raise click.UsageError("name a branch with --branch")
-    given = _given(how)
+    data, graph = _rows(session, how), session.graph(writing=True)
     with shown_progress() as progress:
-        done = session.backend().ingest(given, into, base, _how(session, progress, how))
-    made = [f"made branch {done['branch']} from {done['base_branch']}"]
-    session.show(done, *(made if done["branch_created"] else []), _told(_sums(done)))
+        done = graph.ingest(
+            data,
+            branch=into,
+            base=base,
+            type=how["type_name"],
+            **_load_how(session, progress, how),
+        )
+    made = [f"made branch {done.loaded.branch} from {done.base_branch}"]
+    lines = [*(made if done.branch_created else []), _loaded_line(done.loaded)]
+    session.show(done.to_json(graph.uri), *lines)
 
 
-def _given(how: Mapping[str, Any]) -> Given:
-    """Give the files that `--data` names, or standard input."""
+def _rows(session: Session, how: Mapping[str, Any]) -> list[str] | BinaryIO:
+    """Return the files that `--data` names, or standard input."""
     data: tuple[str, ...] = how["data"]
     if "-" in data and data != ("-",):
         raise click.UsageError("standard input cannot be loaded together with files")
-    return Given(sys.stdin.buffer if "-" in data else list(data), how["type_name"])
+    if session.address.is_remote:
+        _refuse_for_server(how)
+    return sys.stdin.buffer if "-" in data else list(data)
 
 
-def _how(session: Session, progress: "Progress", how: Mapping[str, Any]) -> "LoadHow":
-    return {
-        "mode": how["mode"],
-        "engine": how["engine"],
-        "spark": spark_settings(session.config, how),
-        "shown": how["shown"],
-        "report": how["report"],
-        "dry_run": how["dry_run"],
-        "message": how["message"],
-        "progress": progress,
-    }
+def _refuse_for_server(how: Mapping[str, Any]) -> None:
+    """Raise InputError for rows and options that a server does not take."""
+    if how["report"] is not None or how["engine"] != "auto":
+        raise InputError("--report and --engine do not work through a server")
+    if how["type_name"] is not None:
+        raise InputError("a server takes JSON lines only", hint="leave --type out")
+    hint = "load it where the graph itself is"
+    for place in how["data"]:
+        if "://" in place:
+            message = f"only local files can be sent to a server, not '{place}'"
+            raise InputError(message, hint=hint)
+        if place.removesuffix(".gz").endswith(_TABULAR):
+            raise InputError(f"a server takes JSON lines only, not '{place}'", hint=hint)
 
 
-def _sums(done: Document) -> Document:
-    """Give what was ingested with the sums that a load tells."""
-    sums = {"node": 0, "edge": 0}
-    for table in done["tables"]:
-        sums[table["table_key"].partition(":")[0]] += table["rows_loaded"]
-    return {**done, "nodes_loaded": sums["node"], "edges_loaded": sums["edge"]}
+def _load_how(session: Session, progress: "Progress", how: Mapping[str, Any]) -> "LoadHow":
+    named = ("mode", "shown", "report", "dry_run", "message")
+    chosen = {name: how[name] for name in named}
+    return cast("LoadHow", {**chosen, **session.work_options(how, progress)})
 
 
-def _told(loaded: Document) -> str:
-    nodes = counted(loaded["nodes_loaded"], "node")
-    edges = counted(loaded["edges_loaded"], "edge")
-    if loaded["commit"] is None:
-        return f"checked {nodes} and {edges} ({loaded['engine']}); nothing was committed"
-    where = f"{loaded['branch']} ({loaded['engine']})"
-    return f"loaded {nodes} and {edges} into {where}, commit {loaded['commit']}"
+def _loaded_line(loaded: "Loaded") -> str:
+    nodes = counted(sum(loaded.nodes.values()), "node")
+    edges = counted(sum(loaded.edges.values()), "edge")
+    if loaded.commit is None:
+        return f"checked {nodes} and {edges} ({loaded.engine}); nothing was committed"
+    where = f"{loaded.branch} ({loaded.engine})"
+    return f"loaded {nodes} and {edges} into {where}, commit {loaded.commit.id}"

@@ -41,7 +41,7 @@ def explain(code: str, as_json: bool) -> None:
 
 @cache
 def _sections() -> dict[str, tuple[str | None, str]]:
-    """Give the title and the text of each code, as docs/errors.md has them."""
+    """Return the title and the text of each code, as docs/errors.md has them."""
     sections: dict[str, tuple[str | None, str]] = {}
     lines: list[str] = []
     code, title, is_code_block = None, None, False

@@ -11,8 +11,8 @@ from omnigraph.cli.session import Session, graph_options, target_options, types_
 from omnigraph.cli.spark import spark_options, spark_settings
 
 if TYPE_CHECKING:
-    from omnigraph.cli.terms import Target
-    from omnigraph.export.export import Exported
+    from omnigraph.cli.session import ReadTarget
+    from omnigraph.export.export import ExportResult
 
 _FORMATS = ("jsonl", "parquet")
 _ENGINES = ("auto", "spark", "inline")
@@ -61,18 +61,18 @@ def export(
             spark=spark_settings(session.config, how),
             progress=progress,
         )
-    session.show(exported.to_json(graph.uri), _told(exported))
+    session.show(exported.to_json(graph.uri), _exported_line(exported))
 
 
-def _print_lines(session: Session, target: "Target", how: dict[str, Any]) -> None:
+def _print_lines(session: Session, target: "ReadTarget", how: dict[str, Any]) -> None:
     """Print all rows; with a bar on stderr, unless the rows themselves go to the terminal."""
     from omnigraph.cli.progress import shown_progress
     from omnigraph.spark.progress import NO_PROGRESS
 
     bar = nullcontext(NO_PROGRESS) if sys.stdout.isatty() else shown_progress()
     with bar as progress:
-        lines = session.backend().export(target, how["types"], how["tables"], progress)
-        write_bytes(lines)
+        view = target.view(session.graph())
+        write_bytes(view.export(types=how["types"], tables=how["tables"], progress=progress))
 
 
 def _refuse_for_lines(how: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ def _refuse_for_lines(how: dict[str, Any]) -> None:
         )
 
 
-def _told(exported: "Exported") -> str:
+def _exported_line(exported: "ExportResult") -> str:
     nodes = counted(sum(exported.nodes.values()), "node")
     edges = counted(sum(exported.edges.values()), "edge")
     files = counted(len(exported.files), "file")

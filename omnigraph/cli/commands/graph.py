@@ -49,15 +49,16 @@ def snapshot(session: Session, branch: str | None) -> None:
 
     Prints the version and commit of the branch and the number of rows of every table.
     """
-    found = session.backend().snapshot(session.branch(branch))
-    tables = found["tables"]
-    width = max((len(each["table_key"]) for each in tables), default=0)
+    name = session.branch(branch)
+    found = session.graph().snapshot(name)
+    tables = found.commit.tables
+    width = max(map(len, tables), default=0)
     session.show(
-        found,
-        f"{found['branch']} at version {found['manifest_version']}, commit {found['commit']}",
+        found.to_json(name),
+        f"{name} at version {found.version}, commit {found.commit.id}",
         *(
-            f"  {each['table_key'].ljust(width)}  {counted(each['row_count'], 'row')}"
-            for each in tables
+            f"  {key.ljust(width)}  {counted(each.row_count, 'row')}"
+            for key, each in tables.items()
         ),
     )
 
@@ -71,8 +72,8 @@ def branch() -> None:
 @graph_options
 def list_branches(session: Session) -> None:
     """List the branches, main first."""
-    found = session.backend().branches()
-    session.show(found, *found["branches"])
+    found = session.graph().branches()
+    session.show({"branches": found}, *found)
 
 
 @branch.command()
@@ -87,8 +88,13 @@ def list_branches(session: Session) -> None:
 @graph_options
 def create(session: Session, name: str, source: str | None) -> None:
     """Make the branch NAME where another branch or a commit stands."""
-    made = session.backend().create_branch(name, session.branch(source))
-    session.show(made, f"made branch {made['name']} from {made['from']}")
+    from omnigraph.api.operations.branches import CreateBranch
+
+    # The document names the actor, whom of a server's graph the server alone knows.
+    create_branch = CreateBranch(name=name, base=session.branch(source))
+    graph = session.graph(writing=True)
+    made = {**graph.backend.document(create_branch), "uri": graph.uri}
+    session.show(made, f"made branch {name} from {made['from']}")
 
 
 @branch.command()
@@ -96,7 +102,9 @@ def create(session: Session, name: str, source: str | None) -> None:
 @graph_options
 def delete(session: Session, name: str) -> None:
     """Delete the branch NAME."""
-    session.show(session.backend().delete_branch(name), f"deleted branch {name}")
+    graph = session.graph(writing=True)
+    graph.delete_branch(name)
+    session.show({"uri": graph.uri, "name": name}, f"deleted branch {name}")
 
 
 @branch.command()
@@ -105,8 +113,9 @@ def delete(session: Session, name: str) -> None:
 @graph_options
 def rename(session: Session, name: str, new_name: str) -> None:
     """Give the branch NAME the name NEW_NAME."""
-    done = session.backend().rename_branch(name, new_name)
-    session.show(done, f"renamed branch {name} to {done['name']}")
+    graph = session.graph(writing=True)
+    graph.rename_branch(name, new_name)
+    session.show({"uri": graph.uri, "name": new_name}, f"renamed branch {name} to {new_name}")
 
 
 @click.group()
@@ -123,13 +132,12 @@ def list_commits(
     session: Session, branch: str | None, limit: int | None, after: str | None
 ) -> None:
     """List the commits of a branch, newest first."""
-    found = session.backend().commits(session.branch(branch), limit, after)
+    found = list(session.graph().log(session.branch(branch), limit=limit, after=after))
     session.show(
-        found,
+        {"commits": [each.to_json() for each in found]},
         *(
-            f"{each['graph_commit_id']}  {_when(each['created_at'])}  {each['kind']:8}  "
-            f"{each['message'] or ''}".rstrip()
-            for each in found["commits"]
+            f"{each.id}  {_when(each.created_at)}  {each.kind:8}  {each.message or ''}".rstrip()
+            for each in found
         ),
     )
 
@@ -139,7 +147,7 @@ def list_commits(
 @graph_options
 def show(session: Session, commit_id: str) -> None:
     """Show the commit COMMIT_ID."""
-    session.show_fields(session.backend().commit(commit_id))
+    session.show_fields(session.graph().commit(commit_id).to_json())
 
 
 def _when(microseconds: int) -> str:

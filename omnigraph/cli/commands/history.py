@@ -5,9 +5,8 @@ import json
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import Document, cell
+from omnigraph.cli.output import cell
 from omnigraph.cli.session import Session, branch_option, graph_options, types_option
-from omnigraph.cli.terms import DiffTerms
 
 
 @click.command()
@@ -23,7 +22,11 @@ def changes(
     Prints a JSON line for each change, with its commit, or with --json one document with all of
     them. The commit of the last change that was dealt with is where to go on from.
     """
-    found = session.backend().changes(session.branch(branch), since, DiffTerms(types=types))
+    found = (
+        {"commit": each.cursor, "actor_id": each.commit.actor, **change}
+        for each in session.graph().changes(session.branch(branch), since=since, types=types)
+        for change in each.changes.documents()
+    )
     if session.as_json:
         session.show({"changes": list(found)})
         return
@@ -43,14 +46,15 @@ def changes(
 @graph_options
 def blame(session: Session, type_name: str, row_id: str, branch: str | None) -> None:
     """Show which commit gave each property of a node or edge its value."""
-    found = session.backend().blame(type_name, row_id, session.branch(branch))
-    width = max((len(each["property"]) for each in found["blame"]), default=0)
+    found = session.graph().blame(type_name, row_id, session.branch(branch))
+    rows = [each.to_json() for each in found]
+    width = max((len(each.property) for each in found), default=0)
     session.show(
-        found,
+        {"type_name": type_name, "id": row_id, "blame": rows},
         *(
-            f"{each['commit']}  {each['actor_id'] or '-'}  {each['property'].ljust(width)}  "
-            f"{cell(each['value'])}"
-            for each in found["blame"]
+            f"{each.commit.id}  {each.commit.actor or '-'}  {each.property.ljust(width)}  "
+            f"{cell(row['value'])}"
+            for each, row in zip(found, rows, strict=True)
         ),
     )
 
@@ -72,16 +76,17 @@ def tag() -> None:
 @graph_options
 def create_tag(session: Session, name: str, place: str | None) -> None:
     """Give the name NAME to a commit."""
-    made = session.backend().create_tag(name, session.branch(place))
-    session.show(made, f"{made['name']} is commit {made['commit']}")
+    commit = session.graph(writing=True).create_tag(name, session.branch(place))
+    session.show({"name": name, "commit": commit}, f"{name} is commit {commit}")
 
 
 @tag.command("list")
 @graph_options
 def list_tags(session: Session) -> None:
     """List the tags and their commits."""
-    found = session.backend().tags()
-    session.show(found, *(f"{each['commit']}  {each['name']}" for each in found["tags"]))
+    found = session.graph().tags().items()
+    rows = [{"name": name, "commit": commit} for name, commit in found]
+    session.show({"tags": rows}, *(f"{commit}  {name}" for name, commit in found))
 
 
 @tag.command("delete")
@@ -89,7 +94,8 @@ def list_tags(session: Session) -> None:
 @graph_options
 def delete_tag(session: Session, name: str) -> None:
     """Take the name NAME away; its commit stays."""
-    session.show(session.backend().delete_tag(name), f"deleted tag {name}")
+    session.graph(writing=True).delete_tag(name)
+    session.show({"name": name}, f"deleted tag {name}")
 
 
 @click.group()
@@ -108,15 +114,18 @@ def run() -> None:
 @graph_options
 def begin_run(session: Session, branch: str | None, operation_hash: str | None) -> None:
     """Begin a run; write to its branch with --branch."""
-    session.show_fields(session.backend().begin_run(session.branch(branch), operation_hash))
+    graph = session.graph(writing=True)
+    record = graph.begin_run(session.branch(branch), operation_hash=operation_hash)
+    session.show_fields(record.to_json())
 
 
 @run.command("list")
 @graph_options
 def list_runs(session: Session) -> None:
     """List the runs, newest first."""
-    found = session.backend().runs()
-    session.show(found, *map(_told, found["runs"]))
+    found = session.graph().runs()
+    lines = (f"{each.run_id}  {each.status}  into {each.target_branch}" for each in found)
+    session.show({"runs": [each.to_json() for each in found]}, *lines)
 
 
 @run.command("show")
@@ -124,7 +133,7 @@ def list_runs(session: Session) -> None:
 @graph_options
 def show_run(session: Session, run_id: str) -> None:
     """Show the run RUN_ID."""
-    session.show_fields(session.backend().run(run_id))
+    session.show_fields(session.graph().run(run_id).to_json())
 
 
 @run.command("publish")
@@ -132,7 +141,7 @@ def show_run(session: Session, run_id: str) -> None:
 @graph_options
 def publish_run(session: Session, run_id: str) -> None:
     """Merge what the run RUN_ID wrote into its target."""
-    session.show_fields(session.backend().publish_run(run_id))
+    session.show_fields(session.graph(writing=True).publish_run(run_id).to_json())
 
 
 @run.command("abort")
@@ -140,7 +149,7 @@ def publish_run(session: Session, run_id: str) -> None:
 @graph_options
 def abort_run(session: Session, run_id: str) -> None:
     """Give the run RUN_ID up."""
-    session.show_fields(session.backend().abort_run(run_id))
+    session.show_fields(session.graph(writing=True).abort_run(run_id).to_json())
 
 
 @run.command("fail")
@@ -148,8 +157,4 @@ def abort_run(session: Session, run_id: str) -> None:
 @graph_options
 def fail_run(session: Session, run_id: str) -> None:
     """Note that the run RUN_ID failed."""
-    session.show_fields(session.backend().fail_run(run_id))
-
-
-def _told(found: Document) -> str:
-    return f"{found['run_id']}  {found['status']}  into {found['target_branch']}"
+    session.show_fields(session.graph(writing=True).fail_run(run_id).to_json())

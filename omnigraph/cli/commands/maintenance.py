@@ -4,16 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.output import Document, counted
+from omnigraph.cli.output import counted, shown_bytes
 from omnigraph.cli.session import Session, branch_option, graph_options, target_options
-from omnigraph.cli.spark import spark_options, spark_settings
-from omnigraph.cli.terms import CleanupTerms
+from omnigraph.cli.spark import spark_options
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.optimize import OptimizeHow
+    from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized, OptimizedTable
 
 _ENGINES = ("auto", "spark", "inline")
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 @click.command()
@@ -30,15 +28,11 @@ def optimize(session: Session, branch: str | None, **how: Any) -> None:  # noqa:
     """
     from omnigraph.cli.progress import shown_progress
 
+    graph = session.graph(writing=True)
     with shown_progress() as progress:
-        terms: OptimizeHow = {
-            "indexes_only": how["indexes_only"],
-            "engine": how["engine"],
-            "spark": spark_settings(session.config, how),
-            "progress": progress,
-        }
-        done = session.backend().optimize(session.branch(branch), terms)
-    session.show(done, *_told_optimize(done))
+        work = session.work_options(how, progress)
+        done = graph.optimize(session.branch(branch), indexes_only=how["indexes_only"], **work)
+    session.show(done.to_json(graph.uri), *_optimize_lines(done))
 
 
 @click.command()
@@ -49,8 +43,10 @@ def coverage(session: Session, branch: str | None, snapshot: str | None) -> None
 
     Every search finds the rows that are not in an index, too.
     """
-    found = session.backend().coverage(session.to_read(branch, snapshot))
-    session.show(found, *map(_told_coverage, found["indexes"]))
+    graph = session.graph()
+    found = graph.coverage(session.to_read(branch, snapshot).name)
+    indexes = [each.to_json() for each in found]
+    session.show({"uri": graph.uri, "indexes": indexes}, *map(_coverage_line, found))
 
 
 @click.command()
@@ -72,9 +68,9 @@ def cleanup(
     """
     if keep is None and older_than is None:
         raise click.UsageError("say what to keep, with --keep or --older-than")
-    terms = CleanupTerms(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
-    done = session.backend().cleanup(terms)
-    session.show(done, *_told_cleanup(done))
+    graph = session.graph(writing=confirm)
+    done = graph.cleanup(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
+    session.show(done.to_json(graph.uri), *_cleanup_lines(done))
 
 
 @click.command()
@@ -84,76 +80,69 @@ def fsck(session: Session) -> None:
 
     Nothing is changed.
     """
-    found = _checkup(session)
-    session.show(found, *_told_checkup(found))
-    if not found["sound"]:
+    uri, found = _checkup(session)
+    session.show(found.to_json(uri), *_checkup_lines(found))
+    if not found.is_sound:
         click.get_current_context().exit(1)
 
 
-def _checkup(session: Session) -> Document:
+def _checkup(session: Session) -> "tuple[str, Checkup]":
     """Check the files themselves, because a damaged graph may not open; an actor is asked first."""
     if session.address.is_remote or session.actor is not None:
-        return session.backend().fsck()
+        graph = session.graph()
+        return graph.uri, graph.fsck()
     from omnigraph.maintain.fsck import fsck as check
     from omnigraph.storage.store import store_at
 
-    return check(store_at(session.local_uri)).to_json(session.local_uri)
+    return session.local_uri, check(store_at(session.local_uri))
 
 
-def _told_optimize(done: Document) -> list[str]:
-    lines = [line for table in done["tables"] for line in _told_table(table)]
-    if done["commit"] is None:
+def _optimize_lines(done: "Optimized") -> list[str]:
+    lines = [line for table in done.tables for line in _table_lines(table)]
+    if done.commit is None:
         return [*lines, "nothing had to be done"]
-    return [*lines, f"commit {done['commit']}"]
+    return [*lines, f"commit {done.commit.id}"]
 
 
-def _told_table(table: Document) -> list[str]:
+def _table_lines(table: "OptimizedTable") -> list[str]:
     lines = []
-    if table["yielded"]:
-        lines.append(f"{table['table_key']}: left as it is, others were writing to it")
-    elif table["committed"]:
-        removed, added = table["fragments_removed"], table["fragments_added"]
+    if table.yielded:
+        lines.append(f"{table.table_key}: left as it is, others were writing to it")
+    elif table.committed:
+        removed, added = table.fragments_removed, table.fragments_added
         joined = (
             f"{counted(removed, 'fragment')} became {added}" if removed else "indexes completed"
         )
-        lines.append(f"{table['table_key']}: {joined}")
-    measured = ((each["column"], each["recall"]) for each in table["indexes"] if "recall" in each)
-    lines += [f"  {name}: finds {found:.1%} of the nearest vectors" for name, found in measured]
+        lines.append(f"{table.table_key}: {joined}")
+    measured = (each for each in table.indexes if each.recall is not None)
+    lines += [
+        f"  {each.column}: finds {each.recall:.1%} of the nearest vectors" for each in measured
+    ]
     return lines
 
 
-def _told_coverage(each: Document) -> str:
-    name = f"{each['table_key']}.{each['column']} {each['kind']}"
-    pending = each["rows_pending"]
-    waiting = f", {pending:,} pending: {each['reason']}" if pending else ""
-    return f"{name}: {each['rows_indexed']:,} indexed{waiting}"
+def _coverage_line(each: "Coverage") -> str:
+    name = f"{each.table_key}.{each.column} {each.kind}"
+    waiting = f", {each.pending:,} pending: {each.reason}" if each.pending else ""
+    return f"{name}: {each.indexed:,} indexed{waiting}"
 
 
-def _told_cleanup(done: Document) -> list[str]:
-    every = [*done["tables"], *done["others"]]
+def _cleanup_lines(done: "Cleaned") -> list[str]:
+    every = [*done.tables, *done.others]
     lines = [
-        f"{each['table_key']}: {counted(each['old_versions_removed'], 'version')}, "
-        f"{_size(each['bytes_removed'])}"
+        f"{each.table_key}: {counted(each.old_versions_removed, 'version')}, "
+        f"{shown_bytes(each.bytes_removed)}"
         for each in every
     ]
-    is_done = done["confirmed"]
-    versions = counted(sum(each["old_versions_removed"] for each in every), "version")
-    size = _size(sum(each["bytes_removed"] for each in every))
-    lines.append(f"{'removed' if is_done else 'would remove'} {versions}, {size}")
-    return lines if is_done else [*lines, "nothing was removed; --confirm does it"]
+    versions = counted(sum(each.old_versions_removed for each in every), "version")
+    verb = "removed" if done.confirmed else "would remove"
+    lines.append(f"{verb} {versions}, {shown_bytes(done.bytes_removed)}")
+    return lines if done.confirmed else [*lines, "nothing was removed; --confirm does it"]
 
 
-def _told_checkup(found: Document) -> list[str]:
-    findings = found["findings"]
-    lines = [f"{each['kind']}: {each['where']}: {each['message']}" for each in findings]
-    versions = counted(found["table_versions"], "table version")
-    looked = f"{counted(found['commits'], 'commit')}, {versions}"
-    verdict = "sound" if found["sound"] else counted(len(findings), "finding")
-    return [*lines, f"{verdict}; looked at {looked} and {counted(found['files'], 'file')}"]
-
-
-def _size(size: int) -> str:
-    amount, unit = float(size), 0
-    while amount >= 1024 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1024, unit + 1
-    return f"{amount:.0f} {_UNITS[unit]}" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+def _checkup_lines(found: "Checkup") -> list[str]:
+    lines = [f"{each.kind}: {each.where}: {each.message}" for each in found.findings]
+    versions = counted(found.versions, "table version")
+    looked = f"{counted(found.commits, 'commit')}, {versions}"
+    verdict = "sound" if found.is_sound else counted(len(found.findings), "finding")
+    return [*lines, f"{verdict}; looked at {looked} and {counted(found.files, 'file')}"]

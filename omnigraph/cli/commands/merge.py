@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,11 @@ from omnigraph.cli.session import (
     read_text,
     types_option,
 )
-from omnigraph.cli.spark import engine_option, spark_options, spark_settings
-from omnigraph.cli.terms import DiffTerms, MergeTerms
+from omnigraph.cli.spark import engine_option, spark_options
 from omnigraph.errors import InputError, UnreadableError
 
 if TYPE_CHECKING:
-    from omnigraph.write.load.options import BulkHow
+    from omnigraph.merge.conflict import Resolutions
 
 _OPS = ("insert", "update", "delete")
 _KINDS = ("node", "edge")
@@ -51,18 +49,18 @@ def diff(session: Session, old: str, new: str, stat: bool, **which: tuple[str, .
     A line is `+` for what came, `-` for what went, and `~` for what has other values. What the
     schemas differ in comes first.
     """
-    found = session.backend().diff(old, new, DiffTerms(**which))
+    found = session.graph().diff(old, new, **which)
+    about: Document = found.summary()
     if session.as_json:
-        about, changes = found.about, [] if stat else list(found.changes)
-        session.show({**about, "changes": changes})
+        session.show({**about, "changes": [] if stat else list(found.documents())})
         return
-    for step in found.about["schema_steps"]:
+    for step in about["schema_steps"]:
         click.echo(f"schema: {step['text']}")
     if stat:
-        _show_stats(found.about["stats"])
+        _show_stats(about["stats"])
         return
-    for change in found.changes:
-        click.echo(_told(change))
+    for change in found.documents():
+        click.echo(_change_line(change))
 
 
 @click.command()
@@ -99,19 +97,22 @@ def merge(
     """
     from omnigraph.cli.progress import shown_progress
 
-    terms = _terms(how)
-    if write_resolutions is not None and not terms.only_preview:
+    only_preview = how["only_preview"]
+    if write_resolutions is not None and not only_preview:
         raise click.UsageError("--write-resolutions goes with --preview")
+    resolutions, graph = _resolutions(how), session.graph(writing=not only_preview)
+    target = graph.branch(session.branch(into), message=how["message"])
     with shown_progress() as progress:
-        settings = spark_settings(session.config, how)
-        bulk: BulkHow = {"engine": how["engine"], "spark": settings, "progress": progress}
-        found = session.backend().merge(source, session.branch(into), replace(terms, bulk=bulk))
+        work = session.work_options(how, progress)
+        merge_or_preview = target.preview_merge if only_preview else target.merge
+        done = merge_or_preview(source, resolutions=resolutions, strict=how["strict"], **work)
+    found: Document = done.to_json()
     if write_resolutions is not None:
         _write_choices(write_resolutions, found)
     if session.as_json:
         session.show(found)
     else:
-        _show_merge(found, terms.only_preview)
+        _show_merge(found, only_preview)
 
 
 @click.command()
@@ -124,30 +125,37 @@ def merge(
 @graph_options
 def revert(session: Session, commit_id: str, branch: str | None, **how: Any) -> None:  # noqa: ANN401
     """Undo what the commit COMMIT_ID did, as a new commit."""
-    done = session.backend().revert(commit_id, session.branch(branch), _terms(how))
-    told = f"reverted {commit_id} by commit {done['commit']}"
+    name, resolutions = session.branch(branch), _resolutions(how)
+    target = session.graph(writing=True).branch(name, message=how["message"])
+    done = target.revert(commit_id, resolutions=resolutions)
+    commit = None if done.commit is None else done.commit.id
+    line = f"reverted {commit_id} by commit {commit}"
     nothing = f"nothing of {commit_id} is left to revert"
-    session.show(done, nothing if done["commit"] is None else told)
+    document = {"branch": name, "reverted": commit_id, "commit": commit}
+    session.show(document, nothing if commit is None else line)
 
 
-def _terms(how: Mapping[str, Any]) -> MergeTerms:
+def _resolutions(how: Mapping[str, Any]) -> "Resolutions":
+    """Return whose version is taken, as the options say."""
+    from omnigraph.merge.conflict import Resolutions, Side
+
     if how["ours"] and how["theirs"]:
         raise click.UsageError("--ours and --theirs exclude each other")
-    return MergeTerms(
-        only_preview=how.get("only_preview", False),
-        strict=how.get("strict", False),
-        message=how["message"],
-        side="ours" if how["ours"] else "theirs" if how["theirs"] else None,
-        choices=() if how["resolutions"] is None else _choices(how["resolutions"]),
-    )
+    side = Side.OURS if how["ours"] else Side.THEIRS if how["theirs"] else None
+    choices = [] if how["resolutions"] is None else _choices(how["resolutions"])
+    try:
+        return Resolutions.from_choices(choices, side)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        hint = "write a file of them with --preview --write-resolutions"
+        raise InputError("not a resolutions file written by `--preview`", hint=hint) from None
 
 
 def _choices(path: str) -> list[Document]:
-    """Give the conflicts of a file that a preview wrote."""
+    """Return the conflicts of a file that a preview wrote."""
     try:
-        given: list[Document] = json.loads(read_text(path))["merge_conflicts"]
-        if all(each.get("take") in _TAKES and each.keys() >= _ROW for each in given):
-            return given
+        found: list[Document] = json.loads(read_text(path))["merge_conflicts"]
+        if all(each.get("take") in _TAKES and each.keys() >= _ROW for each in found):
+            return found
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     hint = "write one with --preview --write-resolutions"
@@ -186,8 +194,8 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(counted(count, op) for op, count in counts.items() if count)
 
 
-def _told(change: Document) -> str:
-    """Give a change as a line for people."""
+def _change_line(change: Document) -> str:
+    """Return a change as a line for people."""
     what = f"{change['type_name']} {change['id']}"
     if "endpoints" in change:
         ends = change["endpoints"]

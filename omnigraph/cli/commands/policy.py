@@ -13,7 +13,7 @@ from omnigraph.errors import ConfigError, Json
 
 if TYPE_CHECKING:
     from omnigraph.policy.actions import Decision, Request
-    from omnigraph.policy.cases import Outcome
+    from omnigraph.policy.cases import CaseResult
 
 _FILE = click.option(
     "--policy", "file", metavar="FILE", help="The policy.  [default: policy.file of omnigraph.yaml]"
@@ -131,7 +131,7 @@ def _tests_file(given: str | None, policy_file: Path) -> Path:
     return tests if tests is not None and is_its_own else cases_beside(policy_file)
 
 
-def _outcome_json(outcome: "Outcome") -> Document:
+def _outcome_json(outcome: "CaseResult") -> Document:
     return {
         "id": outcome.case.id,
         **_decision_json(outcome.case.request, outcome.decision),

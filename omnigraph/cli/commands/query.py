@@ -7,7 +7,6 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.output import counted, show_json, show_problem, show_warning
 from omnigraph.cli.session import Session, graph_options, read_queries, read_schema
-from omnigraph.cli.terms import Target
 
 if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog
@@ -38,7 +37,7 @@ def query() -> None:
 def _sources(
     session: Session, query_path: str, schema_path: str | None
 ) -> "tuple[Source, Catalog]":
-    """Give the queries, and the schema of a file or else of the graph."""
+    """Return the queries, and the schema of a file or else of the graph."""
     if query_path == schema_path == "-":
         raise click.UsageError("only one of --query and --schema can be read from stdin")
     if schema_path is None:
@@ -52,7 +51,7 @@ def _sources(
 def _graph_catalog(session: Session) -> "Catalog":
     if session.find_address() is None:
         raise click.UsageError("give --schema, or name a graph")
-    return session.backend().schema(Target(session.branch(None))).catalog
+    return session.graph().branch(session.branch(None)).catalog
 
 
 def _lint(session: Session, query_path: str, schema_path: str | None) -> None:

@@ -2,20 +2,23 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import formats
-from omnigraph.cli.output import show_json, write_bytes
-from omnigraph.cli.queries import asked, query_options
-from omnigraph.cli.session import Session, target_options
+from omnigraph.cli.address import Address
+from omnigraph.cli.output import Document, show_json, write_bytes
+from omnigraph.cli.queries import query_options, query_request
+from omnigraph.cli.session import ReadTarget, Session, target_options
 from omnigraph.cli.spark import SPARK_OPTIONS, engine_option, spark_options, spark_settings
-from omnigraph.cli.terms import Target
+from omnigraph.span import Source
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
+    from omnigraph.api.operations.read import ReadRows
     from omnigraph.data.result import ResultStream
     from omnigraph.server.config import CliConfig
 
@@ -52,34 +55,91 @@ def read(
         raise click.UsageError(f"--format {shown_as} is for rows; leave it out, or give --json")
     if (explains or profiles) and how["engine"] == "spark":
         raise click.UsageError("--engine spark is for rows, not for --explain and --profile")
-    what = asked("read", session, how)
-    target = what.session.to_read(branch, snapshot, what.branch)
-    usual = what.format or ("table" if sys.stdout.isatty() else "jsonl")
+    request = query_request("read", session, how)
+    session = request.session
+    target = session.to_read(branch, snapshot, request.branch)
+    usual = request.format or ("table" if sys.stdout.isatty() else "jsonl")
     chosen = "json" if session.as_json else shown_as or usual
-    backend = what.session.backend()
-    question = what.question(target)
+    graph = session.graph(keeps_topology=True)
+    query = QueryCall(request.source, request.name, request.params(graph, target))
     if explains or profiles:
-        tell = backend.explain if explains else backend.profile
-        document, text = tell(question, target)
-        if chosen == "json" or text is None:
-            show_json(document)
-        else:
-            click.echo(text, nl=False)
+        show_plan(graph, query, target, "explain" if explains else "profile", chosen == "json")
         return
-    config = what.session.config
-    shown_how = None if config is None else config.cli
-    from omnigraph.cli.local import Local
+    config = None if session.config is None else session.config.cli
+    if session.address.is_remote:
+        _refuse_engine(how)
+        _show_answer(graph, query, target, chosen, config)
+        return
+    settings = spark_settings(session.config, how)
+    view = graph.at(target.name, engine=how["engine"], spark=settings)
+    found = view.stream(query.source, query.name, **query.params)
+    _show_stream(found, target, chosen, config)
 
-    if isinstance(backend, Local):
-        settings = spark_settings(config, how)
-        found = backend.stream(question, target, how["engine"], settings)
-        _show_stream(found, target, chosen, shown_how)
+
+@dataclass(frozen=True, slots=True)
+class QueryCall:
+    """A query of a text, and the parameters that it is run with."""
+
+    source: Source
+    name: str | None
+    params: Mapping[str, object]
+
+    def operation(self, target: ReadTarget, mode: Any = "rows") -> "ReadRows":  # noqa: ANN401
+        """Return the operation that runs the query."""
+        from omnigraph.api.operations.read import ReadRows
+
+        return ReadRows(
+            query_source=self.source.text,
+            query_name=self.name,
+            params={**self.params},
+            branch=target.branch,
+            snapshot=target.snapshot,
+            mode=mode,
+        )
+
+
+def served_document(
+    graph: "Graph", query: QueryCall, target: ReadTarget, mode: str = "rows"
+) -> Document:
+    """Return the answer of a server to a query as it is, without loading Arrow to read it."""
+    from omnigraph.api.backend import CallOptions
+
+    options = CallOptions(source=query.source)
+    return dict(graph.backend.document(query.operation(target, mode), options))
+
+
+def show_plan(
+    graph: "Graph", query: QueryCall, target: ReadTarget, mode: str, as_json: bool
+) -> None:
+    """Print how a query would be run, or what it took: as text, and as JSON of a server."""
+    if Address(graph.uri).is_remote:
+        show_json(served_document(graph, query, target, mode))
         return
-    _refuse_engine(how)
-    if chosen == "arrow":
-        write_bytes([backend.read_arrow(question, target)])
+    view = graph.at(target.name)
+    if mode == "explain":
+        explained = view.explain(query.source, query.name)
+        name, text, document = explained.plan.name, str(explained), explained.to_json()
     else:
-        show(backend.read(question, target), chosen, shown_how)
+        profile = view.profile(query.source, query.name, **query.params)
+        name, text, document = profile.result.query_name, str(profile), profile.to_json()
+    if as_json:
+        show_json({**formats.about(name, target.branch, target.snapshot), **document})
+    else:
+        click.echo(text, nl=False)
+
+
+def _show_answer(
+    graph: "Graph", query: QueryCall, target: ReadTarget, shown_as: str, how: "CliConfig | None"
+) -> None:
+    """Print the rows that a server sends."""
+    from omnigraph.api.backend import CallOptions
+
+    if shown_as == "arrow":
+        options = CallOptions(source=query.source)
+        write_bytes(graph.backend.stream(query.operation(target), options))
+    else:
+        document = served_document(graph, query, target)
+        show(formats.ShownRows.of_document(document), shown_as, how)
 
 
 def _refuse_engine(how: Mapping[str, Any]) -> None:
@@ -89,24 +149,24 @@ def _refuse_engine(how: Mapping[str, Any]) -> None:
 
 
 def _show_stream(
-    found: "ResultStream", target: Target, shown_as: str, how: "CliConfig | None"
+    found: "ResultStream", target: ReadTarget, shown_as: str, how: "CliConfig | None"
 ) -> None:
     """Print rows as they come, in the formats that can begin before all rows are there."""
     if shown_as == "arrow":
         write_bytes(found.to_ipc())
     elif shown_as in _STREAMED:
         for number, result in enumerate(found.results()):
-            rows = formats.Rows.of_result(result, target.branch, target.snapshot)
+            rows = formats.ShownRows.of_result(result, target.branch, target.snapshot)
             is_counted = found.count is not None
             known = replace(rows, count=found.count or 0, is_counted=is_counted)
             pieces = _STREAMED[shown_as](known)
             _echo(islice(pieces, min(number, 1), None))  # the head is the first piece
     else:
-        rows = formats.Rows.of_result(found.to_result(), target.branch, target.snapshot)
+        rows = formats.ShownRows.of_result(found.to_result(), target.branch, target.snapshot)
         show(rows, shown_as, how)
 
 
-def show(rows: formats.Rows, shown_as: str, how: "CliConfig | None" = None) -> None:
+def show(rows: formats.ShownRows, shown_as: str, how: "CliConfig | None" = None) -> None:
     """Print rows in one of the formats; tables as the configuration says."""
     match shown_as:
         case "json":

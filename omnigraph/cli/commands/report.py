@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.queries import given_params
+from omnigraph.cli.queries import read_params
 from omnigraph.cli.session import Session, graph_options, read_queries, target_options
 from omnigraph.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from omnigraph.api.remote.view import RemoteView
     from omnigraph.api.view import View
     from omnigraph.data.result import Result
 
@@ -54,9 +53,9 @@ def report(
     The page is one file that needs nothing else. Each query gets those of the parameters that it
     declares; one that changes the graph is left out.
     """
-    graph = session.handle()
+    graph = session.graph()
     view = graph.at(session.to_read(branch, snapshot).name)
-    answered = {} if query_path is None else _answers(view, query_path, names, given_params(params))
+    answered = {} if query_path is None else _answers(view, query_path, names, read_params(params))
     page = graph.report(
         view.place,
         compared={f"From {old} to {new}": graph.diff(old, new) for old, new in compared},
@@ -67,9 +66,9 @@ def report(
 
 
 def _answers(
-    view: "View | RemoteView", path: str, names: tuple[str, ...], given: dict[str, object]
+    view: "View", path: str, names: tuple[str, ...], params: dict[str, object]
 ) -> "dict[str, Result]":
-    """Run the queries that are named, or all reads of a file, and give each under its name."""
+    """Run the queries that are named, or all reads of a file; return each under its name."""
     from omnigraph.query.compile import compile_queries, compile_query
     from omnigraph.query.plan import ReadPlan
 
@@ -83,7 +82,7 @@ def _answers(
     for plan in plans:
         if isinstance(plan, ReadPlan) or names:
             own = {param.name for param in plan.params}
-            wanted = {name: value for name, value in given.items() if name in own}
+            wanted = {name: value for name, value in params.items() if name in own}
             found[plan.name] = view.query(source, plan.name, **wanted)
     return found
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +16,11 @@ from omnigraph.cli.session import (
     read_text,
     target_options,
 )
-from omnigraph.cli.terms import MigrationTerms
-from omnigraph.errors import Code, UnreadableError, Violation
+from omnigraph.errors import UnreadableError
 from omnigraph.span import Source
+
+if TYPE_CHECKING:
+    from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 
 _MARKS = {"rename": "~", "extend": "~", "update": "~", "add": "+", "unsupported": "!"}
 _BREAKS = {
@@ -66,11 +69,13 @@ def plan(session: Session, schema_path: str, branch: str | None, out: str | None
 
     Exits with 1 when it cannot be applied: a change is not supported, or rows break a new rule.
     """
-    found = session.backend().plan_schema(read_schema(schema_path), session.branch(branch))
-    can_apply = found["supported"] and not found["violation_count"]
+    graph = session.graph()
+    planned = graph.plan_schema(read_schema(schema_path), session.branch(branch))
+    found = {"uri": graph.uri, **planned.to_json()}
+    can_apply = planned.supported and not planned.violation_count
     if out is not None and can_apply:
         _save(out, found)
-    session.show(found, *_plan_lines(found))
+    session.show(found, *_plan_lines(planned))
     if not can_apply:
         click.get_current_context().exit(1)
 
@@ -103,9 +108,9 @@ def apply(
         branch = session.branch(branch)
     else:
         source, branch, expect = _saved(plan_path or "", branch)
-    terms = MigrationTerms(branch=branch, message=message, expect=expect)
-    done = session.backend().apply_schema(source, terms)
-    session.show(done, *_applied_lines(done))
+    graph = session.graph(writing=True)
+    done = graph.branch(branch, message=message, expect=expect).apply_schema(source)
+    session.show({"uri": graph.uri, **done.to_json()}, *_applied_lines(done))
 
 
 @schema.command()
@@ -113,20 +118,24 @@ def apply(
 @graph_options
 def show(session: Session, branch: str | None, snapshot: str | None) -> None:
     """Print the schema of a branch, or of a commit or tag."""
-    found = session.backend().show_schema(session.to_read(branch, snapshot))
+    from omnigraph.api.operations.read import GetSchema
+
+    target, graph = session.to_read(branch, snapshot), session.graph()
+    found = graph.backend.document(GetSchema(branch=target.branch, snapshot=target.snapshot))
     if session.as_json:
-        session.show(found)
+        about = {name: found[name] for name in ("schema_hash", "schema_source")}
+        session.show({"uri": graph.uri, "branch": target.branch, **about})
     else:
         click.echo(found["schema_source"], nl=False)
 
 
 def _saved(path: str, branch: str | None) -> tuple[Source, str, str]:
-    """Give the schema of a plan that was kept, its branch, and where that has to stand."""
+    """Return the schema of a saved plan, its branch, and where that has to stand."""
     from omnigraph.evolve.plan import SavedPlan
 
-    kept = SavedPlan.read(read_text(path))
-    expect = kept.head_for(kept.branch if branch is None else branch)
-    return Source(path, kept.schema_source), kept.branch, expect
+    plan = SavedPlan.read(read_text(path))
+    expect = plan.head_for(plan.branch if branch is None else branch)
+    return Source(path, plan.schema_source), plan.branch, expect
 
 
 def _save(path: str, found: Document) -> None:
@@ -137,48 +146,47 @@ def _save(path: str, found: Document) -> None:
         raise UnreadableError(f"cannot write '{path}': {failed.strerror}") from None
 
 
-def _plan_lines(found: Document) -> Iterator[str]:
-    """Give a plan for people: each step with what it means, then all that is in its way."""
-    yield f"{found['branch']} at {found['head']}"
-    yield from _step_lines(found["steps"])
-    yield from _violation_lines(found)
-    yield f"Plan: {_summary(found)}; {_verdict(found)}"
+def _plan_lines(plan: "SchemaPlan") -> Iterator[str]:
+    """Yield a plan for people: each step with what it means, then all that is in its way."""
+    yield f"{plan.branch} at {plan.head}"
+    yield from _step_lines(plan)
+    yield from _violation_lines(plan)
+    yield f"Plan: {_summary(plan)}; {_verdict(plan)}"
 
 
-def _applied_lines(done: Document) -> Iterator[str]:
-    if not done["applied"]:
-        yield f"{done['branch']} has this schema already; nothing was written"
+def _applied_lines(done: "SchemaApplied") -> Iterator[str]:
+    if done.commit is None:
+        yield f"{done.plan.branch} has this schema already; nothing was written"
         return
-    yield from _step_lines(done["steps"])
-    yield f"Applied: {_summary(done)}; commit {done['commit']}"
+    yield from _step_lines(done.plan)
+    yield f"Applied: {_summary(done.plan)}; commit {done.commit.id}"
 
 
-def _step_lines(steps: list[Document]) -> Iterator[str]:
-    for step in steps:
-        yield f"  {_MARKS[step['kind'].partition('_')[0]]} {step['text']}"
-        breaks = _BREAKS.get(step["kind"]) if step["breaking"] else None
-        yield f"      {step['effect']}{'' if breaks is None else f'; {breaks}'}"
+def _step_lines(plan: "SchemaPlan") -> Iterator[str]:
+    for each in plan.steps:
+        kind = str(each.to_json()["kind"])
+        yield f"  {_MARKS[kind.partition('_')[0]]} {each.step}"
+        breaks = _BREAKS.get(kind) if each.breaking else None
+        yield f"      {each.effect}{'' if breaks is None else f'; {breaks}'}"
 
 
-def _violation_lines(found: Document) -> Iterator[str]:
-    shown = [Violation(**{**each, "code": Code(each["code"])}) for each in found["violations"]]
-    if shown:
-        yield f"Rows in the way: {found['violation_count']:,}"
-        yield from (f"  {each.render()}" for each in shown)
-    if found["violation_count"] > len(shown):
-        yield f"  and {found['violation_count'] - len(shown):,} more"
+def _violation_lines(plan: "SchemaPlan") -> Iterator[str]:
+    if plan.violations:
+        yield f"Rows in the way: {plan.violation_count:,}"
+        yield from (f"  {each.render()}" for each in plan.violations)
+    if plan.violation_count > len(plan.violations):
+        yield f"  and {plan.violation_count - len(plan.violations):,} more"
 
 
-def _summary(found: Document) -> str:
-    breaking = sum(step["breaking"] for step in found["steps"])
-    told = f", {breaking} may break queries or loads" if breaking else ""
-    return f"{counted(found['step_count'], 'step')}{told}"
+def _summary(plan: "SchemaPlan") -> str:
+    breaking = sum(each.breaking for each in plan.steps)
+    risk = f", {breaking} may break queries or loads" if breaking else ""
+    return f"{counted(len(plan.steps), 'step')}{risk}"
 
 
-def _verdict(found: Document) -> str:
-    unsupported = sum(step["kind"] == "unsupported_change" for step in found["steps"])
-    if unsupported:
-        return f"{unsupported} not supported, so it cannot be applied"
-    if found["violation_count"]:
+def _verdict(plan: "SchemaPlan") -> str:
+    if plan.unsupported:
+        return f"{len(plan.unsupported)} not supported, so it cannot be applied"
+    if plan.violation_count:
         return "rows are in the way, so it cannot be applied"
     return "nothing is written"

@@ -2,35 +2,40 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from omnigraph.cli import formats
-from omnigraph.cli.commands.change import told_change
-from omnigraph.cli.commands.read import show
-from omnigraph.cli.output import Document, counted, show_json
+from omnigraph.cli.address import Address
+from omnigraph.cli.commands.change import receipt_line
+from omnigraph.cli.commands.read import QueryCall, served_document, show, show_plan
+from omnigraph.cli.output import counted
 from omnigraph.cli.session import (
+    ReadTarget,
     Session,
     graph_options,
     read_queries,
     show_error,
     target_options,
 )
-from omnigraph.cli.terms import ChangeTerms, Question, Target
-from omnigraph.errors import CancelledError, InputError, OmniGraphError
+from omnigraph.errors import CancelledError, InputError, OmniGraphError, OutcomeUnknownError
 from omnigraph.span import Source
 
 if TYPE_CHECKING:
-    from omnigraph.cli.local import Local
-    from omnigraph.cli.remote import Remote
-    from omnigraph.cli.statements import Vocabulary
+    from omnigraph.api.graph import Graph
+    from omnigraph.cli.statements import ShellVocabulary
     from omnigraph.query.plan import Plan
     from omnigraph.schema.catalog import Catalog
+    from omnigraph.write.receipt import Receipt
 
+_Found = TypeVar("_Found")
 _MODES = tuple(each for each in formats.FORMATS if each != "arrow")
 _SWITCH = {"on": True, "off": False}
 _HELP = """\
@@ -74,7 +79,7 @@ def shell(session: Session, branch: str | None, snapshot: str | None, shown_as: 
     usual = None if session.config is None else session.config.cli.output_format
     is_typed = sys.stdin.isatty()
     mode = shown_as or usual or ("table" if sys.stdout.isatty() else "jsonl")
-    state = _Shell(session, session.lasting_backend(), target, mode)
+    state = _Shell(session, session.graph(writing=True), target, mode)
     if is_typed:
         state.converse()
     else:
@@ -86,8 +91,8 @@ class _Shell:
     """Where a shell is, and what was set in it."""
 
     session: Session
-    backend: "Local | Remote"
-    target: Target
+    graph: "Graph"
+    target: ReadTarget
     mode: str
     values: dict[str, str] = field(default_factory=dict)
     last: tuple[Source, str | None] | None = None
@@ -98,7 +103,7 @@ class _Shell:
         """Do what a person types; an error is told, and then the next statement is read."""
         from omnigraph.cli.terminal import typed_statements
 
-        self.backend.schema(self.target)  # what cannot be opened is told before the first prompt
+        self._catalog()  # what cannot be opened is told before the first prompt
         click.echo("Type .help for help, and .quit or Ctrl-D to leave.")
         for text in typed_statements(self._prompt, self._vocabulary()):
             try:
@@ -134,16 +139,16 @@ class _Shell:
         name = self.session.address.uri.rstrip("/").rpartition("/")[2]
         return f"{name.removesuffix('.omni')} {self.target.name}> "
 
-    def _vocabulary(self) -> "Vocabulary":
-        from omnigraph.cli.statements import Vocabulary
+    def _vocabulary(self) -> "ShellVocabulary":
+        from omnigraph.cli.statements import ShellVocabulary
         from omnigraph.schema.printer import declarations
 
-        return Vocabulary(
+        return ShellVocabulary(
             catalog=self._catalog,
             commands=_COMMANDS,
             arguments={
-                "branch": lambda: self.backend.branches()["branches"],
-                "snapshot": lambda: [each["name"] for each in self.backend.tags()["tags"]],
+                "branch": self.graph.branches,
+                "snapshot": self.graph.tags,
                 "mode": lambda: _MODES,
                 "schema": lambda: declarations(self._catalog()),
                 "timing": lambda: _SWITCH,
@@ -151,7 +156,7 @@ class _Shell:
         )
 
     def _catalog(self) -> "Catalog":
-        return self.backend.schema(self.target).catalog
+        return self.target.view(self.graph).catalog
 
     @staticmethod
     def _command(name: str) -> "Callable[[_Shell, str], None]":
@@ -164,54 +169,54 @@ class _Shell:
         return _COMMANDS[name]
 
     def _plan(self, source: Source, name: str | None) -> "Plan":
-        from omnigraph.query.compile import compiled
+        from omnigraph.query.compile import compile_query
 
-        return compiled(source, self.backend.schema(self.target), name)
+        return compile_query(source, self._catalog(), name)
 
-    def _question(self, source: Source, name: str | None) -> tuple["Plan", Question]:
-        """Give a query with those of the values that were set that it declares."""
+    def _query(self, source: Source, name: str | None) -> tuple["Plan", QueryCall]:
+        """Return a query with those of the values that were set that it declares."""
         from omnigraph.query.params import params_of_texts
 
         plan = self._plan(source, name)
         declared = {param.name for param in plan.params}
         texts = {name: text for name, text in self.values.items() if name in declared}
-        return plan, Question(source, name, params_of_texts(plan, texts))
+        return plan, QueryCall(source, name, params_of_texts(plan, texts))
 
     def _run(self, source: Source, name: str | None) -> None:
         from omnigraph.query.plan import ReadPlan
 
         begun = perf_counter()
         self.last = source, name
-        plan, question = self._question(source, name)
+        plan, query = self._query(source, name)
         if isinstance(plan, ReadPlan):
-            self._show(self.backend.watched(question, self.target))
+            self._show(read_until_interrupted(self.graph, query, self.target))
         elif self.target.branch is None:
             raise InputError("a snapshot never changes", hint="go to a branch with .branch NAME")
         else:
-            terms = ChangeTerms(branch=self.target.branch)
-            click.echo(told_change(self.backend.watched_change(question, terms)))
+            receipt = mutate_until_interrupted(self.graph, query, self.target.branch)
+            click.echo(receipt_line(receipt))
         if self.is_timing:
             click.echo(f"{(perf_counter() - begun) * 1000:.1f} ms", err=True)
 
-    def _show(self, rows: formats.Rows) -> None:
+    def _show(self, rows: formats.ShownRows) -> None:
         config = self.session.config
         show(rows, self.mode, None if config is None else config.cli)
         if self.mode in ("table", "kv") and sys.stdout.isatty():
             click.echo(f"({counted(rows.count, 'row')})")
 
-    def _go(self, target: Target) -> None:
-        self.backend.schema(target)
+    def _go(self, target: ReadTarget) -> None:
+        self.graph.at(target.name)
         self.target = target
 
     def _branch(self, rest: str) -> None:
         if rest:
-            self._go(Target(rest))
+            self._go(ReadTarget(rest))
             return
-        for name in self.backend.branches()["branches"]:
+        for name in self.graph.branches():
             click.echo(f"{'*' if name == self.target.branch else ' '} {name}")
 
     def _snapshot(self, rest: str) -> None:
-        self._go(Target(None, _needed(rest, ".snapshot COMMIT")))
+        self._go(ReadTarget(None, _needed(rest, ".snapshot COMMIT")))
 
     def _schema(self, rest: str) -> None:
         from omnigraph.errors import TableNotFoundError
@@ -244,16 +249,12 @@ class _Shell:
         self._run(read_queries(path), name.strip() or None)
 
     def _explain(self, rest: str) -> None:
-        self._tell(self.backend.explain, rest)
+        self._show_plan("explain", rest)
 
     def _profile(self, rest: str) -> None:
-        self._tell(self.backend.profile, rest)
+        self._show_plan("profile", rest)
 
-    def _tell(
-        self,
-        how: "Callable[[Question, Target], tuple[Document, str | None]]",
-        text: str,
-    ) -> None:
+    def _show_plan(self, mode: str, text: str) -> None:
         """Show how a query is run, of what is written or else of the last one."""
         from omnigraph.cli.statements import query_text
 
@@ -261,11 +262,8 @@ class _Shell:
             self.last = Source("<shell>", query_text(text)), None
         if self.last is None:
             raise InputError("there is no query yet", hint="write it behind the command")
-        document, lines = how(self._question(*self.last)[1], self.target)
-        if lines is None:
-            show_json(document)
-        else:
-            click.echo(lines, nl=False)
+        query = self._query(*self.last)[1]
+        show_plan(self.graph, query, self.target, mode, as_json=False)
 
     def _mode(self, rest: str) -> None:
         if not rest:
@@ -309,3 +307,49 @@ def _needed(text: str, usage: str) -> str:
     if not text:
         raise InputError("something is missing behind the command", hint=f"write {usage}")
     return text
+
+
+def read_until_interrupted(
+    graph: "Graph", query: QueryCall, target: ReadTarget
+) -> formats.ShownRows:
+    """Return the rows of a query; Ctrl-C cancels it, and it raises CancelledError."""
+    if Address(graph.uri).is_remote:
+        try:
+            return formats.ShownRows.of_document(served_document(graph, query, target))
+        except KeyboardInterrupt:  # the connection is closed, and so the server gives it up
+            raise CancelledError("the query was cancelled") from None
+    cancelled = Event()
+    view = graph.at(target.name, cancelled=cancelled)
+    run = partial(view.query, query.source, query.name, **query.params)
+    found = _interruptible(run, cancelled)
+    return formats.ShownRows.of_result(found, target.branch, target.snapshot)
+
+
+def mutate_until_interrupted(graph: "Graph", query: QueryCall, branch: str) -> "Receipt":
+    """Run a mutation; Ctrl-C cancels it before its commit, and it raises CancelledError.
+
+    Through a server nobody here knows then whether it was done: OutcomeUnknownError.
+    """
+    if Address(graph.uri).is_remote:
+        try:
+            return graph.branch(branch).mutate(query.source, query.name, **query.params)
+        except KeyboardInterrupt:  # the server gives it up, unless it is being committed
+            hint = "look at the branch"
+            message = "the change was given up, and it may have been done"
+            raise OutcomeUnknownError(message, hint=hint) from None
+    cancelled = Event()
+    target = graph.branch(branch, cancelled=cancelled)
+    return _interruptible(
+        partial(target.mutate, query.source, query.name, **query.params), cancelled
+    )
+
+
+def _interruptible(work: Callable[[], _Found], cancelled: Event) -> _Found:
+    """Do work on a thread and wait for it; Ctrl-C tells it to stop."""
+    with ThreadPoolExecutor(1) as workers:
+        done = workers.submit(work)
+        while True:
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                cancelled.set()

@@ -1,4 +1,4 @@
-"""Adjacency: where edges lead from each node, as arrays; small changes are laid over them."""
+"""Adjacency: where edges lead from each node, as arrays, with small changes laid over them."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,24 +9,24 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from omnigraph.data.derived.numbering import NONE, Numbers
+from omnigraph.data.derived.numbering import NO_ROW, Numbers
 
-# Which of the given sources each entry belongs to, its target and, if there are any, its edge.
-Followed: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
+# For each entry: which of the sources it belongs to, its target and, with named edges, its edge.
+Neighbours: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
 # Raises when so many entries are too many.
 Check: TypeAlias = Callable[[int], None]
 
-# So many entries are summed at a time, because they stay in the cache of the processor.
+# Entries summed at a time: as many as stay in the processor's cache.
 _BLOCK = 1 << 17
-# What `identity` gave, and the last of those that are small enough to be kept for others.
-_identities: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
-_kept: deque[Numbers] = deque(maxlen=8)
-_MOST_KEPT = 1 << 22
+# The arrays of `row_range` in use, and the last few that are small enough to keep for others.
+_row_ranges: "WeakValueDictionary[int, Numbers]" = WeakValueDictionary()
+_recent_ranges: deque[Numbers] = deque(maxlen=8)
+_MOST_REMEMBERED = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
-    """Some entries: where they start and end and, if there is one for each edge, the edges."""
+class EdgeEntries:
+    """Entries of an adjacency: sources, targets and, with one entry per edge, the edges."""
 
     sources: Numbers
     targets: Numbers
@@ -35,9 +35,9 @@ class Entries:
 
 @dataclass(frozen=True)
 class Adjacency:
-    """From each source to its targets, in their order; by pairs, or one entry for each edge.
+    """The targets of every source, sorted; each pair once, or one entry for each edge.
 
-    `edges` are the ordinals of the edges, when there is an entry for each.
+    `edges` holds the ordinal of each entry's edge, when there is one entry per edge.
     """
 
     offsets: Numbers
@@ -54,15 +54,15 @@ class Adjacency:
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.targets)
 
-    def follow(self, sources: Numbers, check: Check | None = None) -> Followed:
-        """Give every entry of the given sources; `check` gets their number before they are made."""
+    def follow(self, sources: Numbers, check: Check | None = None) -> Neighbours:
+        """Return every entry of `sources`; `check` gets their number before they are made."""
         if self._single is not None and self.edges is None:
             targets = self._single[sources]
             if targets.min(initial=0) >= 0:
-                return identity(len(sources)), targets, None
+                return row_range(len(sources)), targets, None
             owners = np.flatnonzero(targets >= 0)
             return owners, targets[owners], None
         starts = self.offsets[sources]
@@ -74,8 +74,8 @@ class Adjacency:
         places = np.arange(len(owners)) + np.repeat(starts - before, counts)
         return owners, self.targets[places], None if self.edges is None else self.edges[places]
 
-    def joins(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
-        """Tell for each pair whether there is an entry, by halving the targets of its source."""
+    def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
+        """Return for each pair whether it has an entry, by binary search among the targets."""
         low, high = self.offsets[sources], self.offsets[sources + 1]
         ends = high
         while (undecided := low < high).any():
@@ -87,8 +87,8 @@ class Adjacency:
         found[found] = self.targets[low[found]] == targets[found]
         return found
 
-    def sums(self, values: Numbers) -> Numbers:
-        """Give for each source the sum of its targets' values."""
+    def sum_targets(self, values: Numbers) -> Numbers:
+        """Return for each source the sum of its targets' values."""
         sums = np.zeros(len(self), np.int64)
         buffer = np.empty(_BLOCK + int(self.degrees.max(initial=0)) + 1, np.int64)
         marks = np.arange(_BLOCK, self.size + _BLOCK, _BLOCK)
@@ -107,22 +107,22 @@ class Adjacency:
 
     @cached_property
     def degrees(self) -> Numbers:
-        """How many entries each source has."""
+        """The number of entries of each source."""
         return np.diff(self.offsets)
 
     @cached_property
     def _single(self) -> Numbers | None:
-        """The only target of each source or NONE; None when one has several."""
+        """The only target of each source, or NO_ROW; None when a source has several."""
         if self.degrees.max(initial=0) > 1:
             return None
-        found = np.full(len(self), NONE)
+        found = np.full(len(self), NO_ROW)
         found[self.degrees > 0] = self.targets
         return found
 
     def indegrees(self, count: int) -> Numbers:
-        """Give in how many entries each of `count` targets stands."""
+        """Return for each of `count` targets how many entries lead to it."""
         if count not in self._padded_indegrees:
-            self._padded_indegrees[count] = _padded(self._indegrees, count)
+            self._padded_indegrees[count] = _pad(self._indegrees, count)
         return self._padded_indegrees[count]
 
     @cached_property
@@ -135,10 +135,10 @@ class Adjacency:
 
 
 @dataclass(frozen=True)
-class Patched:
-    """An adjacency of which some sources have other entries, and that has more sources.
+class PatchedAdjacency:
+    """An adjacency in which some sources have other entries, and new sources may follow.
 
-    `rows` are the entries of the sources named, each by its place among them.
+    `rows` holds the entries of `sources`, each under its position in that array.
     """
 
     base: Adjacency
@@ -155,12 +155,12 @@ class Patched:
 
     @property
     def size(self) -> int:
-        """About how many entries there are."""
+        """The number of entries; entries that were replaced count as well."""
         return self.base.size + self.rows.size
 
-    def follow(self, sources: Numbers, check: Check | None = None) -> Followed:
-        """Give every entry of the given sources; `check` gets their numbers before."""
-        places, ours = self._placed(sources)
+    def follow(self, sources: Numbers, check: Check | None = None) -> Neighbours:
+        """Return every entry of `sources`; `check` gets their numbers before they are made."""
+        places, ours = self._locate(sources)
         theirs = ~ours & (sources < len(self.base))
         if theirs.all():
             return self.base.follow(sources, check)
@@ -180,134 +180,140 @@ class Patched:
             np.concatenate(own)[order] if own else None,
         )
 
-    def joins(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
-        """Tell for each pair whether there is an entry."""
-        places, ours = self._placed(sources)
+    def are_joined(self, sources: Numbers, targets: Numbers) -> "np.ndarray":
+        """Return for each pair whether it has an entry."""
+        places, ours = self._locate(sources)
         theirs = ~ours & (sources < len(self.base))
         found = np.zeros(len(sources), bool)
-        found[theirs] = self.base.joins(sources[theirs], targets[theirs])
-        found[ours] = self.rows.joins(places[ours], targets[ours])
+        found[theirs] = self.base.are_joined(sources[theirs], targets[theirs])
+        found[ours] = self.rows.are_joined(places[ours], targets[ours])
         return found
 
-    def sums(self, values: Numbers) -> Numbers:
-        """Give for each source the sum of its targets' values."""
-        found = _copied(self.base.sums(values), self.count)
-        found[self.sources] = self.rows.sums(values)
+    def sum_targets(self, values: Numbers) -> Numbers:
+        """Return for each source the sum of its targets' values."""
+        found = _copy_padded(self.base.sum_targets(values), self.count)
+        found[self.sources] = self.rows.sum_targets(values)
         return found
 
     @cached_property
     def degrees(self) -> Numbers:
-        """How many entries each source has."""
-        found = _copied(self.base.degrees, self.count)
+        """The number of entries of each source."""
+        found = _copy_padded(self.base.degrees, self.count)
         found[self.sources] = self.rows.degrees
         return found
 
     def indegrees(self, count: int) -> Numbers:
-        """Give in how many entries each of `count` targets stands."""
-        return _padded(self._indegrees, count)
+        """Return for each of `count` targets how many entries lead to it."""
+        return _pad(self._indegrees, count)
 
     def prepare(self) -> None:
-        """Compute now what was of use of the base, so that the next reader need not."""
+        """Compute what readers needed of the base, so that the next one does not wait for it."""
         for name in ("degrees", "_indegrees"):
             if name in vars(self.base):
                 getattr(self, name)
 
     @cached_property
     def _indegrees(self) -> Numbers:
-        most = int(self.rows.targets.max(initial=NONE)) + 1
-        found = _copied(self.base._indegrees, max(most, len(self.base._indegrees)))
+        most = int(self.rows.targets.max(initial=NO_ROW)) + 1
+        found = _copy_padded(self.base._indegrees, max(most, len(self.base._indegrees)))
         known = self.sources[self.sources < len(self.base)]
         _, replaced, _ = self.base.follow(known)
         np.subtract.at(found, replaced, 1)
         np.add.at(found, self.rows.targets, 1)
         return found
 
-    def _placed(self, sources: Numbers) -> tuple[Numbers, "np.ndarray"]:
-        """Give the place of each source among those with other entries, and whether it is one."""
+    def _locate(self, sources: Numbers) -> tuple[Numbers, "np.ndarray"]:
+        """Return each source's position in `sources`, and whether it is one of them."""
         if not len(self.sources):
             return sources, np.zeros(len(sources), bool)
         places = np.minimum(np.searchsorted(self.sources, sources), len(self.sources) - 1)
         return places, self.sources[places] == sources
 
 
-Woven: TypeAlias = Adjacency | Patched
+AnyAdjacency: TypeAlias = Adjacency | PatchedAdjacency
 
 
-def identity(count: int) -> Numbers:
-    """Give the numbers below a count; as long as it is in use, the same array for all."""
-    found = _identities.get(count)
+def row_range(count: int) -> Numbers:
+    """Return 0 to `count` - 1, read-only; while the array is in use, every caller gets the same."""
+    found = _row_ranges.get(count)
     if found is None:
         found = np.arange(count)
         found.flags.writeable = False
-        _identities[count] = found
-        if count <= _MOST_KEPT:
-            _kept.append(found)
+        _row_ranges[count] = found
+        if count <= _MOST_REMEMBERED:
+            _recent_ranges.append(found)
     return found
 
 
-def is_identity(numbers: Numbers) -> bool:
-    """Tell whether these are the numbers below a count, as `identity` gave them."""
-    return _identities.get(len(numbers)) is numbers
+def is_row_range(numbers: Numbers) -> bool:
+    """Return whether this very array came from `row_range`, which takes no comparison."""
+    return _row_ranges.get(len(numbers)) is numbers
 
 
-def woven(entries: Entries, count: int) -> Adjacency:
-    """Give the adjacency of `count` sources: every pair once, or an entry for every edge."""
+def build_adjacency(entries: EdgeEntries, count: int) -> Adjacency:
+    """Return the adjacency of `count` sources: every pair once, or one entry for every edge."""
     sources, targets, edges = entries.sources, entries.targets, entries.edges
     if edges is not None:
         order = np.lexsort((edges, targets, sources))
-        return Adjacency(_offsets(sources[order], count), targets[order], edges[order])
+        return Adjacency(_count_offsets(sources[order], count), targets[order], edges[order])
     if not len(sources):
         return Adjacency(np.zeros(count + 1, np.int64), np.empty(0, np.int64))
     width = int(targets.max()) + 1
-    keys = _distinct(sources * width + targets)
+    keys = _sort_distinct(sources * width + targets)
     found, reached = np.divmod(keys, width)
-    return Adjacency(_offsets(found, count), reached)
+    return Adjacency(_count_offsets(found, count), reached)
 
 
-def patched(old: Woven, count: int, gone: Entries, new: Entries) -> Woven:
-    """Give an adjacency without some entries and with others, at a cost that grows with these."""
-    base, before = (old.base, old.sources) if isinstance(old, Patched) else (old, gone.sources[:0])
+def patch_adjacency(
+    old: AnyAdjacency, count: int, gone: EdgeEntries, new: EdgeEntries
+) -> AnyAdjacency:
+    """Return an adjacency with entries removed and added; only the changed sources are rebuilt."""
+    base, before = (
+        (old.base, old.sources) if isinstance(old, PatchedAdjacency) else (old, gone.sources[:0])
+    )
     changed = np.union1d(gone.sources, new.sources)
     sources = np.union1d(before, changed)
     if not len(sources) and len(base) == count:
         return base
     known = sources[sources < len(old)]
     owners, targets, edges = old.follow(known)
-    kept = Entries(np.searchsorted(sources, known)[owners], targets, edges)
-    rest = without(kept, Entries(np.searchsorted(sources, gone.sources), *_ends(gone)))
-    with_new = _joined(rest, Entries(np.searchsorted(sources, new.sources), *_ends(new)))
-    return Patched(base, count, sources, woven(with_new, len(sources)))
+    kept = EdgeEntries(np.searchsorted(sources, known)[owners], targets, edges)
+    rest = remove_entries(kept, EdgeEntries(np.searchsorted(sources, gone.sources), *_ends(gone)))
+    with_new = _concat_entries(
+        rest, EdgeEntries(np.searchsorted(sources, new.sources), *_ends(new))
+    )
+    return PatchedAdjacency(base, count, sources, build_adjacency(with_new, len(sources)))
 
 
-def _ends(entries: Entries) -> tuple[Numbers, Numbers | None]:
+def _ends(entries: EdgeEntries) -> tuple[Numbers, Numbers | None]:
     return entries.targets, entries.edges
 
 
-def without(entries: Entries, gone: Entries) -> Entries:
-    """Give entries without those of some edges or, where edges are not told apart, pairs."""
+def remove_entries(entries: EdgeEntries, gone: EdgeEntries) -> EdgeEntries:
+    """Return `entries` without those of `gone`: by edge, or by pair where there are no edges."""
     if entries.edges is not None:
         assert gone.edges is not None
         kept = ~np.isin(entries.edges, gone.edges)
-        return Entries(entries.sources[kept], entries.targets[kept], entries.edges[kept])
+        return EdgeEntries(entries.sources[kept], entries.targets[kept], entries.edges[kept])
     width = int(max(entries.targets.max(initial=0), gone.targets.max(initial=0))) + 1
     keys = entries.sources * width + entries.targets
     kept = ~np.isin(keys, gone.sources * width + gone.targets)
-    return Entries(entries.sources[kept], entries.targets[kept])
+    return EdgeEntries(entries.sources[kept], entries.targets[kept])
 
 
-def _joined(one: Entries, other: Entries) -> Entries:
+def _concat_entries(one: EdgeEntries, other: EdgeEntries) -> EdgeEntries:
     edges = None
     if one.edges is not None and other.edges is not None:
         edges = np.concatenate([one.edges, other.edges])
-    return Entries(
+    return EdgeEntries(
         np.concatenate([one.sources, other.sources]),
         np.concatenate([one.targets, other.targets]),
         edges,
     )
 
 
-def _distinct(keys: Numbers) -> Numbers:
-    """Give each number once, in their order."""
+def _sort_distinct(keys: Numbers) -> Numbers:
+    """Return the different numbers, sorted."""
     keys = np.sort(keys)
     first = np.empty(len(keys), bool)
     first[:1] = True
@@ -315,18 +321,18 @@ def _distinct(keys: Numbers) -> Numbers:
     return keys[first]
 
 
-def _offsets(sources: Numbers, count: int) -> Numbers:
-    """Give where the entries of each source begin, for sources in their order."""
+def _count_offsets(sources: Numbers, count: int) -> Numbers:
+    """Return where the entries of each source begin; `sources` must be sorted."""
     return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=count))])
 
 
-def _padded(values: Numbers, count: int) -> Numbers:
-    """Give so many values, zero where there is none; not to be changed."""
-    return values if len(values) == count else _copied(values, count)
+def _pad(values: Numbers, count: int) -> Numbers:
+    """Return `count` values, zeros at the end; may be the same array, so do not write to it."""
+    return values if len(values) == count else _copy_padded(values, count)
 
 
-def _copied(values: Numbers, count: int) -> Numbers:
-    """Give so many values, zero where there is none, in an array of their own."""
+def _copy_padded(values: Numbers, count: int) -> Numbers:
+    """Return a new array of `count` values, zeros at the end."""
     found = np.zeros(count, np.int64)
     found[: len(values)] = values
     return found

@@ -1,4 +1,4 @@
-"""Codes: equal values get equal numbers, and combinations of them too."""
+"""Codes: equal values get equal numbers, and so do combinations of them."""
 
 from collections.abc import Sequence
 
@@ -6,45 +6,45 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.numbering import Numbers, numbers
-from omnigraph.data.values.comparison import IDENTITY, unsigned
+from omnigraph.data.derived.numbering import Numbers, to_numbers
+from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 
 _MOST = 2**62
 _SPARSE = 4
 
 
-def dense(column: pa.Array) -> Numbers:
-    """Give numbers that are equal where the values are; nulls are equal too.
+def encode(column: pa.Array) -> Numbers:
+    """Return numbers that are equal where the values are; null equals null.
 
-    A list is written in the query and so the same for all rows.
+    A list can only be a literal of the query, so it is the same for all rows.
     """
     if pa.types.is_struct(column.type):
-        return numbers(pc.struct_field(column, IDENTITY))
+        return to_numbers(pc.struct_field(column, IDENTITY))
     if pa.types.is_integer(column.type) and not column.null_count and column.type != pa.uint64():
-        return numbers(column)
+        return to_numbers(column)
     if pa.types.is_list(column.type):
         return np.zeros(len(column), np.int64)
-    return numbers(unsigned(column).dictionary_encode().indices)
+    return to_numbers(unify_zeros(column).dictionary_encode().indices)
 
 
-def combined(columns: Sequence[Numbers], count: int) -> tuple[Numbers, Numbers]:
-    """Give the first row of every different combination, and for each row which one it has."""
+def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers, Numbers]:
+    """Return the first row of every different combination, and the combination of each row."""
     if not columns:
         return np.arange(min(count, 1)), np.zeros(count, np.int64)
-    found, width = _narrow(columns[0])
+    found, width = _close_gaps(columns[0])
     for column in columns[1:]:
-        more, wide = _narrow(column)
+        more, wide = _close_gaps(column)
         if width * wide > _MOST:
-            found, width = _narrow(found)
+            found, width = _close_gaps(found)
         found, width = found * wide + more, width * wide
-    found, width = _narrow(found)
+    found, width = _close_gaps(found)
     first = np.empty(width, np.int64)
-    first[found[::-1]] = np.arange(count - 1, -1, -1)  # of equal places the last one stays
+    first[found[::-1]] = np.arange(count - 1, -1, -1)  # NumPy keeps the last of several writes
     return first, found
 
 
-def _narrow(column: Numbers) -> tuple[Numbers, int]:
-    """Give the column as numbers from 0 without gaps, and how many there are."""
+def _close_gaps(column: Numbers) -> tuple[Numbers, int]:
+    """Return the column as numbers from 0 without gaps, and how many different ones there are."""
     if not len(column):
         return column, 0
     least, most = int(column.min()), int(column.max())

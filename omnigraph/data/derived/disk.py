@@ -1,7 +1,7 @@
 """Disk: derived arrays in files beside a graph, so that a new process need not compute them.
 
-What lies there can be removed at any time. It is read by mapping it into memory, and anything
-that does not say exactly what was asked for is as good as absent.
+The files can be removed at any time. They are mapped into memory; a file that does not hold exactly
+what was asked for counts as missing.
 """
 
 import json
@@ -30,50 +30,50 @@ _MOST_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredArrays:
     """Arrays by name, and the versions of the tables that they were made from."""
 
     versions: tuple[int, ...]
     arrays: Mapping[str, pa.Array]
 
     def numbers(self, name: str) -> "np.ndarray":
-        """Give an array of numbers without copying it."""
+        """Return an array of numbers without copying it."""
         found: np.ndarray = self.arrays[name].to_numpy()
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class DiskCache:
     """A folder with one file for each family of derived arrays: the newest that was made."""
 
     folder: Path
     writable: bool = True
 
     def has(self, family: Family) -> bool:
-        """Tell whether anything was put for a family."""
+        """Return whether there is a file for a family; it may still turn out to be damaged."""
         return os.path.exists(self._path(family))  # noqa: PTH110 - Path's raises for some errors
 
-    def get(self, family: Family) -> Kept | None:
-        """Give what was put last for a family, if it is there and whole."""
+    def get(self, family: Family) -> StoredArrays | None:
+        """Return the newest arrays of a family, or None if the file is missing or damaged."""
         try:
             with pa.memory_map(str(self._path(family))) as mapped:
-                content = _checked(mapped.read_buffer())
+                content = _verify_checksum(mapped.read_buffer())
                 batch = pa.ipc.open_file(content).get_batch(0)
-                said = json.loads(batch.schema.metadata[b"omnigraph"])
-                if said["format"] != _FORMAT or said["family"] != repr(family):
+                header = json.loads(batch.schema.metadata[b"omnigraph"])
+                if header["format"] != _FORMAT or header["family"] != repr(family):
                     return None
                 arrays = {name: batch[name].values for name in batch.schema.names}
-                return Kept(tuple(said["versions"]), arrays)
+                return StoredArrays(tuple(header["versions"]), arrays)
         except (OSError, pa.ArrowException, KeyError, ValueError, TypeError):
             return None
 
     def put(self, family: Family, versions: tuple[int, ...], arrays: Arrays) -> None:
-        """Keep arrays in place of earlier ones of the family; a disk that refuses keeps none."""
+        """Replace the arrays of a family; a disk that refuses to write is ignored."""
         if not self.writable:
             return
-        said = {"format": _FORMAT, "family": repr(family), "versions": versions}
-        columns = {name: _one_row(values) for name, values in arrays.items()}
-        batch = pa.record_batch(columns).replace_schema_metadata({"omnigraph": json.dumps(said)})
+        header = {"format": _FORMAT, "family": repr(family), "versions": versions}
+        columns = {name: _to_one_row(values) for name, values in arrays.items()}
+        batch = pa.record_batch(columns).replace_schema_metadata({"omnigraph": json.dumps(header)})
         with suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             aside = self.folder / f".{uuid4().hex}"
@@ -88,7 +88,7 @@ class Shelf:
             self._prune()
 
     def _prune(self) -> None:
-        """Remove the oldest files when there are too many."""
+        """Remove the oldest files when there are too many, or too many bytes."""
         files = sorted(self.folder.iterdir(), key=lambda each: each.stat().st_mtime, reverse=True)
         held = 0
         for number, each in enumerate(files):
@@ -107,15 +107,15 @@ def _add_checksum(path: Path) -> None:
         file.write(found.to_bytes(_CHECKSUM_BYTES))
 
 
-def _checked(content: pa.Buffer) -> pa.Buffer:
-    """Give the content before its checksum; raises ValueError when it does not have that."""
+def _verify_checksum(content: pa.Buffer) -> pa.Buffer:
+    """Return the content before its checksum; raises ValueError when the two do not agree."""
     end = content.size - _CHECKSUM_BYTES
     if end < 0 or crc32(content.slice(0, end)) != int.from_bytes(content.slice(end)):
-        raise ValueError("the content is damaged")
+        raise ValueError("the checksum does not match the content")
     return content.slice(0, end)
 
 
-def _one_row(values: "np.ndarray | pa.Array") -> pa.Array:
-    """Give an array as the only value of a column, so that arrays of any lengths make a batch."""
+def _to_one_row(values: "np.ndarray | pa.Array") -> pa.Array:
+    """Return an array as a column with one value, so that arrays of any length make a batch."""
     items = values if isinstance(values, pa.Array) else pa.array(values)
     return pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)

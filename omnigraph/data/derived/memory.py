@@ -1,4 +1,4 @@
-"""Memory: derived state that is costly to make, kept by use within a number of bytes."""
+"""Memory: derived values that are costly to make, the most recently used within a byte limit."""
 
 import threading
 from collections import OrderedDict
@@ -7,20 +7,20 @@ from typing import Protocol, TypeVar
 
 
 class Sized(Protocol):
-    """Something that knows how many bytes it holds."""
+    """A value that knows how many bytes it holds."""
 
     @property
     def nbytes(self) -> int:
         """The number of bytes."""
 
 
-Kept = TypeVar("Kept", bound=Sized)
+Content = TypeVar("Content", bound=Sized)
 
 
-class Cache:
-    """Keeps what was used last; a key stands for content that never changes.
+class MemoryCache:
+    """A least-recently-used cache; the value of a key never changes.
 
-    Keys can be of a family, such as all versions of one thing, of which the newest can be found.
+    A key may belong to a family, such as all versions of one column; `newest` finds its last value.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -31,9 +31,9 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(
-        self, key: Hashable, make: Callable[[], Kept], *, family: Hashable | None = None
-    ) -> Kept:
-        """Give what is kept under a key, or make it; two threads may both make it."""
+        self, key: Hashable, make: Callable[[], Content], *, family: Hashable | None = None
+    ) -> Content:
+        """Return the value of a key, made if it is missing; two threads may both make it."""
         found = self.peek(key)
         if found is None:
             found = make()
@@ -41,20 +41,20 @@ class Cache:
         return found  # type: ignore[return-value]  # a key stands for one kind of thing
 
     def peek(self, key: Hashable) -> Sized | None:
-        """Give what is kept under a key, if anything is."""
+        """Return the value of a key, or None."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def newest(self, family: Hashable) -> Sized | None:
-        """Give what was made last of a family, if it is still kept."""
+        """Return the value of a family that was made last, or None if it was dropped."""
         with self._lock:
             key = self._newest.get(family)
             return None if key is None else self._kept.get(key)
 
     def clear(self) -> None:
-        """Keep nothing of what was kept."""
+        """Drop every value."""
         with self._lock:
             self._kept.clear()
             self._newest.clear()

@@ -1,4 +1,4 @@
-"""Numbering: the rows of a table, numbered; small changes keep the numbers of all other rows."""
+"""Numbering: an ordinal for every row of a table, which small changes to the table leave alone."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,24 +8,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.storage.delta import Addresses
+
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
-Numbering: TypeAlias = tuple[int, ...]
+Lineage: TypeAlias = tuple[int, ...]
 
-NONE = -1
-# More ids than this part of all are sought by hashing instead of halving.
+NO_ROW = -1
+# More ids than this part of all are found by hashing, fewer by binary search.
 _HASHED_PART = 3
-# So many rows that came later have a rank between two of the base.
+# Between two rows of the base there is room for this many added rows, as a power of two.
 _RANK_BITS = 20
 _FRAGMENT_BITS = 32
 
 
 @dataclass(frozen=True)
-class Base:
-    """The rows of one version of a table in the order of their ids.
+class SortedRows:
+    """The rows of one version of a table, sorted by id.
 
-    `positions` are their places in the order of the table.
+    `positions` holds where each of them is in the table.
     """
 
     ids: pa.Array
@@ -40,51 +41,51 @@ class Base:
         return int(self.ids.nbytes + self.addresses.nbytes + self.positions.nbytes)
 
     def find(self, ids: pa.Array) -> Numbers:
-        """Give the place of each id; NONE where there is no such row."""
+        """Return the place of each id; NO_ROW where there is no such row."""
         if not len(self.ids) or len(ids) * _HASHED_PART > len(self.ids):
-            return numbers(pc.index_in(ids, value_set=self.ids))
+            return to_numbers(pc.index_in(ids, value_set=self.ids))
         places = pc.search_sorted(self.ids, ids).to_numpy(zero_copy_only=False)
         inside = np.minimum(places.astype(np.int64), len(self.ids) - 1)
         same = pc.equal(self.ids.take(pa.array(inside)), ids).to_numpy(zero_copy_only=False)
-        return np.where(same, inside, NONE)
+        return np.where(same, inside, NO_ROW)
 
     def at(self, addresses: Addresses) -> Numbers:
-        """Give the place of each row by its address; NONE where there is no such row."""
+        """Return the place of each row by its address; NO_ROW where there is no such row."""
         fragments, starts, places = self._by_fragment
         if not len(fragments):
-            return np.full(len(addresses), NONE)
-        numbers, offsets = _split(addresses)
+            return np.full(len(addresses), NO_ROW)
+        numbers, offsets = _split_addresses(addresses)
         which = np.minimum(np.searchsorted(fragments, numbers), len(fragments) - 1)
         sizes = starts[which + 1] - starts[which]
         inside = (fragments[which] == numbers) & (offsets < sizes)
-        return np.where(inside, places[np.where(inside, starts[which] + offsets, 0)], NONE)
+        return np.where(inside, places[np.where(inside, starts[which] + offsets, 0)], NO_ROW)
 
     @cached_property
     def _by_fragment(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The fragments, where the places of the rows of each begin, and these places."""
-        numbers, offsets = _split(self.addresses)
+        """The fragments, where the places of each one's rows begin, and these places."""
+        numbers, offsets = _split_addresses(self.addresses)
         fragments, which = np.unique(numbers, return_inverse=True)
         sizes = np.zeros(len(fragments), np.int64)
         np.maximum.at(sizes, which, offsets + 1)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.full(starts[-1], NONE)
+        places = np.full(starts[-1], NO_ROW)
         places[starts[which] + offsets] = np.arange(len(numbers))
         return fragments, starts, places
 
 
 @dataclass(frozen=True)
-class Entities:
-    """The rows of one version of a table; the ordinal of a row is its place in the base.
+class Numbering:
+    """The ordinals of the rows of one version of a table: their places in `base`, then new ones.
 
-    Rows that are not in the base follow it, in the order in which they came. A row that was
-    replaced keeps its ordinal, and the ordinal of a row that is gone is not used for another id.
-    `moved` are the ordinals, in their order, whose addresses are not those of the base.
-    `numbering` are the versions of the table through which the ordinals came about; the same ones
-    give the same ordinals, and more of them only add to these.
+    Rows that are not in the base follow it, in the order in which they were added. A row that was
+    replaced keeps its ordinal, and the ordinal of a removed row is never used for another id.
+    `moved` holds the sorted ordinals whose addresses differ from those of the base. `lineage` lists
+    the table versions through which the ordinals came about: the same lineage means the same
+    ordinals, and a longer one only adds to them.
     """
 
-    base: Base
-    numbering: Numbering
+    base: SortedRows
+    lineage: Lineage
     added: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
     gone: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
     moved: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
@@ -95,27 +96,27 @@ class Entities:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all that it keeps alive, of the base too, which others may share."""
+        """The bytes it keeps alive, including the base, which other numberings may share."""
         own = self.gone.nbytes + self.moved.nbytes + self.addresses.nbytes
         return int(self.added.nbytes + own) + self.base.nbytes
 
     @property
     def version(self) -> int:
         """The version of the table."""
-        return self.numbering[-1]
+        return self.lineage[-1]
 
     @property
     def is_base(self) -> bool:
-        """Whether these are the rows of the base and no others."""
-        return len(self.numbering) == 1
+        """Whether no version came after the base."""
+        return len(self.lineage) == 1
 
     @property
-    def patched(self) -> int:
-        """How many rows differ from the base."""
+    def patch_size(self) -> int:
+        """The number of rows that differ from the base."""
         return len(self.moved) + len(self.gone)
 
     def all(self) -> Numbers:
-        """Give the ordinals of all rows; it is the same array each time, and not to be changed."""
+        """Return the ordinals of all rows; always the same array, so do not write to it."""
         return self._all
 
     @cached_property
@@ -124,12 +125,12 @@ class Entities:
         return np.delete(every, self.gone) if len(self.gone) else every
 
     def find(self, ids: pa.Array) -> Numbers:
-        """Give the ordinal of each id; NONE where there is no such row."""
-        found = self.known(ids)
-        return np.where(_among(found, self.gone), NONE, found) if len(self.gone) else found
+        """Return the ordinal of each id; NO_ROW where there is no such row."""
+        found = self.find_with_removed(ids)
+        return np.where(np.isin(found, self.gone), NO_ROW, found) if len(self.gone) else found
 
     def at(self, addresses: Addresses) -> Numbers:
-        """Give the ordinals of rows by their addresses."""
+        """Return the ordinals of rows by their addresses."""
         found = self.base.at(addresses)
         if not len(self.moved):
             return found
@@ -139,14 +140,14 @@ class Entities:
         return np.where(known[late] == addresses, self.moved[by_address[late]], found)
 
     def ids_of(self, ordinals: Numbers) -> pa.Array:
-        """Give the ids of rows by their ordinals; null for NONE."""
+        """Return the ids of rows by their ordinals; null for NO_ROW."""
         if not len(self.added) or ordinals.max(initial=0) < len(self.base):
-            return taken(self.base.ids, ordinals)
+            return take_or_null(self.base.ids, ordinals)
         both = pa.chunked_array([self.base.ids, self.added])
-        return both.take(_indices(ordinals)).combine_chunks()
+        return both.take(_to_indices(ordinals)).combine_chunks()
 
     def addresses_of(self, ordinals: Numbers) -> Addresses:
-        """Give the addresses of rows by their ordinals."""
+        """Return the addresses of rows by their ordinals."""
         if not len(self.moved):
             return self.base.addresses[ordinals]
         late = np.minimum(np.searchsorted(self.moved, ordinals), len(self.moved) - 1)
@@ -156,7 +157,7 @@ class Entities:
         return found
 
     def ranks(self, ordinals: Numbers) -> Numbers:
-        """Give numbers that sort rows by id, and NONE before all others."""
+        """Return numbers that sort rows by id; NO_ROW sorts first."""
         if not len(self.added):
             return ordinals
         ranks = ordinals << _RANK_BITS
@@ -164,66 +165,62 @@ class Entities:
         ranks[late] = self._added_ranks[ordinals[late] - len(self.base)]
         return ranks
 
-    def extended(
+    def extend(
         self, version: int, removed: Addresses, ids: pa.Array, addresses: Addresses
-    ) -> "Entities":
-        """Give the rows of another version, which lacks some and has others."""
+    ) -> "Numbering":
+        """Return the numbering of a later version, which lost some rows and gained others."""
         gone = self.at(removed)
-        ordinals = self.known(ids)
+        ordinals = self.find_with_removed(ids)
         new = np.flatnonzero(ordinals < 0)
         ordinals[new] = len(self) + np.arange(len(new))
         kept = ~np.isin(self.moved, np.concatenate([gone, ordinals]))
         moved = np.concatenate([self.moved[kept], ordinals])
         order = np.argsort(moved)
-        return Entities(
+        return Numbering(
             self.base,
-            (*self.numbering, version),
+            (*self.lineage, version),
             pa.concat_arrays([self.added, ids.take(pa.array(new))]),
             np.setdiff1d(np.union1d(self.gone, gone), ordinals),
             moved[order],
             np.concatenate([self.addresses[kept], addresses])[order],
         )
 
-    def known(self, ids: pa.Array) -> Numbers:
-        """Give the ordinal that each id has or had."""
+    def find_with_removed(self, ids: pa.Array) -> Numbers:
+        """Return the ordinal that each id has, or had before its row was removed."""
         found = self.base.find(ids)
         if len(self.added):
-            late = numbers(pc.index_in(ids, value_set=self.added))
+            late = to_numbers(pc.index_in(ids, value_set=self.added))
             found = np.where(late < 0, found, late + len(self.base))
         return found.copy()
 
     @cached_property
     def _added_ranks(self) -> Numbers:
-        before = numbers(pc.search_sorted(self.base.ids, self.added)) << _RANK_BITS
-        return before - len(self.added) + text_ranks(self.added) - 1
+        before = to_numbers(pc.search_sorted(self.base.ids, self.added)) << _RANK_BITS
+        return before - len(self.added) + rank_texts(self.added) - 1
 
 
-def _split(addresses: Addresses) -> tuple[Numbers, Numbers]:
-    """Give the fragment of each address, and the offset there."""
+def _split_addresses(addresses: Addresses) -> tuple[Numbers, Numbers]:
+    """Return the fragment of each address, and the offset within it."""
     found = addresses.astype(np.int64)
     return found >> _FRAGMENT_BITS, found & ((1 << _FRAGMENT_BITS) - 1)
 
 
-def numbers(column: pa.Array) -> Numbers:
-    """Give whole numbers as NumPy has them; NONE for null."""
-    found: Numbers = column.cast(pa.int64()).fill_null(NONE).to_numpy(zero_copy_only=False)
+def to_numbers(column: pa.Array) -> Numbers:
+    """Return a column of whole numbers as a NumPy array; NO_ROW for null."""
+    found: Numbers = column.cast(pa.int64()).fill_null(NO_ROW).to_numpy(zero_copy_only=False)
     return found
 
 
-def taken(values: pa.Array, places: Numbers) -> pa.Array:
-    """Give the values at some places; null for NONE."""
-    return values.take(_indices(places))
+def take_or_null(values: pa.Array, places: Numbers) -> pa.Array:
+    """Return the values at `places`; null for NO_ROW."""
+    return values.take(_to_indices(places))
 
 
-def text_ranks(texts: pa.Array) -> Numbers:
-    """Give numbers from 1 that sort texts."""
-    return numbers(pc.rank(texts, tiebreaker="dense"))
+def rank_texts(texts: pa.Array) -> Numbers:
+    """Return numbers from 1 that sort texts; equal texts get the same."""
+    return to_numbers(pc.rank(texts, tiebreaker="dense"))
 
 
-def _indices(places: Numbers) -> pa.Array:
+def _to_indices(places: Numbers) -> pa.Array:
     missing = places < 0
     return pa.array(places, mask=missing) if missing.any() else pa.array(places)
-
-
-def _among(values: Numbers, sorted_values: Numbers) -> "np.ndarray":
-    return np.isin(values, sorted_values)

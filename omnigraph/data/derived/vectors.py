@@ -1,4 +1,4 @@
-"""Vectors: how far the vectors of a column are from another, by cosine."""
+"""Vectors: the vectors of a column as a matrix, and their cosine distances to another vector."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -8,14 +8,14 @@ import pyarrow as pa
 
 Distances: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-# Between these a product of vectors of 32 bits neither overflows nor loses digits.
+# Between these lengths a product of 32-bit floats neither overflows nor loses digits.
 _LEAST = 1e-30
 _MOST = 1e30
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
-    """Vectors as the rows of a matrix, and the length of each; that of a missing one is NaN."""
+class VectorMatrix:
+    """Vectors as the rows of a matrix, and the length of each; NaN for a missing one."""
 
     matrix: "np.ndarray[Any, np.dtype[np.float32]]"
     lengths: Distances
@@ -25,10 +25,10 @@ class Vectors:
         return self.matrix.nbytes + self.lengths.nbytes
 
     def distances(self, wanted: "np.ndarray[Any, np.dtype[np.float32]]") -> Distances:
-        """Give the cosine distance of each vector to another; NaN where there is none.
+        """Return the cosine distance of each vector to `wanted`; NaN where there is no vector.
 
-        The distance of a vector does not depend on the others, nor on its place among them:
-        einsum adds every row up by itself, which a product of BLAS does not.
+        The distance of a vector does not depend on the others, nor on its place among them: einsum
+        adds up every row by itself, which a BLAS product does not.
         """
         lengths = self.lengths * np.linalg.norm(wanted.astype(np.float64))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -39,11 +39,11 @@ class Vectors:
         return np.asarray(found)
 
 
-def vectors_of(column: pa.Array) -> Vectors:
-    """Give the vectors of a column; without nulls, they are not copied."""
+def build_matrix(column: pa.Array) -> VectorMatrix:
+    """Return the vectors of a column; without nulls, they are not copied."""
     dimension = column.type.list_size
     items = column.values.slice(column.offset * dimension, len(column) * dimension)
     matrix = items.to_numpy(zero_copy_only=False).reshape(-1, dimension)
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
     lengths[np.asarray(column.is_null(), bool)] = np.nan
-    return Vectors(matrix, lengths)
+    return VectorMatrix(matrix, lengths)

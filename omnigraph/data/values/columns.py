@@ -40,22 +40,22 @@ _LAST_MILLISECOND = _LAST_DAY * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a type's own Arrow type, and why some of its rows hold null instead."""
+class Conversion:
+    """A column as a table holds it, and for each row with a bad value, now null, the reason."""
 
     values: pa.Array
     reasons: Mapping[int, str] = field(default_factory=dict)
 
 
-def typed(column: pa.Array, kind: ValueType) -> Column:
-    """Give a column as a table holds it; a value that does not fit is null, with its reason."""
-    quick = converted(column, kind)
-    return one_by_one(_values(column, kind), kind) if quick is None else Column(quick)
+def convert(column: pa.Array, kind: ValueType) -> Conversion:
+    """Return a column as a table holds it; a value that does not fit is null, with a reason."""
+    quick = convert_whole(column, kind)
+    return convert_each(_python_values(column, kind), kind) if quick is None else Conversion(quick)
 
 
-def _values(column: pa.Array, kind: ValueType) -> list[object]:
-    """Give the values of a column for Python; of days and times that it cannot hold, numbers."""
-    plain = _plain(column)
+def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
+    """Return the values of a column for `coerce`; dates that Python cannot hold, as numbers."""
+    plain = _decode(column)
     given = plain.type
     if kind == DATE and pa.types.is_date32(given):
         return list(plain.cast(pa.int32()).to_pylist())
@@ -69,62 +69,63 @@ def _values(column: pa.Array, kind: ValueType) -> list[object]:
         return list(plain.cast(pa.utf8()).to_pylist())
 
 
-def converted(column: pa.Array, kind: ValueType) -> pa.Array | None:
-    """Give the whole column converted, or None when its values must be looked at one by one.
+def convert_whole(column: pa.Array, kind: ValueType) -> pa.Array | None:
+    """Return the column converted at once, or None when its values must be checked one by one.
 
-    What it accepts, `coerce` accepts as well, and gives the same values.
+    What it accepts, `coerce` accepts too, with the same values.
     """
-    column = _plain(column)
+    column = _decode(column)
     target = arrow_type(kind)
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), target)
     try:
-        found = _converted(column, kind, target)
+        found = _convert_kind(column, kind, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return None
     return found
 
 
-def one_by_one(values: Sequence[object], kind: ValueType) -> Column:
-    """Give the values converted one by one; exact, and slow."""
+def convert_each(values: Sequence[object], kind: ValueType) -> Conversion:
+    """Return the values converted one by one; exact, but slow."""
     reasons: dict[int, str] = {}
     kept: list[object] = []
     for row, value in enumerate(values):
         try:
-            kept.append(None if value is None else _coerced(value, kind))
+            kept.append(None if value is None else _coerce_stored(value, kind))
         except BadValue as bad:
             reasons[row] = str(bad)
             kept.append(None)
-    return Column(_array(kept, kind), reasons)
+    return Conversion(_build_array(kept, kind), reasons)
 
 
-def _array(values: list[object], kind: ValueType) -> pa.Array:
-    """Give values as an array. Arrow cuts a datetime to its day when it makes a date64 of it."""
+def _build_array(values: list[object], kind: ValueType) -> pa.Array:
+    """Return values as an array; made from datetimes, a date64 would be cut to its day."""
     if kind == DATETIME:
-        return pa.array(map(_tick, values), pa.int64()).view(pa.date64())
+        return pa.array(map(_to_milliseconds, values), pa.int64()).view(pa.date64())
     if kind == ListType(DATETIME.scalar):
         lists = [
-            None if each is None else list(map(_tick, cast(tuple[object], each))) for each in values
+            None if each is None else list(map(_to_milliseconds, cast(tuple[object], each)))
+            for each in values
         ]
         ticks = pa.array(lists, pa.list_(pa.int64()))
-        return relisted(ticks, ticks.flatten().view(pa.date64()), arrow_type(kind))
+        return replace_items(ticks, ticks.flatten().view(pa.date64()), arrow_type(kind))
     return pa.array(values, arrow_type(kind))
 
 
-def _tick(moment: object) -> int | None:
-    """Give the milliseconds of a time since 1970."""
+def _to_milliseconds(moment: object) -> int | None:
+    """Return the milliseconds since 1970."""
     return (
         None if moment is None else (cast(datetime, moment) - _EPOCH) // timedelta(milliseconds=1)
     )
 
 
 def default_of(item: Property) -> pa.Array:
-    """Give the default of a property as one value of its type; null when it has none."""
-    return one_by_one([item.default], item.type).values
+    """Return the default of a property as an array of one value; null when it has none."""
+    return convert_each([item.default], item.type).values
 
 
 def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Give the batch with the default of a required property wherever no value is given."""
+    """Return the batch with the default of a required property wherever it holds null."""
     for item in stored.properties.values():
         column = batch[item.name]
         if item.default is None or item.nullable or not column.null_count:
@@ -135,32 +136,34 @@ def with_defaults(stored: StoredType, batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column as one array, not copied if it is one already."""
+def to_array(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, not copied if it is one already."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def moments(column: pa.Array) -> pa.Array:
-    """Give a column of times, which are days to Arrow and Python, as timestamps that they keep."""
+def to_timestamps(column: pa.Array) -> pa.Array:
+    """Return a date64 column as timestamps; Arrow and Python take a date64 for a day."""
     return column.view(pa.int64()).cast(pa.timestamp("ms", "UTC"))
 
 
-def with_moments(rows: pa.Table) -> pa.Table:
-    """Give rows whose times, in lists too, are timestamps; of a date64 Python takes the day."""
+def with_timestamps(rows: pa.Table) -> pa.Table:
+    """Return rows whose date64 values are timestamps: Python would keep only the day."""
     for at, field_ in enumerate(rows.schema):
         column = rows.column(at).combine_chunks()
         if pa.types.is_date64(field_.type):
-            rows = rows.set_column(at, field_.name, moments(column))
+            rows = rows.set_column(at, field_.name, to_timestamps(column))
         elif field_.type == pa.list_(pa.date64()):
-            times = moments(column.flatten())
-            rows = rows.set_column(at, field_.name, relisted(column, times, pa.list_(times.type)))
+            times = to_timestamps(column.flatten())
+            rows = rows.set_column(
+                at, field_.name, replace_items(column, times, pa.list_(times.type))
+            )
     return rows
 
 
-def _coerced(value: object, kind: ValueType) -> object:
-    """Give a value as Arrow takes it for a table; a blob is kept as `base64:` text or a URI.
+def _coerce_stored(value: object, kind: ValueType) -> object:
+    """Return a value as Arrow takes it for a table; a blob becomes `base64:` text or a URI.
 
-    Which texts an enum has is a rule of its own.
+    That an enum has the text is checked by a rule of its own.
     """
     if isinstance(kind, EnumType) and isinstance(value, str):
         return coerce(value, STRING)
@@ -170,11 +173,11 @@ def _coerced(value: object, kind: ValueType) -> object:
     return found.encode() if isinstance(found, str) else b"base64:" + b64encode(cast(bytes, found))
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Give the column without dictionary, view or large encodings."""
+def _decode(column: pa.Array) -> pa.Array:
+    """Return the column without dictionary, view or large encodings."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _plain(column.dictionary_decode())
+        return _decode(column.dictionary_decode())
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.utf8())
     if pa.types.is_large_list(kind):
@@ -182,56 +185,56 @@ def _plain(column: pa.Array) -> pa.Array:
     return column
 
 
-def _converted(column: pa.Array, kind: ValueType, target: pa.DataType) -> pa.Array | None:
+def _convert_kind(column: pa.Array, kind: ValueType, target: pa.DataType) -> pa.Array | None:
     match kind:
         case VectorType(dimension):
-            return _vectors(column, dimension)
+            return _convert_vectors(column, dimension)
         case ListType(item):
-            return _lists(column, ScalarType(item), target)
+            return _convert_lists(column, ScalarType(item), target)
         case EnumType():
             return column if column.type == target else None
         case ScalarType():
-            return _scalars(column, kind, target)
+            return _convert_scalars(column, kind, target)
 
 
-def _scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) -> pa.Array | None:
+def _convert_scalars(column: pa.Array, kind: ScalarType, target: pa.DataType) -> pa.Array | None:
     given = column.type
     if kind == DATETIME:
-        return _times(column)
+        return _convert_times(column)
     if kind == BLOB:
-        return _blobs(column)
+        return _convert_blobs(column)
     if kind in FLOATS:
         number = pa.types.is_floating(given) or pa.types.is_integer(given)
-        return _floats(column, target) if number else None
+        return _convert_floats(column, target) if number else None
     if kind == DATE and (pa.types.is_string(given) or given == target):
-        return _dates(column)
+        return _convert_dates(column)
     if given == target:
         return column
     return column.cast(target) if kind in INTEGERS and pa.types.is_integer(given) else None
 
 
-def _floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:
-    """Give finite floats, rounded once from 64 bits; anything else needs a look."""
+def _convert_floats(column: pa.Array, target: pa.DataType) -> pa.Array | None:
+    """Return finite floats, rounded once from 64 bits; None when any is not finite."""
     values = column.cast(pa.float64(), safe=False).cast(target, safe=False)
     finite = pc.all(pc.is_finite(values)).as_py()
     return None if finite is False else values
 
 
-def _times(column: pa.Array) -> pa.Array | None:
+def _convert_times(column: pa.Array) -> pa.Array | None:
     given = column.type
     if pa.types.is_string(given):
         if pc.all(pc.match_substring_regex(column, _RFC_3339)).as_py() is False:
             return None
-        return _milliseconds(column.cast(_MICROSECONDS))
+        return _cut_to_milliseconds(column.cast(_MICROSECONDS))
     if pa.types.is_date64(given):
-        return _milliseconds(column.cast(pa.timestamp("ms")))
+        return _cut_to_milliseconds(column.cast(pa.timestamp("ms")))
     if pa.types.is_timestamp(given) and given.tz is not None:
-        return _milliseconds(column)
+        return _cut_to_milliseconds(column)
     return None
 
 
-def _milliseconds(moments: pa.Array) -> pa.Array | None:
-    """Give times cut to the millisecond, unless one lies at the edge of the years 1 to 9999."""
+def _cut_to_milliseconds(moments: pa.Array) -> pa.Array | None:
+    """Return times cut to the millisecond; None if one is at the edge of the years 1 to 9999."""
     ticks = moments.cast(pa.int64())
     numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
     many, divisor = _PER_TICK[moments.type.unit]
@@ -244,8 +247,8 @@ def _milliseconds(moments: pa.Array) -> pa.Array | None:
     return pa.array(numbers, pa.int64(), mask=missing).view(pa.date64())
 
 
-def _blobs(column: pa.Array) -> pa.Array | None:
-    """Give texts that are all base64 as they are kept; URIs need a look."""
+def _convert_blobs(column: pa.Array) -> pa.Array | None:
+    """Return texts that are all base64 as they are stored; None when any may be a URI."""
     if not pa.types.is_string(column.type):
         return None
     if pc.all(pc.match_substring_regex(column, _BASE64)).as_py() is False:
@@ -253,34 +256,34 @@ def _blobs(column: pa.Array) -> pa.Array | None:
     return column.cast(pa.binary()).cast(pa.large_binary())
 
 
-def _dates(column: pa.Array) -> pa.Array | None:
+def _convert_dates(column: pa.Array) -> pa.Array | None:
     days = column.cast(pa.date32())
     bounds = pc.min_max(days.cast(pa.int32()))
     least, most = bounds["min"].as_py(), bounds["max"].as_py()
     return None if least is not None and (least < _FIRST_DAY or most > _LAST_DAY) else days
 
 
-def _lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> pa.Array | None:
+def _convert_lists(column: pa.Array, item: ScalarType, target: pa.DataType) -> pa.Array | None:
     if not pa.types.is_list(column.type):
         return None
     items = column.flatten()
     if items.null_count:
         return None
-    found = converted(items, item)
+    found = convert_whole(items, item)
     if found is None:
         return None
-    return relisted(column, found, target)
+    return replace_items(column, found, target)
 
 
-def relisted(column: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
-    """Give lists as long as those of a column, or null as there, of other items."""
+def replace_items(column: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return lists of other items, with the lengths and the nulls of `column`."""
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     mask = column.is_null() if column.null_count else None
     return pa.ListArray.from_arrays(pa.array(offsets), items, type=target, mask=mask)
 
 
-def _vectors(column: pa.Array, dimension: int) -> pa.Array | None:
+def _convert_vectors(column: pa.Array, dimension: int) -> pa.Array | None:
     if not (pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type)):
         return None
     lengths = column.value_lengths()
@@ -289,12 +292,12 @@ def _vectors(column: pa.Array, dimension: int) -> pa.Array | None:
     items = column.drop_null().flatten() if column.null_count else column.flatten()
     if items.null_count:
         return None
-    numbers = _scalars(items, F32, pa.float32())
-    return None if numbers is None else _spread(numbers, column, dimension)
+    numbers = _convert_scalars(items, F32, pa.float32())
+    return None if numbers is None else _insert_nulls(numbers, column, dimension)
 
 
-def _spread(numbers: pa.Array, column: pa.Array, dimension: int) -> pa.Array:
-    """Give vectors of the numbers, with null where the column has null."""
+def _insert_nulls(numbers: pa.Array, column: pa.Array, dimension: int) -> pa.Array:
+    """Return vectors of the numbers, with null where the column has null."""
     dense = pa.FixedSizeListArray.from_arrays(numbers, dimension)
     if not column.null_count:
         return dense

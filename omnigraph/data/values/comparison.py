@@ -1,4 +1,4 @@
-"""Comparison: columns of values with each other, by their exact values, null being unknown."""
+"""Comparison: columns compared value by value, exactly, null meaning unknown."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import moments
+from omnigraph.data.values.columns import to_timestamps
 from omnigraph.query.ast import Operator
 
-Column: TypeAlias = "pa.Array | pa.Scalar"
-_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
+Operand: TypeAlias = "pa.Array | pa.Scalar"
+_TableOrBatch = TypeVar("_TableOrBatch", pa.Table, pa.RecordBatch)
 
-# The field of an object that tells it from all others, whatever its type; no result shows it.
+# The field that identifies an object among those of all types; results leave it out.
 IDENTITY = "#"
 
 _EXACT_FLOAT = 2**53
@@ -29,104 +29,104 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
 }
 
 
-def is_array(column: Column) -> bool:
-    """Tell whether there is a value for each row, and not one for all."""
+def is_array(column: Operand) -> bool:
+    """Return whether there is a value for each row, not one for all."""
     return isinstance(column, pa.Array)
 
 
-def spread(column: Column, count: int) -> pa.Array:
-    """Give a value for each of so many rows."""
+def broadcast(column: Operand, count: int) -> pa.Array:
+    """Return a value for each of `count` rows."""
     if is_array(column):
         return column
     return pa.repeat(column, count) if count else pa.array([], column.type)
 
 
-def unsigned(column: Column) -> Column:
-    """Give floats with one zero instead of two, where values are compared by their bits."""
+def unify_zeros(column: Operand) -> Operand:
+    """Return floats with -0.0 replaced by 0.0, where values are compared by their bits."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.add(column, pa.scalar(0, column.type))
 
 
-def comparable(column: pa.Array) -> pa.Array:
-    """Give a column whose values Python keeps whole, and equal ones alike.
+def to_comparable(column: pa.Array) -> pa.Array:
+    """Return a column whose values Python compares as the language does.
 
-    A date64 would lose its hours, and there are two zeros.
+    A date64 would lose its hours in Python, and there are two zeros.
     """
-    return moments(column) if pa.types.is_date64(column.type) else unsigned(column)
+    return to_timestamps(column) if pa.types.is_date64(column.type) else unify_zeros(column)
 
 
-def without_exempt(rows: _Rows) -> _Rows:
-    """Give the rows that can be equal to others: none with a null or NaN."""
+def drop_incomparable(rows: _TableOrBatch) -> _TableOrBatch:
+    """Return the rows that can equal others: those without null and NaN."""
     kept = rows.drop_null()
     for column in kept.columns:
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-            return without_exempt(kept.filter(pc.invert(pc.is_nan(column))))
+            return drop_incomparable(kept.filter(pc.invert(pc.is_nan(column))))
     return kept
 
 
-def compared(left: Column, operator: Operator, right: Column) -> Column:
+def compare(left: Operand, operator: Operator, right: Operand) -> Operand:
     """Compare two columns; numbers of different types are compared by their exact values."""
-    compare = _COMPARE[operator]
+    test = _COMPARE[operator]
     if pa.types.is_struct(left.type):
         left, right = (pc.struct_field(each, IDENTITY) for each in (left, right))
     ours, theirs = left.type, right.type
     if ours == theirs:
-        return compare(left, right)
+        return test(left, right)
     if pa.types.is_integer(ours) and pa.types.is_integer(theirs):
-        return compare(left.cast(_DECIMAL), right.cast(_DECIMAL))
+        return test(left.cast(_DECIMAL), right.cast(_DECIMAL))
     if pa.types.is_floating(ours) or pa.types.is_floating(theirs):
-        found = compare(_float(left), _float(right))
+        found = test(_to_float(left), _to_float(right))
         if _is_exact(left) and _is_exact(right):
             return found
-        return _settled(left, compare, right, found)
-    return compare(left, right)
+        return _compare_ties(left, test, right, found)
+    return test(left, right)
 
 
-def contains(text: Column, part: Column) -> Column:
-    """Tell where a text contains another."""
-    return _text(text, part, pc.match_substring, _holds)
+def contains(text: Operand, part: Operand) -> Operand:
+    """Return where a text contains another."""
+    return _match_text(text, part, pc.match_substring, _find_part)
 
 
-def starts_with(text: Column, part: Column) -> Column:
-    """Tell where a text begins with another."""
-    return _text(text, part, pc.starts_with, np.strings.startswith)
+def starts_with(text: Operand, part: Operand) -> Operand:
+    """Return where a text begins with another."""
+    return _match_text(text, part, pc.starts_with, np.strings.startswith)
 
 
-def member(item: Column, members: Column) -> Column:
-    """Tell where a value is one of a list's; of a list with null, only what it has is known."""
+def is_member(item: Operand, members: Operand) -> Operand:
+    """Return where a value is in a list; unknown if it is not found in a list with null."""
     if is_array(members):
-        return _in_lists(item, members)
+        return _is_in_lists(item, members)
     if not members.is_valid:
         return pa.scalar(None, pa.bool_())
     known = members.values
     if known.type == item.type and len(known):
-        found = pc.is_in(unsigned(item), value_set=_equatable(known))
+        found = pc.is_in(unify_zeros(item), value_set=_drop_unequal(known))
         certain = found if known.null_count else pc.is_valid(item)
         return pc.if_else(certain, found, pa.scalar(None, pa.bool_()))
-    return any_of(item, known)
+    return equals_any(item, known)
 
 
-def _equatable(values: pa.Array) -> pa.Array:
-    """Give the values that another can be equal to: no null and, other than to Arrow, no NaN."""
-    known = unsigned(values.drop_null())
+def _drop_unequal(values: pa.Array) -> pa.Array:
+    """Return the values that something can equal: no null and, unlike in Arrow, no NaN."""
+    known = unify_zeros(values.drop_null())
     return known.filter(pc.equal(known, known)) if pa.types.is_floating(known.type) else known
 
 
-def any_of(item: Column, values: Iterable[pa.Scalar]) -> Column:
-    """Tell where a value equals any of some; none does when there are none."""
-    tests = [compared(item, Operator.EQUAL, each) for each in values]
+def equals_any(item: Operand, values: Iterable[pa.Scalar]) -> Operand:
+    """Return where a value equals any of `values`; without values, nowhere."""
+    tests = [compare(item, Operator.EQUAL, each) for each in values]
     return reduce(pc.or_kleene, tests, pa.scalar(value=False))
 
 
-def _in_lists(item: Column, lists: pa.Array) -> pa.Array:
+def _is_in_lists(item: Operand, lists: pa.Array) -> pa.Array:
     owners = np.asarray(pc.list_parent_indices(lists))
     values = lists.flatten()
     wanted = item.take(pa.array(owners)) if is_array(item) else item
-    equal = spread(compared(values, Operator.EQUAL, wanted), len(values))
+    equal = broadcast(compare(values, Operator.EQUAL, wanted), len(values))
     found = np.zeros(len(lists), bool)
     found[owners[np.asarray(pc.fill_null(equal, fill_value=False), bool)]] = True
-    missing = pc.and_(spread(pc.is_null(item), len(lists)), pc.greater(_lengths(lists), 0))
+    missing = pc.and_(broadcast(pc.is_null(item), len(lists)), pc.greater(_lengths(lists), 0))
     unknown = pc.or_(lists.is_null(), missing)
     return pc.if_else(unknown, pa.scalar(None, pa.bool_()), pa.array(found))
 
@@ -135,17 +135,17 @@ def _lengths(lists: pa.Array) -> pa.Array:
     return pc.fill_null(pc.list_value_length(lists), 0)
 
 
-def _text(
-    text: Column,
-    part: Column,
+def _match_text(
+    text: Operand,
+    part: Operand,
     with_one: Callable[[Any, Any], Any],
     with_many: Callable[[Any, Any], Any],
-) -> Column:
+) -> Operand:
     if not is_array(part):
         if not part.is_valid:
             return pa.scalar(None, pa.bool_())
         return with_one(text, part.as_py())
-    texts = spread(text, len(part))
+    texts = broadcast(text, len(part))
     unknown = pc.or_(texts.is_null(), part.is_null())
     both = (
         np.asarray(each.fill_null("").to_pylist(), np.dtypes.StringDType())
@@ -154,16 +154,16 @@ def _text(
     return pc.if_else(unknown, pa.scalar(None, pa.bool_()), pa.array(np.asarray(with_many(*both))))
 
 
-def _holds(texts: Any, parts: Any) -> Any:  # noqa: ANN401 - arrays of NumPy's strings
+def _find_part(texts: Any, parts: Any) -> Any:  # noqa: ANN401 - arrays of NumPy's strings
     return np.strings.find(texts, parts) >= 0
 
 
-def _float(column: Column) -> Column:
+def _to_float(column: Operand) -> Operand:
     return pc.cast(column, pa.float64(), safe=False)
 
 
-def _is_exact(column: Column) -> bool:
-    """Tell whether all values are the same as 64-bit floats."""
+def _is_exact(column: Operand) -> bool:
+    """Return whether every value survives as a 64-bit float."""
     if pa.types.is_floating(column.type):
         return True
     bounds = pc.min_max(column)
@@ -171,11 +171,11 @@ def _is_exact(column: Column) -> bool:
     return least is None or (least >= -_EXACT_FLOAT and most <= _EXACT_FLOAT)
 
 
-def _settled(
-    left: Column, compare: Callable[[Any, Any], Any], right: Column, found: Column
-) -> Column:
-    """Compare once more, as whole numbers, what is equal only because floats are coarse."""
-    tied = pc.equal(_float(left), _float(right))
+def _compare_ties(
+    left: Operand, test: Callable[[Any, Any], Any], right: Operand, found: Operand
+) -> Operand:
+    """Compare again, as whole numbers, what may be equal only because floats are coarse."""
+    tied = pc.equal(_to_float(left), _to_float(right))
     whole = [pc.if_else(tied, each, pa.scalar(0, each.type)) for each in (left, right)]
-    exact = compare(*(pc.cast(each, _DECIMAL, safe=False) for each in whole))
+    exact = test(*(pc.cast(each, _DECIMAL, safe=False) for each in whole))
     return pc.if_else(tied, exact, found)

@@ -1,4 +1,4 @@
-"""Ids: every row gets the id of its key, the id it was given, or a new one."""
+"""Ids: every row gets the id of its key, the id it came with, or a new one."""
 
 import os
 import time
@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import moments
+from omnigraph.data.values.columns import to_timestamps
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.types import BOOL, DATE, DATETIME, INTEGERS, ScalarType, is_text
@@ -15,21 +15,21 @@ from omnigraph.schema.types import BOOL, DATE, DATETIME, INTEGERS, ScalarType, i
 _CROCKFORD = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
 _ULID_LENGTH = 26
 _COUNTED_BITS = 32
-_TAIL_BITS = 35  # what is counted, in whole digits
+_TAIL_BITS = 35  # the counted bits, rounded up to whole digits
 
 
-def row_ids(stored: StoredType, batch: pa.RecordBatch) -> pa.Array:
-    """Give the id of every row of a batch whose key columns hold no null."""
+def assign_ids(stored: StoredType, batch: pa.RecordBatch) -> pa.Array:
+    """Return the id of every row of a batch whose key columns hold no null."""
     if stored.key:
         return _key_ids(stored, batch)
     given = batch["id"]
     if not given.null_count:
         return given
-    return pc.coalesce(given, new_ids(len(batch)))
+    return pc.coalesce(given, make_ids(len(batch)))
 
 
-def new_ids(count: int) -> pa.Array:
-    """Give so many new ULIDs: this millisecond, 48 random bits, and then counted upwards."""
+def make_ids(count: int) -> pa.Array:
+    """Return `count` new ULIDs: this millisecond and 48 random bits, then counted upwards."""
     first = (time.time_ns() // 1_000_000 << 80) | (int.from_bytes(os.urandom(6)) << _COUNTED_BITS)
     head = [(first >> shift) & 31 for shift in range(125, _TAIL_BITS - 1, -5)]
     text = np.empty((count, _ULID_LENGTH), np.uint8)
@@ -52,10 +52,10 @@ def _key_ids(stored: StoredType, batch: pa.RecordBatch) -> pa.Array:
         if isinstance(kind, ScalarType) and (kind in INTEGERS or kind in (BOOL, DATE)):
             return column.cast(pa.utf8())
     pairs = zip(stored.key, known, strict=True)
-    columns = [_values(batch[name], kind == DATETIME) for name, kind in pairs]
+    columns = [_python_values(batch[name], kind == DATETIME) for name, kind in pairs]
     return pa.array([key_id(values, known) for values in zip(*columns, strict=True)], pa.utf8())
 
 
-def _values(column: pa.Array, is_time: bool) -> list[object]:
-    values: list[object] = (moments(column) if is_time else column).to_pylist()
+def _python_values(column: pa.Array, is_time: bool) -> list[object]:
+    values: list[object] = (to_timestamps(column) if is_time else column).to_pylist()
     return values

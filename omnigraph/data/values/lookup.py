@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import unsigned
+from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.storage.indexes import LOOKED_UP
 from omnigraph.storage.reading import batches_where
 from omnigraph.storage.table import Table
 
-# So many values are looked up at a time; a table is read whole when that reads less.
+# Values looked up at a time; a table is read whole when that reads less.
 _AT_A_TIME = 2_000
 _LEAST_OF = 10
 
 
-def rows_with(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-    """Give some columns of the rows whose value in a column is one of the values."""
+def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of the rows whose value in `column` is one of `values`."""
     wanted = pc.unique(values)
     schema = pa.schema([table.schema.field(name) for name in columns])
     if not len(wanted):
@@ -34,7 +34,7 @@ def rows_with(table: Table, column: str, values: pa.Array, columns: Sequence[str
 def _read_whole(table: Table, column: str, wanted: pa.Array, schema: pa.Schema) -> pa.Table:
     names = list(dict.fromkeys([*schema.names, column]))
     batches = (
-        batch.filter(pc.is_in(unsigned(batch[column]), value_set=unsigned(wanted)))
+        batch.filter(pc.is_in(unify_zeros(batch[column]), value_set=unify_zeros(wanted)))
         for batch in batches_where(table, names, None)
     )
     return pa.Table.from_batches([each.select(schema.names) for each in batches], schema)

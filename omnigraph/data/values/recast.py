@@ -2,15 +2,15 @@
 
 import pyarrow as pa
 
-from omnigraph.data.values.columns import moments, relisted
+from omnigraph.data.values.columns import replace_items, to_timestamps
 
 
 def recast(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """Give the same values as another type that can hold them all."""
+    """Return the same values as another type, which can hold them all."""
     if column.type == target:
         return column
     if pa.types.is_list(target):
-        return relisted(column, recast(column.flatten(), target.value_type), target)
+        return replace_items(column, recast(column.flatten(), target.value_type), target)
     if pa.types.is_date64(column.type):  # which means a day to Arrow, and to us a millisecond
-        return moments(column).cast(target)
+        return to_timestamps(column).cast(target)
     return column.cast(target)

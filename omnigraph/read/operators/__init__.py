@@ -3,7 +3,7 @@
 scan       finds the nodes that a pattern starts from
 traverse   follows edges from the rows' nodes to others
 walk       which nodes are within so many hops of others, each at its shortest distance
-counting   variables that nothing reads multiply the rows instead of being made
+counting   variables that nothing reads multiply the weights of rows instead of being bound
 evaluate   expressions and predicates over rows, a whole column at a time
 search     which rows match a text, and how rows rank by words, by meaning, or by both
 group      rows with the same keys become one

@@ -6,22 +6,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import is_identity
-from omnigraph.data.derived.codes import combined, dense
-from omnigraph.data.derived.numbering import NONE, Numbers
-from omnigraph.data.values.comparison import unsigned
+from omnigraph.data.derived.adjacency import is_row_range
+from omnigraph.data.derived.codes import encode, number_combinations
+from omnigraph.data.derived.numbering import NO_ROW, Numbers
+from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.expr import Aggregate, VariableRef
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
-# Sums of whole numbers are exact as floats below the one, and in 64 bits below the other.
+# Below the first, sums of whole numbers are exact as floats; below the second, in 64 bits.
 _EXACT = 2.0**53
 _SAFE = 2.0**62
-# So few groups, each of so many rows, are sorted one by one.
+# At most this many groups, of at least this many rows each, are sorted one by one.
 _FEW_GROUPS = 1 << 16
 _MANY_ROWS = 256
 
@@ -30,101 +30,99 @@ _MANY_ROWS = 256
 class Aggregation:
     """Rows in groups, numbered from 0; a row of weight n counts n times."""
 
-    run: Run
-    rows: Rows
+    execution: Execution
+    rows: Matches
     groups: Numbers
     count: int
 
-    def value(self, expr: Aggregate) -> pa.Array:
-        """Give the value of an aggregate for each group; nulls do not take part."""
+    def compute(self, expr: Aggregate) -> pa.Array:
+        """Return the value of an aggregate for each group; nulls do not take part."""
         if isinstance(expr.argument, VariableRef):
             if expr.argument.variable not in self.rows.codes and not expr.distinct:
-                # It was counted, and so it is never null.
-                return pa.array(self._all_counts(), pa.int64())
+                # It was only counted, so it is never null.
+                return pa.array(self._count_rows(), pa.int64())
             codes = self.rows.codes[expr.argument.variable]
-            present = self._taking_part(codes != NONE, codes if expr.distinct else None)
-            return pa.array(self._counts(present, expr.distinct), pa.int64())
-        column = Evaluation(self.run, self.rows).column(expr.argument)
+            present = self._pick_rows(codes != NO_ROW, codes if expr.distinct else None)
+            return pa.array(self._count(present, expr.distinct), pa.int64())
+        column = Evaluation(self.execution, self.rows).column(expr.argument)
         known = np.asarray(column.is_valid(), bool)
-        present = self._taking_part(known, dense(column) if expr.distinct else None)
+        present = self._pick_rows(known, encode(column) if expr.distinct else None)
         if expr.function == "count":
-            return pa.array(self._counts(present, expr.distinct), pa.int64())
-        return self._over(expr, column, present)
+            return pa.array(self._count(present, expr.distinct), pa.int64())
+        return self._compute_values(expr, column, present)
 
-    def _all_counts(self) -> Numbers:
-        """Give how many rows each group stands for."""
+    def _count_rows(self) -> Numbers:
+        """Return how many rows each group stands for."""
         weights = self.rows.weights
         if weights is None:
             return np.bincount(self.groups, minlength=self.count)
-        is_each = self.count == self.rows.count and is_identity(self.groups)
-        return weights if is_each else self._whole_sums(self.groups, weights, None)
+        is_each = self.count == self.rows.count and is_row_range(self.groups)
+        return weights if is_each else self._sum_integers(self.groups, weights, None)
 
-    def _taking_part(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
-        """Give the places of the known rows; with numbers of values, each value only once."""
+    def _pick_rows(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
+        """Return the places of the known rows; with value numbers, of each value only the first."""
         present = np.flatnonzero(known)
         if once is None:
             return present
-        first, _ = combined([self.groups[present], once[present]], len(present))
+        first, _ = number_combinations([self.groups[present], once[present]], len(present))
         return present[np.sort(first)]
 
-    def _over(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
+    def _compute_values(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
         kept, groups = column.take(pa.array(present)), self.groups[present]
         if expr.function in ("min", "max"):
-            return _extremes(unsigned(kept), groups, self.count, least=expr.function == "min")
-        counts = self._counts(present, expr.distinct)
+            return _find_extremes(
+                unify_zeros(kept), groups, self.count, least=expr.function == "min"
+            )
+        counts = self._count(present, expr.distinct)
         numbers = kept.to_numpy(zero_copy_only=False)
         weights = None if expr.distinct or self.rows.weights is None else self.rows.weights[present]
         whole = expr.function == "sum" and arrow_type(expr.type) == pa.int64()
         sums = (
-            self._whole_sums(groups, numbers, weights)
+            self._sum_integers(groups, numbers, weights)
             if whole
-            else self._sums(groups, numbers, weights)
+            else self._sum(groups, numbers, weights)
         )
         if expr.function == "avg":
             with np.errstate(invalid="ignore"):
                 sums = sums / counts
         return pa.array(sums, arrow_type(expr.type), mask=counts == 0)
 
-    def _counts(self, places: Numbers, once: bool) -> Numbers:
+    def _count(self, places: Numbers, once: bool) -> Numbers:
         groups = self.groups[places]
         if once or self.rows.weights is None:
             return np.bincount(groups, minlength=self.count)
-        return self._whole_sums(groups, self.rows.weights[places], None)
+        return self._sum_integers(groups, self.rows.weights[places], None)
 
-    def _sums(
-        self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
-    ) -> "np.ndarray":
-        """Give sums as floats; they do not depend on the order of the rows."""
+    def _sum(self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
+        """Return sums as floats, which do not depend on the order of the rows."""
         if not np.issubdtype(numbers.dtype, np.floating):
-            return self._exact_sums(groups, numbers, weights).astype(np.float64)
+            return self._sum_exactly(groups, numbers, weights).astype(np.float64)
         values = numbers.astype(np.float64)
         values = values if weights is None else values * weights
-        return self._added(*_in_order(groups, values, self.count), None)
+        return self._add(*_sort_in_groups(groups, values, self.count), None)
 
-    def _added(
-        self, groups: Numbers, values: "np.ndarray", weights: Numbers | None
-    ) -> "np.ndarray":
+    def _add(self, groups: Numbers, values: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
         values = values if weights is None else values * weights
         return np.bincount(groups, weights=values, minlength=self.count)
 
-    def _whole_sums(
+    def _sum_integers(
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> Numbers:
-        """Give sums of whole numbers, exactly; raises when one does not fit 64 bits."""
-        found = self._exact_sums(groups, numbers, weights)
+        """Return exact sums of whole numbers; raises when one does not fit 64 bits."""
+        found = self._sum_exactly(groups, numbers, weights)
         if any(not _LEAST <= each <= _MOST for each in (found if found.dtype == object else ())):
             raise ResultOverflowError("a sum does not fit I64")
         return found.astype(np.int64)
 
-    def _exact_sums(
+    def _sum_exactly(
         self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None
     ) -> "np.ndarray":
-        """Give sums of whole numbers, as large as they may be."""
+        """Return exact sums of whole numbers, of any size."""
         values = numbers.astype(np.float64)
-        sizes = self._added(groups, np.abs(values), weights)
+        sizes = self._add(groups, np.abs(values), weights)
         if sizes.max(initial=0) < _EXACT:
             is_positive = numbers.min(initial=0) >= 0
-            exact = sizes if is_positive else self._added(groups, values, weights)
+            exact = sizes if is_positive else self._add(groups, values, weights)
             return exact.astype(np.int64)
         kind = np.int64 if sizes.max(initial=0) < _SAFE else object
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
@@ -132,12 +130,14 @@ class Aggregation:
         return found
 
 
-def _in_order(groups: Numbers, values: "np.ndarray", count: int) -> tuple[Numbers, "np.ndarray"]:
-    """Give rows such that those of each group go from the least value to the greatest."""
+def _sort_in_groups(
+    groups: Numbers, values: "np.ndarray", count: int
+) -> tuple[Numbers, "np.ndarray"]:
+    """Return the rows such that those of each group go from the least value to the greatest."""
     if count > _FEW_GROUPS or len(values) < _MANY_ROWS * count:
         order = np.argsort(values)
         return groups[order], values[order]
-    # Numbers of 16 bits are sorted by counting, and values alone sooner than with their places.
+    # NumPy sorts 16-bit numbers by counting, and values faster alone than with their places.
     kept = values[np.argsort(groups.astype(np.uint16), kind="stable")]
     sizes = np.bincount(groups, minlength=count)
     for part in np.split(kept, np.cumsum(sizes)[:-1]):
@@ -145,13 +145,13 @@ def _in_order(groups: Numbers, values: "np.ndarray", count: int) -> tuple[Number
     return np.repeat(np.arange(count), sizes), kept
 
 
-def _extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:
-    """Give the least or greatest value of each group; null for a group without any."""
+def _find_extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:
+    """Return the least or greatest value of each group; null for a group without any."""
     order = pc.rank(column, tiebreaker="dense").to_numpy().astype(np.int64)
     ranks = order if least else -order
     best = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(best, groups, ranks)
-    winners = np.full(count, NONE)
+    winners = np.full(count, NO_ROW)
     at = np.flatnonzero(ranks == best[groups])
     winners[groups[at]] = at
     return column.take(pa.array(winners, mask=winners < 0))

@@ -1,20 +1,20 @@
-"""Counting: variables that nothing reads multiply the rows instead of being made."""
+"""Counting: variables that nothing reads multiply the weights of rows instead of being bound."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Woven
+from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan
-from omnigraph.read.dense import Dense
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.scan import scanned
-from omnigraph.read.operators.traverse import edge_domain, reached, satisfying
-from omnigraph.read.rows import Rows, dot, product, total
+from omnigraph.read.dense_reader import DenseReader
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
+from omnigraph.read.operators.scan import find_nodes
+from omnigraph.read.operators.traverse import find_targets, follow_named, test_predicates
 
-# When more rows are counted from than this part of all, whole arrays are summed.
+# From more rows than this part of all, whole arrays are summed.
 _MOST_PARTS = 16
 # Sums of whole numbers below this are exact as floats.
 _EXACT = 2**53
@@ -22,23 +22,23 @@ _EXACT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class _Ones:
-    """So many times 1."""
+    """A weight of 1 for each of `count` rows."""
 
     count: int
 
 
-class Counted:
+class PatternCounter:
     """The counted operators of a pattern, as trees that hang from variables or stand alone."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
         self._roots: list[NodeScan] = []
         self._children: dict[str, list[Expand]] = {}
         self._counted: set[str] = set()
 
     @property
     def pending(self) -> list[NodeScan | Expand]:
-        """What is noted, and the rows were not multiplied by."""
+        """The operators that the rows have not been multiplied by yet."""
         return [*self._roots, *(each for below in self._children.values() for each in below)]
 
     def add(self, operator: NodeScan | Expand) -> None:
@@ -46,132 +46,131 @@ class Counted:
         if isinstance(operator, NodeScan):
             self._roots.append(operator)
             self._counted.add(operator.variable)
-            self._run.bind(operator.variable, EntityType(EntityKind.NODE, operator.types))
+            self._execution.bind(operator.variable, EntityType(EntityKind.NODE, operator.types))
         else:
             self._children.setdefault(operator.source, []).append(operator)
             self._counted.add(operator.target)
-            self._run.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
+            self._execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
 
-    def applied(self, rows: Rows) -> Rows:
-        """Give the rows multiplied by everything that was noted."""
+    def apply(self, rows: Matches) -> Matches:
+        """Return the rows multiplied by everything that was noted."""
         for root in self._roots:
-            rows = rows.weighted(np.full(rows.count, self._total(root), np.int64))
+            rows = rows.multiply(np.full(rows.count, self._count_root(root), np.int64))
         for name in self._children.keys() - self._counted:
             rows = rows.keep(rows.codes[name] >= 0)
-            rows = rows.weighted(self._once_each(name, rows.codes[name]))
+            rows = rows.multiply(self._weigh_distinct(name, rows.codes[name]))
         self._roots, self._children = [], {}
         return rows
 
-    def _once_each(self, name: str, codes: Numbers) -> Numbers:
-        """Give for rows how often all below a variable occurs; of many equal ones only once."""
-        if len(codes) <= len(self._run.domains[name]):
-            return self._along_all(name, codes)
+    def _weigh_distinct(self, name: str, codes: Numbers) -> Numbers:
+        """Return for each row how often all below a variable occurs, weighing equal rows once."""
+        if len(codes) <= len(self._execution.domains[name]):
+            return self._weigh(name, codes)
         distinct, inverse = np.unique(codes, return_inverse=True)
-        return self._along_all(name, distinct)[inverse]
+        return self._weigh(name, distinct)[inverse]
 
-    def _along_all(self, name: str, codes: Numbers) -> Numbers:
-        below = self._below(name, codes)
+    def _weigh(self, name: str, codes: Numbers) -> Numbers:
+        below = self._weigh_below(name, codes)
         assert not isinstance(below, _Ones)
         return below
 
-    def _total(self, root: NodeScan) -> int:
-        """Give how often a variable that stands alone, with all below it, occurs."""
-        run, children = self._run, self._children.get(root.variable, [])
+    def _count_root(self, root: NodeScan) -> int:
+        """Return how often a variable that stands alone, with all below it, occurs."""
+        execution, children = self._execution, self._children.get(root.variable, [])
         if root.point is not None or root.filters:
-            return _added(self._below(root.variable, scanned(run, root)))
+            return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         if not children:
-            return sum(run.reader.count(name) for name in root.types)
+            return sum(execution.reader.count(name) for name in root.types)
         step = self._whole_step(children[0]) if len(children) == 1 else None
         if step is None:
-            return _added(self._below(root.variable, scanned(run, root)))
-        worth = self._everywhere(children[0].target, children[0].filters)
+            return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
+        worth = self._weigh_domain(children[0].target, children[0].filters)
         if worth is None:
-            return total(step.degrees)
-        return dot(step.indegrees(len(worth)), worth)
+            return sum_counts(step.degrees)
+        return sum_products(step.indegrees(len(worth)), worth)
 
-    def _below(self, variable: str, codes: Numbers | None) -> Numbers | _Ones:
-        """Give for some rows of a variable, or for all, how often all that hangs from it occurs."""
+    def _weigh_below(self, variable: str, codes: Numbers | None) -> Numbers | _Ones:
+        """Return for some rows of a variable, or all, how often everything below it occurs."""
         weights: Numbers | None = None
         for child in self._children.get(variable, ()):
-            more = self._along(child, codes)
-            weights = more if weights is None else product(weights, more)
+            more = self._weigh_expand(child, codes)
+            weights = more if weights is None else multiply_counts(weights, more)
         if weights is not None:
             return weights
-        return _Ones(len(self._run.domains[variable]) if codes is None else len(codes))
+        return _Ones(len(self._execution.domains[variable]) if codes is None else len(codes))
 
-    def _everywhere(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | None:
-        """Give for every row of a variable's domain how often it occurs with all below it.
+    def _weigh_domain(self, variable: str, filters: tuple[Predicate, ...]) -> Numbers | None:
+        """Return for every row of a variable's domain how often it occurs with all below it.
 
-        None says that each occurs once.
+        None means that each occurs once.
         """
-        weights = self._below(variable, None)
+        weights = self._weigh_below(variable, None)
         if not filters:
             return None if isinstance(weights, _Ones) else weights
-        codes = np.arange(len(self._run.domains[variable]))
-        return _times(weights, satisfying(self._run, variable, codes, filters))
+        codes = np.arange(len(self._execution.domains[variable]))
+        return _multiply_by_truth(
+            weights, test_predicates(self._execution, variable, codes, filters)
+        )
 
-    def _along(self, expand: Expand, codes: Numbers | None) -> Numbers:
-        """Give for some rows, or for all, how often an expand leads on from each."""
-        source = self._run.domains[expand.source]
+    def _weigh_expand(self, expand: Expand, codes: Numbers | None) -> Numbers:
+        """Return for some rows, or all, how often an expand leads on from each."""
+        source = self._execution.domains[expand.source]
         many = codes is None or len(codes) * _MOST_PARTS > len(source)
         step = self._whole_step(expand) if many else None
         if step is None:
-            return self._along_few(expand, np.arange(len(source)) if codes is None else codes)
-        worth = self._everywhere(expand.target, expand.filters)
+            return self._weigh_few(expand, np.arange(len(source)) if codes is None else codes)
+        worth = self._weigh_domain(expand.target, expand.filters)
         if worth is None:
             sums = step.degrees
         else:
-            dot(step.indegrees(len(worth)), worth)  # raises when the sums would overflow
-            sums = step.sums(worth)
+            sum_products(step.indegrees(len(worth)), worth)  # raises when the sums would overflow
+            sums = step.sum_targets(worth)
         return sums if codes is None else sums[codes]
 
-    def _along_few(self, expand: Expand, codes: Numbers) -> Numbers:
-        """Go from the rows to their targets, and count what hangs from these alone."""
-        run = self._run
-        source, target = run.domains[expand.source], run.domains[expand.target]
+    def _weigh_few(self, expand: Expand, codes: Numbers) -> Numbers:
+        """Follow the expand from the rows, and weigh only the targets that they reach."""
+        execution = self._execution
         if expand.edge_variable is None:
-            owners, nodes = reached(run, codes, expand, source, target)
+            owners, nodes = find_targets(execution, codes, expand)
             kept = np.ones(len(owners), bool)
         else:
-            edges = edge_domain(run, expand)
-            owners, nodes, own = run.reader.follow(
-                expand.steps, source, target, codes, edges=edges, check=run.room(2)
-            )
-            assert own is not None
-            kept = self._sound(expand.edge_variable, own, expand.edge_filters)
-        run.check(len(owners), 2)
+            owners, nodes, edges = follow_named(execution, codes, expand, 2)
+            kept = self._are_true(expand.edge_variable, edges, expand.edge_filters)
+        execution.check(len(owners), 2)
         distinct, inverse = np.unique(nodes, return_inverse=True)
-        sound = satisfying(run, expand.target, distinct, expand.filters)
-        worth = _times(self._below(expand.target, distinct), sound)
-        return _summed(owners, worth[inverse] * kept, len(codes))
+        sound = test_predicates(execution, expand.target, distinct, expand.filters)
+        worth = _multiply_by_truth(self._weigh_below(expand.target, distinct), sound)
+        return _sum_by_owner(owners, worth[inverse] * kept, len(codes))
 
-    def _sound(self, variable: str, codes: Numbers, filters: tuple[Predicate, ...]) -> "np.ndarray":
-        """Tell for rows, of which many may be the same, whether all predicates are true."""
+    def _are_true(
+        self, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
+    ) -> "np.ndarray":
+        """Return for each row whether all predicates are true; equal rows are tested once."""
         distinct, inverse = np.unique(codes, return_inverse=True)
-        found: np.ndarray = satisfying(self._run, variable, distinct, filters)[inverse]
+        found: np.ndarray = test_predicates(self._execution, variable, distinct, filters)[inverse]
         return found
 
-    def _whole_step(self, expand: Expand) -> Woven | None:
-        """Give the adjacency of exactly one edge that has no name, if whole tables are at hand."""
-        reader, domains = self._run.reader, self._run.domains
+    def _whole_step(self, expand: Expand) -> AnyAdjacency | None:
+        """Return the adjacency of an expand of one unnamed hop, if whole tables are in memory."""
+        reader = self._execution.reader
         one = expand.hops.minimum == 1 and expand.hops.maximum == 1
-        if not one or expand.edge_variable is not None or not isinstance(reader, Dense):
+        if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
             return None
-        return reader.adjacency(expand.steps, domains[expand.source], domains[expand.target])
+        return reader.adjacency(self._execution.leg_of(expand))
 
 
-def _added(weights: Numbers | _Ones) -> int:
-    return weights.count if isinstance(weights, _Ones) else total(weights)
+def _add_up(weights: Numbers | _Ones) -> int:
+    return weights.count if isinstance(weights, _Ones) else sum_counts(weights)
 
 
-def _times(weights: Numbers | _Ones, sound: "np.ndarray") -> Numbers:
-    """Give the weights of what is sound, and 0 for the rest."""
+def _multiply_by_truth(weights: Numbers | _Ones, sound: "np.ndarray") -> Numbers:
+    """Return the weights where `sound` is true, and 0 elsewhere."""
     return sound.astype(np.int64) if isinstance(weights, _Ones) else weights * sound
 
 
-def _summed(owners: Numbers, values: Numbers, count: int) -> Numbers:
-    """Give the sum of the values of each owner; owners are in their order."""
-    if total(values) < _EXACT:
+def _sum_by_owner(owners: Numbers, values: Numbers, count: int) -> Numbers:
+    """Return the sum of the values of each owner; owners must be sorted."""
+    if sum_counts(values) < _EXACT:
         return np.bincount(owners, weights=values, minlength=count).astype(np.int64)
     sums: Numbers = np.concatenate([[0], np.cumsum(values)])
     bounds = np.searchsorted(owners, np.arange(count + 1))

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import one_by_one
+from omnigraph.data.values.columns import convert_each
 from omnigraph.data.values.comparison import (
-    Column,
-    any_of,
-    compared,
+    Operand,
+    broadcast,
+    compare,
     contains,
-    member,
-    spread,
+    equals_any,
+    is_member,
     starts_with,
 )
+from omnigraph.data.values.equality import Mask
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
@@ -39,12 +39,10 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.search import matching
-from omnigraph.read.rows import Rows
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
+from omnigraph.read.operators.search import match_texts
 from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
-
-_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 _UNKNOWN = pa.scalar(None, pa.bool_())
 
@@ -53,29 +51,31 @@ _UNKNOWN = pa.scalar(None, pa.bool_())
 class Evaluation:
     """Expressions over some rows."""
 
-    run: Run
-    rows: Rows
+    execution: Execution
+    rows: Matches
 
-    def holds(self, predicate: Predicate) -> _Mask:
-        """Tell for each row whether the predicate is true."""
+    def holds(self, predicate: Predicate) -> Mask:
+        """Return for each row whether the predicate is true."""
         if isinstance(predicate, TextMatch):
-            return self._matching(predicate)
-        truth = spread(self.truth(predicate), self.rows.count)
+            return self._match_text(predicate)
+        truth = broadcast(self.truth(predicate), self.rows.count)
         if truth.null_count:
             truth = pc.fill_null(truth, fill_value=False)
-        found: _Mask = truth.to_numpy(zero_copy_only=False)
+        found: Mask = truth.to_numpy(zero_copy_only=False)
         return found
 
     def column(self, expr: Expr) -> pa.Array:
-        """Give the value of an expression for each row."""
-        return spread(self.value(expr), self.rows.count)
+        """Return the value of an expression for each row."""
+        return broadcast(self.value(expr), self.rows.count)
 
-    def value(self, expr: Expr) -> Column:
-        """Give the value of an expression: one for each row, or one for all."""
+    def value(self, expr: Expr) -> Operand:
+        """Return the value of an expression: one for each row, or one for all."""
         match expr:
             case PropertyRef(variable, name, kind):
                 assert variable is not None
-                return self.run.domains[variable].values(name, self.rows.codes[variable], kind)
+                return self.execution.domains[variable].values(
+                    name, self.rows.codes[variable], kind
+                )
             case ColumnRef(column, _):
                 return self.rows.column(column)
             case Constant() | ParamRef() | Now() | ListOf():
@@ -85,8 +85,8 @@ class Evaluation:
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
-    def truth(self, predicate: Predicate) -> Column:
-        """Give the truth of a predicate for each row: true, false or unknown."""
+    def truth(self, predicate: Predicate) -> Operand:
+        """Return the truth of a predicate for each row: true, false or unknown."""
         match predicate:
             case And(items):
                 return reduce(pc.and_kleene, map(self.truth, items))
@@ -98,20 +98,20 @@ class Evaluation:
                 missing = self._is_null(operand)
                 return pc.invert(missing) if negated else missing
             case TextMatch(field=field, query=query):
-                if self.run.constant(query) is None:
+                if self.execution.constant(query) is None:
                     return _UNKNOWN
-                found = pa.array(self._matching(predicate))
+                found = pa.array(self._match_text(predicate))
                 return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
             case Comparison(left, operator, right):
-                return self._compared(left, operator, right)
+                return self._compare(left, operator, right)
 
-    def _matching(self, match: TextMatch) -> _Mask:
-        """Tell for each row whether its text is there and matches."""
+    def _match_text(self, match: TextMatch) -> Mask:
+        """Return for each row whether it has a text that matches."""
         assert match.field.variable is not None
-        codes, mask = self.rows.codes[match.field.variable], matching(self.run, match)
+        codes, mask = self.rows.codes[match.field.variable], match_texts(self.execution, match)
         return np.asarray((codes >= 0) & mask[codes])
 
-    def _is_null(self, operand: Expr) -> Column:
+    def _is_null(self, operand: Expr) -> Operand:
         if isinstance(operand, VariableRef):
             return pa.array(self.rows.codes[operand.variable] < 0)
         return pc.is_null(self.value(operand))
@@ -119,13 +119,13 @@ class Evaluation:
     def _scalar(self, expr: Constant | ParamRef | Now | ListOf) -> pa.Scalar:
         if isinstance(expr, ListOf):
             return self._list(expr)
-        value = self.run.constant(expr)
+        value = self.execution.constant(expr)
         if isinstance(value, str) and is_text(expr.type):
             return pa.scalar(value, pa.utf8())
         return self._values([expr], expr.type)[0]
 
     def _list(self, expr: ListOf) -> pa.Scalar:
-        """Give a list; an item can be null when it is a parameter."""
+        """Return a list; an item can be null when it is a parameter."""
         if expr.item is None:
             return pa.scalar([], pa.list_(pa.null()))
         types = _item_types(expr)
@@ -134,36 +134,36 @@ class Evaluation:
         return pa.ListArray.from_arrays(pa.array([0, len(items)], pa.int32()), items)[0]
 
     def _values(self, exprs: Sequence[Constant | ParamRef | Now], kind: ValueType) -> pa.Array:
-        found = one_by_one([self.run.constant(each) for each in exprs], kind)
+        found = convert_each([self.execution.constant(each) for each in exprs], kind)
         for reason in found.reasons.values():
             raise ResultOverflowError(reason)
         return found.values
 
-    def _compared(self, left: Expr, operator: Operator, right: Expr) -> Column:
+    def _compare(self, left: Expr, operator: Operator, right: Expr) -> Operand:
         if isinstance(left, VariableRef) and isinstance(right, VariableRef):
-            return compared(self._identities(left), operator, self._identities(right))
+            return compare(self._identities(left), operator, self._identities(right))
         match operator:
             case Operator.IN:
-                return self._among(left, right)
+                return self._is_among(left, right)
             case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
-                return self._among(right, left)
+                return self._is_among(right, left)
             case Operator.CONTAINS:
                 return contains(self.value(left), self.value(right))
             case Operator.STARTS_WITH:
                 return starts_with(self.value(left), self.value(right))
             case _:
-                return compared(self.value(left), operator, self.value(right))
+                return compare(self.value(left), operator, self.value(right))
 
-    def _among(self, item: Expr, members: Expr) -> Column:
-        """Tell where a value is in a list; numbers of several types are compared one by one."""
+    def _is_among(self, item: Expr, members: Expr) -> Operand:
+        """Return where a value is in a list; numbers of several types are compared one by one."""
         if not isinstance(members, ListOf) or len(_item_types(members)) < 2:
-            return member(self.value(item), self.value(members))
-        return any_of(self.value(item), map(self._scalar, members.items))
+            return is_member(self.value(item), self.value(members))
+        return equals_any(self.value(item), map(self._scalar, members.items))
 
     def _identities(self, ref: VariableRef) -> pa.Array:
-        """Give a number for each row that is the same for the same node or edge of any domain."""
+        """Return a number for each row, the same for the same node or edge in any domain."""
         codes = self.rows.codes[ref.variable]
-        return pa.array(self.run.domains[ref.variable].identities(codes), mask=codes < 0)
+        return pa.array(self.execution.domains[ref.variable].identities(codes), mask=codes < 0)
 
 
 def _item_types(members: ListOf) -> set[ScalarType]:

@@ -5,82 +5,82 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import identity
-from omnigraph.data.derived.codes import combined, dense
+from omnigraph.data.derived.adjacency import row_range
+from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.data.values.comparison import unsigned
+from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import Aggregate as AggregateExpr
 from omnigraph.query.expr import Expr, PropertyRef, VariableRef, variables
 from omnigraph.query.plan import Aggregate
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import LateColumn, Matches
 from omnigraph.read.operators.aggregate import Aggregation
-from omnigraph.read.operators.project import column_of
-from omnigraph.read.rows import Late, Rows
+from omnigraph.read.operators.project import compute_column
 from omnigraph.schema.types import FLOATS
 
 
-def _numbered(rows: Rows, expr: Expr, column: pa.Array) -> Numbers:
-    """Give numbers that are equal where a key is; a node or edge is equal to itself only."""
-    return rows.codes[expr.variable] if isinstance(expr, VariableRef) else dense(column)
+def _number_keys(rows: Matches, expr: Expr, column: pa.Array) -> Numbers:
+    """Return numbers that are equal where a key is; a node or edge equals only itself."""
+    return rows.codes[expr.variable] if isinstance(expr, VariableRef) else encode(column)
 
 
-def _same_nodes(rows: Rows, names: list[str]) -> tuple[Numbers, Numbers]:
-    """Give the first row of every different combination of nodes, and which one each row has."""
+def _same_nodes(rows: Matches, names: list[str]) -> tuple[Numbers, Numbers]:
+    """Return the first row of every different combination of nodes, and each row's combination."""
     if set(names) == set(rows.codes):
         # No two rows have the same nodes and edges.
-        every = identity(rows.count)
+        every = row_range(rows.count)
         return every, every
-    return combined([rows.codes[name] for name in names], rows.count)
+    return number_combinations([rows.codes[name] for name in names], rows.count)
 
 
-def _identifies(run: Run, keys: Sequence[Column], name: str) -> bool:
-    """Tell whether different nodes of a variable always have different keys of a group."""
+def _identifies(execution: Execution, keys: Sequence[Column], name: str) -> bool:
+    """Return whether different nodes of a variable always have different group keys."""
     exprs = [key.expr for key in keys]
     if any(isinstance(expr, VariableRef) and expr.variable == name for expr in exprs):
         return True
-    types = run.domains[name].types
+    types = execution.domains[name].types
     if len(types) != 1:
         return False
     read = {
         expr.property for expr in exprs if isinstance(expr, PropertyRef) and expr.variable == name
     }
-    key = run.reader.stored(types[0]).key
-    kinds = [run.reader.type_of(types[0], column) for column in key]
+    key = execution.reader.stored(types[0]).key
+    kinds = [execution.reader.type_of(types[0], column) for column in key]
     by_key = bool(key) and read.issuperset(key) and not FLOATS.intersection(kinds)
     return by_key or "id" in read
 
 
-def _late(run: Run, known: Rows, expr: Expr) -> Late:
-    return Late(known, lambda rows: _key(run, rows, expr))
+def _late_key(execution: Execution, known: Matches, expr: Expr) -> LateColumn:
+    return LateColumn(known, lambda rows: _compute_key(execution, rows, expr))
 
 
-def _key(run: Run, rows: Rows, expr: Expr) -> pa.Array:
-    """Give a key for each row; of equal zeros, groups show the one without a sign."""
-    return unsigned(column_of(run, rows, expr))
+def _compute_key(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
+    """Return a key for each row; groups show 0.0 for both zeros."""
+    return unify_zeros(compute_column(execution, rows, expr))
 
 
-def grouped(run: Run, rows: Rows, aggregate: Aggregate) -> Rows:
-    """Give one row for each different set of keys; without keys exactly one."""
+def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Matches:
+    """Return one row for each different set of keys; without keys exactly one."""
     if not aggregate.keys:
-        columns: dict[str, pa.Array | Late] = {}
+        columns: dict[str, pa.Array | LateColumn] = {}
         groups, count = np.zeros(rows.count, np.int64), 1
     else:
         names = sorted({name for key in aggregate.keys for name in variables(key.expr)})
         # Rows of the same nodes have the same keys, which are therefore computed once.
         first, of_row = _same_nodes(rows, names)
-        known = Rows(len(first), {name: rows.codes[name][first] for name in names})
-        if all(_identifies(run, aggregate.keys, name) for name in names):
-            columns = {key.name: _late(run, known, key.expr) for key in aggregate.keys}
+        known = Matches(len(first), {name: rows.codes[name][first] for name in names})
+        if all(_identifies(execution, aggregate.keys, name) for name in names):
+            columns = {key.name: _late_key(execution, known, key.expr) for key in aggregate.keys}
             groups, count = of_row, known.count
         else:
-            values = {key.name: _key(run, known, key.expr) for key in aggregate.keys}
-            same = [_numbered(known, key.expr, values[key.name]) for key in aggregate.keys]
-            chosen, of_known = combined(same, known.count)
-            columns = {name: column.take(pa.array(chosen)) for name, column in values.items()}
-            groups, count = of_known[of_row], len(chosen)
-    aggregation = Aggregation(run, rows, groups, count)
+            values = {key.name: _compute_key(execution, known, key.expr) for key in aggregate.keys}
+            same = [_number_keys(known, key.expr, values[key.name]) for key in aggregate.keys]
+            firsts, of_known = number_combinations(same, known.count)
+            columns = {name: column.take(pa.array(firsts)) for name, column in values.items()}
+            groups, count = of_known[of_row], len(firsts)
+    aggregation = Aggregation(execution, rows, groups, count)
     for column in aggregate.aggregates:
         assert isinstance(column.expr, AggregateExpr)
-        columns[column.name] = aggregation.value(column.expr)
-    return Rows(count, columns=columns)
+        columns[column.name] = aggregation.compute(column.expr)
+    return Matches(count, columns=columns)

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.codes import combined, dense
+from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.data.values.comparison import IDENTITY, unsigned
+from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import EntityKind, EntityType, Expr, VariableRef
 from omnigraph.query.plan import ResultColumn
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.types import BLOB, DATETIME, STRING, ListType, ValueType, VectorType
@@ -27,57 +27,60 @@ _FEWEST_SLICES = 16
 _NUMBERS_BESIDE = 6
 
 
-def projected(run: Run, rows: Rows, columns: Sequence[Column]) -> Rows:
-    """Give rows of the named columns alone, each as often as it counts."""
-    run.check(rows.total, len(columns))
-    rows = rows.repeated()
-    return Rows(
-        rows.count, columns={each.name: column_of(run, rows, each.expr) for each in columns}
+def project_rows(execution: Execution, rows: Matches, columns: Sequence[Column]) -> Matches:
+    """Return rows of the named columns alone, each as often as its weight says."""
+    execution.check(rows.total, len(columns))
+    rows = rows.repeat()
+    return Matches(
+        rows.count,
+        columns={each.name: compute_column(execution, rows, each.expr) for each in columns},
     )
 
 
-def projected_whole(run: Run, rows: Rows, columns: Sequence[Column]) -> Rows:
-    """Give all rows of the named columns at once, for an operator that goes on with them.
+def project_whole(execution: Execution, rows: Matches, columns: Sequence[Column]) -> Matches:
+    """Return all rows of the named columns at once, for an operator that goes on with them.
 
-    What it makes of them, the columns once more and some numbers for each row, is counted too.
+    What it makes of them, the columns once more and some numbers for each row, counts as well.
     """
     total = rows.total
-    run.check(total, len(columns))
+    execution.check(total, len(columns))
     size = total * 4 * (len(columns) + len(rows.codes) + _NUMBERS_BESIDE)
-    step = slice_rows(total)
+    step = rows_per_slice(total)
     if total <= step:
-        return projected(run, rows, columns)
+        return project_rows(execution, rows, columns)
     made: dict[str, list[pa.Array]] = {each.name: [] for each in columns}
     for some in rows.slices(lambda: step):
-        for name in (part := projected(run, some, columns)).columns:
+        for name in (part := project_rows(execution, some, columns)).columns:
             made[name].append(part.column(name))
             size += made[name][-1].nbytes
-        run.check(0)
-        run.check_bytes(size)
-    return Rows(total, columns={name: pa.concat_arrays(made.pop(name)) for name in list(made)})
+        execution.check(0)
+        execution.check_bytes(size)
+    return Matches(total, columns={name: pa.concat_arrays(made.pop(name)) for name in list(made)})
 
 
-def slice_rows(total: int) -> int:
-    """Give how many of some rows are made at a time: each slice may read whole columns."""
+def rows_per_slice(total: int) -> int:
+    """Return how many of `total` rows are made at a time: each slice may read whole columns."""
     return max(_SLICE_ROWS, total // _FEWEST_SLICES)
 
 
-def column_of(run: Run, rows: Rows, expr: Expr) -> pa.Array:
-    """Give the value of an expression for each row; a variable is an object."""
+def compute_column(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
+    """Return the value of an expression for each row; a variable becomes an object."""
     if not isinstance(expr, VariableRef):
-        return Evaluation(run, rows).column(expr)
-    return _objects(run, run.domains[expr.variable], expr.type, rows.codes[expr.variable])
+        return Evaluation(execution, rows).column(expr)
+    return _build_objects(
+        execution, execution.domains[expr.variable], expr.type, rows.codes[expr.variable]
+    )
 
 
-def distinct(rows: Rows) -> Rows:
-    """Give each different row of computed columns once; of equal zeros, that without a sign."""
-    columns = {name: unsigned(rows.column(name)) for name in rows.columns}
-    first, _ = combined([dense(column) for column in columns.values()], rows.count)
+def drop_duplicates(rows: Matches) -> Matches:
+    """Return each different row of computed columns once; 0.0 stands for both zeros."""
+    columns = {name: unify_zeros(rows.column(name)) for name in rows.columns}
+    first, _ = number_combinations([encode(column) for column in columns.values()], rows.count)
     return replace(rows, columns=columns).take(np.sort(first))
 
 
 def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
-    """Give the Arrow type of a column of a result."""
+    """Return the Arrow type of a column of a result."""
     if not isinstance(kind, EntityType):
         return _shown_type(kind)
     fields = object_fields(kind, catalog).items()
@@ -85,12 +88,12 @@ def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
 
 
 def result_schema(columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Schema:
-    """Give the names and types of the columns of a result."""
+    """Return the names and types of the columns of a result."""
     return pa.schema([(each.name, result_type(each.type, catalog)) for each in columns])
 
 
-def result_table(rows: Rows, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
-    """Give the columns of a result, typed also when there are no rows."""
+def build_table(rows: Matches, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
+    """Return the columns of a result, typed even when there are no rows."""
     schema = result_schema(columns, catalog)
     arrays = [rows.column(each.name) for each in columns]
     cast = [
@@ -101,14 +104,16 @@ def result_table(rows: Rows, columns: Sequence[ResultColumn], catalog: Catalog) 
 
 
 def _shown_type(kind: ValueType) -> pa.DataType:
-    """Give the type of values in a result: a time as one, because Arrow shows date64 as a day."""
+    """Return the type of values in a result: a timestamp for date64, which Arrow shows as a day."""
     if kind == DATETIME:
         return _TIME
     return pa.list_(_TIME) if kind == ListType(DATETIME.scalar) else arrow_type(kind)
 
 
-def _objects(run: Run, domain: Domain, kind: EntityType, codes: Numbers) -> pa.Array:
-    fields = object_fields(kind, run.reader.snapshot.catalog)
+def _build_objects(
+    execution: Execution, domain: Domain, kind: EntityType, codes: Numbers
+) -> pa.Array:
+    fields = object_fields(kind, execution.reader.snapshot.catalog)
     arrays = [
         domain.values(name, codes, each).cast(_shown_type(each)) for name, each in fields.items()
     ]
@@ -119,7 +124,7 @@ def _objects(run: Run, domain: Domain, kind: EntityType, codes: Numbers) -> pa.A
 
 
 def object_fields(kind: EntityType, catalog: Catalog) -> dict[str, ValueType]:
-    """Give the fields of an object: of several types, the properties that all of them have."""
+    """Return the fields of an object; of several types, the properties that all of them share."""
     ends = ("from", "to") if kind.kind is EntityKind.EDGE else ()
     fields: dict[str, ValueType] = dict.fromkeys(("id", *ends), STRING)
     stored = [catalog.stored(name) for name in kind.types]

@@ -8,71 +8,75 @@ import pyarrow as pa
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import NodeScan, PointRead
-from omnigraph.read.execution import Run
-from omnigraph.read.operators.traverse import filtered
-from omnigraph.read.pushdown import condition
-from omnigraph.read.rows import Rows
-from omnigraph.read.sparse import NeedsWhole, Sparse
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
+from omnigraph.read.operators.traverse import filter_rows
+from omnigraph.read.pushdown import build_condition
+from omnigraph.read.sparse_reader import SparseReader, TooManyLookups
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.values import Value
 
 
-def scanned(run: Run, scan: NodeScan) -> Numbers:
-    """Give the codes of the nodes that a scan finds; its variable is bound from here on."""
-    domain = run.bind(scan.variable, EntityType(EntityKind.NODE, scan.types))
+def find_nodes(execution: Execution, scan: NodeScan) -> Numbers:
+    """Return the codes of the nodes that a scan finds, and bind its variable."""
+    domain = execution.bind(scan.variable, EntityType(EntityKind.NODE, scan.types))
     if scan.point is not None:
-        codes = _found(run, scan, scan.point)
-    elif isinstance(run.reader, Sparse):
-        codes = np.concatenate([_narrowed(run, run.reader, scan, name) for name in scan.types])
+        codes = _find_point(execution, scan, scan.point)
+    elif isinstance(execution.reader, SparseReader):
+        codes = np.concatenate(
+            [_find_by_index(execution, execution.reader, scan, name) for name in scan.types]
+        )
     else:
         codes = domain.all()
-    rows = Rows(len(codes), {scan.variable: codes})
-    return filtered(run, rows, scan.filters).codes[scan.variable]
+    rows = Matches(len(codes), {scan.variable: codes})
+    return filter_rows(execution, rows, scan.filters).codes[scan.variable]
 
 
-def crossed(run: Run, rows: Rows, scan: NodeScan) -> Rows:
-    """Give every row with every node that a scan finds."""
-    codes = scanned(run, scan)
-    run.check(rows.count * len(codes), len(rows.codes) + 1)
+def cross_nodes(execution: Execution, rows: Matches, scan: NodeScan) -> Matches:
+    """Return every row with every node that a scan finds."""
+    codes = find_nodes(execution, scan)
+    execution.check(rows.count * len(codes), len(rows.codes) + 1)
     if rows.count == 1:
         return rows.take(np.zeros(len(codes), np.int64)).bind(scan.variable, codes)
     places = np.repeat(np.arange(rows.count), len(codes))
     return rows.take(places).bind(scan.variable, np.tile(codes, rows.count))
 
 
-def _narrowed(run: Run, reader: Sparse, scan: NodeScan, name: str) -> Numbers:
-    """Give the nodes of a type that the index of a column leaves to be looked at."""
-    where = condition(scan.filters, reader.stored(name), run.constant)
+def _find_by_index(
+    execution: Execution, reader: SparseReader, scan: NodeScan, name: str
+) -> Numbers:
+    """Return the nodes of a type that an index lets through; filters check them again."""
+    where = build_condition(scan.filters, reader.stored(name), execution.constant)
     if where is None:
-        raise NeedsWhole
-    return reader.entities(name).where(where) + run.domains[scan.variable].base(name)
+        raise TooManyLookups
+    return reader.numbering(name).find_where(where) + execution.domains[scan.variable].offset(name)
 
 
-def sought_ids(run: Run, scan: NodeScan, point: PointRead) -> dict[str, str]:
-    """Give the id that the node has if it is of a type, by type; none when no node can have it."""
-    given = [run.constant(value) for value in point.values]
+def point_ids(execution: Execution, scan: NodeScan, point: PointRead) -> dict[str, str]:
+    """Return by type the id that the wanted node must have; empty when no node can match."""
+    given = [execution.constant(value) for value in point.values]
     values = [value for value in given if value is not None]
-    if len(values) < len(given) or any(_is_unlike_any(value) for value in values):
+    if len(values) < len(given) or any(_is_never_key(value) for value in values):
         return {}
     if not point.by_key:
         return dict.fromkeys(scan.types, str(values[0]))
     found = {}
     for name in scan.types:
-        stored = run.reader.stored(name)
+        stored = execution.reader.stored(name)
         kinds = [kind for column in stored.key if (kind := stored.column(column)) is not None]
         found[name] = key_id(values, kinds)
     return found
 
 
-def _found(run: Run, scan: NodeScan, point: PointRead) -> Numbers:
-    """Give the node of an id, or of the values of a key, if there is one."""
+def _find_point(execution: Execution, scan: NodeScan, point: PointRead) -> Numbers:
+    """Return the node with an id, or with the values of a key, if there is one."""
     codes = [np.empty(0, np.int64)]
-    for name, wanted in sought_ids(run, scan, point).items():
-        found = run.reader.entities(name).find(pa.array([wanted], pa.utf8()))
-        codes.append(found[found >= 0] + run.domains[scan.variable].base(name))
+    for name, wanted in point_ids(execution, scan, point).items():
+        found = execution.reader.numbering(name).find(pa.array([wanted], pa.utf8()))
+        codes.append(found[found >= 0] + execution.domains[scan.variable].offset(name))
     return np.concatenate(codes)
 
 
-def _is_unlike_any(value: Value) -> bool:
-    """Tell whether no key can hold a value: NaN and infinity."""
+def _is_never_key(value: Value) -> bool:
+    """Return whether no key can hold a value: NaN and infinity."""
     return isinstance(value, float) and not math.isfinite(value)

@@ -7,153 +7,159 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.data.derived.vectors import vectors_of
-from omnigraph.data.derived.vocabulary import vocabulary_of
+from omnigraph.data.derived.vectors import build_matrix
+from omnigraph.data.derived.word_index import index_words
+from omnigraph.data.values.equality import Mask
 from omnigraph.query.expr import Bm25, Nearest, PropertyRef, Ranking, Rrf, TextFunction, TextMatch
-from omnigraph.read.execution import Run
+from omnigraph.read.derived_column import derive_column
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import Matches
 from omnigraph.read.reader import Domain
-from omnigraph.read.rows import Rows
-from omnigraph.read.whole_column import whole
 from omnigraph.schema.values import Value
 from omnigraph.storage.nearest import vector_index
 from omnigraph.storage.reading import ADDRESS
 from omnigraph.storage.texts import SCORE, TextIndex, index_in_memory, text_index, words_of
 
-_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 _Scores: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 DEFAULT_EDITS = 2
-# When this part of all rows has to be ranked, distances are computed for all of them.
+# When more than this part of all rows has to be ranked, distances are computed for all of them.
 _FEW_OF = 20
-# An index of vectors is asked for so many times more rows than are wanted, so that enough are left
-# of those that a query is about; for more rows than that, all vectors are compared.
+# An index of vectors is asked for this many times the wanted rows, so that enough are left of
+# those that the query is about; beyond the most, all vectors are compared.
 _ASKED_TIMES = 4
 _LEAST_ASKED = 100
 _MOST_ASKED = 4_000
 
 
-def matching(run: Run, match: TextMatch) -> _Mask:
-    """Tell for every row of the field's domain whether its text matches; NONE does not."""
-    domain, query = _domain(run, match.field), run.constant(match.query)
+def match_texts(execution: Execution, match: TextMatch) -> Mask:
+    """Return for every row of the field's domain whether its text matches; false for NO_ROW."""
+    domain, query = _domain(execution, match.field), execution.constant(match.query)
     found = np.zeros(len(domain) + 1, bool)
     if isinstance(query, str):
-        for name in _types(run, match.field):
-            found[_matches(run, match, name, query) + domain.base(name)] = True
+        for name in _types_with(execution, match.field):
+            found[_find_matches(execution, match, name, query) + domain.offset(name)] = True
     return found
 
 
-def _matches(run: Run, match: TextMatch, name: str, query: str) -> Numbers:
-    """Give the ordinals of the rows of a type whose text matches."""
+def _find_matches(execution: Execution, match: TextMatch, name: str, query: str) -> Numbers:
+    """Return the ordinals of the rows of a type whose text matches."""
     column = match.field.property
     match match.function:
         case TextFunction.SEARCH:
-            return _indexed(run, name, column, lambda index: index.words(query))[0]
+            return _search_index(execution, name, column, lambda index: index.words(query))[0]
         case TextFunction.MATCH_TEXT:
-            return _indexed(run, name, column, lambda index: index.phrase(query))[0]
+            return _search_index(execution, name, column, lambda index: index.phrase(query))[0]
         case TextFunction.FUZZY:
-            return _like(run, name, column, query, _edits(run, match))
+            return _find_similar(execution, name, column, query, _edits(execution, match))
 
 
-def _indexed(
-    run: Run, name: str, column: str, search: Callable[[TextIndex], pa.Table]
+def _search_index(
+    execution: Execution, name: str, column: str, search: Callable[[TextIndex], pa.Table]
 ) -> tuple[Numbers, pa.Table]:
-    """Search in the index of a column; gives the ordinals of what is found, and their scores."""
-    index = text_index(run.reader.table(name), column)
+    """Search the index of a column; return the ordinals of the hits, and their scores."""
+    index = text_index(execution.reader.table(name), column)
     if index is None:
-        texts = whole(run.reader, name, column, index_in_memory)
-        found = search(texts.made)
+        texts = derive_column(execution.reader, name, column, index_in_memory)
+        found = search(texts.content)
         return texts.ordinals[found[ADDRESS].to_numpy()], found
     found = search(index)
-    return run.reader.entities(name).at(found[ADDRESS].to_numpy()), found
+    return execution.reader.numbering(name).at(found[ADDRESS].to_numpy()), found
 
 
-def _like(run: Run, name: str, column: str, query: str, edits: int) -> Numbers:
-    """Give the ordinals of the rows with a word like one of the query."""
-    vocabulary = whole(run.reader, name, column, vocabulary_of)
+def _find_similar(execution: Execution, name: str, column: str, query: str, edits: int) -> Numbers:
+    """Return the ordinals of the rows with a word like one of the query."""
+    vocabulary = derive_column(execution.reader, name, column, index_words)
     places = [np.empty(0, np.int32)]
     for word in dict.fromkeys(words_of(query)):
-        run.check(0)
-        places.append(vocabulary.made.like(word, edits))
+        execution.check(0)
+        places.append(vocabulary.content.find_similar(word, edits))
     return vocabulary.ordinals[np.concatenate(places)]
 
 
-def _edits(run: Run, match: TextMatch) -> int:
-    given = None if match.edits is None else run.constant(match.edits)
+def _edits(execution: Execution, match: TextMatch) -> int:
+    given = None if match.edits is None else execution.constant(match.edits)
     return given if isinstance(given, int) else DEFAULT_EDITS
 
 
-def scores(run: Run, ranking: Ranking, rows: Rows, first: int | None = None) -> _Scores:
-    """Give the score of each row; NaN for one that has none.
+def score_rows(
+    execution: Execution, ranking: Ranking, rows: Matches, first: int | None = None
+) -> _Scores:
+    """Return the score of each row; NaN for one that has none.
 
-    When only so many first rows are wanted, the others may have none: the nearest vectors of a
-    large table are found by its index, if it has one.
+    When only `first` rows are wanted, others may have no score: the nearest vectors of a large
+    table come from its index, if it has one.
     """
     match ranking:
         case Bm25(field, query):
-            return _word_scores(run, field, run.constant(query), rows)
+            return _score_words(execution, field, execution.constant(query), rows)
         case Nearest(field, query):
-            return _distances(run, field, run.constant(query), rows, first)
+            return _score_distances(execution, field, execution.constant(query), rows, first)
         case Rrf(rankings, k):
-            constant = run.constant(k)
+            constant = execution.constant(k)
             assert isinstance(constant, int)
-            return _fused(run, rankings, constant, rows)
+            return _fuse(execution, rankings, constant, rows)
 
 
-def _word_scores(run: Run, field: PropertyRef, query: Value | None, rows: Rows) -> _Scores:
-    domain, codes = _domain(run, field), rows.codes[_variable(field)]
+def _score_words(
+    execution: Execution, field: PropertyRef, query: Value | None, rows: Matches
+) -> _Scores:
+    domain, codes = _domain(execution, field), rows.codes[_variable(field)]
     found = np.full(len(domain) + 1, np.nan)
     if isinstance(query, str):
-        for name in _types(run, field):
-            places, hits = _indexed(run, name, field.property, lambda index: index.words(query))
-            found[places + domain.base(name)] = hits[SCORE].to_numpy()
+        for name in _types_with(execution, field):
+            places, hits = _search_index(
+                execution, name, field.property, lambda index: index.words(query)
+            )
+            found[places + domain.offset(name)] = hits[SCORE].to_numpy()
     return found[codes]
 
 
-def _distances(
-    run: Run, field: PropertyRef, query: Value | None, rows: Rows, first: int | None
+def _score_distances(
+    execution: Execution, field: PropertyRef, query: Value | None, rows: Matches, first: int | None
 ) -> _Scores:
-    """Give the cosine distance of each row's vector to the one asked for."""
-    domain, codes = _domain(run, field), rows.codes[_variable(field)]
+    """Return the cosine distance of each row's vector to the query's."""
+    domain, codes = _domain(execution, field), rows.codes[_variable(field)]
     if query is None:
         return np.full(len(codes), np.nan)
-    wanted = run.vector(field, query)
-    if not run.reader.is_whole or len(codes) * _FEW_OF < len(domain):
-        return _few_distances(domain, field, codes, wanted)
-    near = None if first is None else _near(run, field, codes, wanted, first)
+    wanted = execution.vector(field, query)
+    if not execution.reader.is_whole or len(codes) * _FEW_OF < len(domain):
+        return _measure_few(domain, field, codes, wanted)
+    near = None if first is None else _find_near(execution, field, codes, wanted, first)
     if near is not None:
         found = np.full(len(codes), np.nan)
-        found[near] = _few_distances(domain, field, codes[near], wanted)
+        found[near] = _measure_few(domain, field, codes[near], wanted)
         return found
     found = np.full(len(domain) + 1, np.nan)
-    for name in _types(run, field):
-        vectors = whole(run.reader, name, field.property, vectors_of)
-        found[vectors.ordinals + domain.base(name)] = vectors.made.distances(wanted)
+    for name in _types_with(execution, field):
+        vectors = derive_column(execution.reader, name, field.property, build_matrix)
+        found[vectors.ordinals + domain.offset(name)] = vectors.content.distances(wanted)
     return found[codes]
 
 
-def _few_distances(
+def _measure_few(
     domain: Domain, field: PropertyRef, codes: Numbers, wanted: "np.ndarray"
 ) -> _Scores:
     distinct, inverse = np.unique(codes, return_inverse=True)
-    few = vectors_of(domain.values(field.property, distinct, field.type))
+    few = build_matrix(domain.values(field.property, distinct, field.type))
     return few.distances(wanted)[inverse]
 
 
-def _near(
-    run: Run, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
+def _find_near(
+    execution: Execution, field: PropertyRef, codes: Numbers, wanted: "np.ndarray", first: int
 ) -> Numbers | None:
-    """Give the places of rows near to a vector, found by index; None when it has too few of them.
+    """Return the places of rows near a vector, by index; None when that finds too few.
 
-    It has when a query is about few rows, or about none that are near.
+    It does when the query is about few rows, or about rows that are far away.
     """
     asked = max(_ASKED_TIMES * first, _LEAST_ASKED)
-    names = _types(run, field)
-    indexes = [vector_index(run.reader.table(name), field.property) for name in names]
+    names = _types_with(execution, field)
+    indexes = [vector_index(execution.reader.table(name), field.property) for name in names]
     if asked > _MOST_ASKED or not all(indexes):
         return None
-    domain = _domain(run, field)
+    domain = _domain(execution, field)
     found = [
-        run.reader.entities(name).at(index.nearest(wanted, asked)) + domain.base(name)
+        execution.reader.numbering(name).at(index.nearest(wanted, asked)) + domain.offset(name)
         for name, index in zip(names, indexes, strict=True)
         if index is not None
     ]
@@ -161,15 +167,17 @@ def _near(
     return near if len(near) >= first else None
 
 
-def _fused(run: Run, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Rows) -> _Scores:
-    """Give the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
+def _fuse(
+    execution: Execution, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Matches
+) -> _Scores:
+    """Return the sum of 1 / (k + rank) over the rankings in which a row has a rank."""
     total = np.zeros(rows.count)
     ranked = np.zeros(rows.count, bool)
     for ranking in rankings:
-        found = scores(run, ranking, rows)
+        found = score_rows(execution, ranking, rows)
         best_first = found if isinstance(ranking, Nearest) else -found
-        ranks = _ranks(
-            best_first, rows.codes[_variable(ranking.field)], _domain(run, ranking.field)
+        ranks = _rank_nodes(
+            best_first, rows.codes[_variable(ranking.field)], _domain(execution, ranking.field)
         )
         has = ranks > 0
         total[has] += 1.0 / (k + ranks[has])
@@ -177,23 +185,23 @@ def _fused(run: Run, rankings: tuple[Bm25 | Nearest, ...], k: int, rows: Rows) -
     return np.where(ranked, total, np.nan)
 
 
-def _ranks(values: _Scores, codes: Numbers, domain: Domain) -> Numbers:
-    """Give the rank of each row's node among all nodes with a score, from 1; 0 for none.
+def _rank_nodes(values: _Scores, codes: Numbers, domain: Domain) -> Numbers:
+    """Return the rank of each row's node among all nodes with a score, from 1; 0 for none.
 
-    The smallest value comes first, and of equal ones the smallest id.
+    The smallest value ranks first; of equal values, the smallest id.
     """
     if (np.diff(codes) > 0).all():
-        return _places(values, domain.ranks(codes))
+        return _rank_values(values, domain.ranks(codes))
     distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return _places(values[first], domain.ranks(distinct))[inverse]
+    return _rank_values(values[first], domain.ranks(distinct))[inverse]
 
 
-def _places(values: _Scores, ids: Numbers) -> Numbers:
-    """Give the place of each value in their order, from 1; 0 for NaN."""
+def _rank_values(values: _Scores, ids: Numbers) -> Numbers:
+    """Return the rank of each value, from 1; 0 for NaN."""
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.argsort(values[known])]
     same = values[order[1:]] == values[order[:-1]]
-    # Sorting by two keys takes much longer, so only equal values are.
+    # Sorting by two keys takes much longer, so only equal values are sorted again by id.
     tied = np.append(same, False) | np.append(False, same) if len(order) else same
     among = order[tied]
     order[tied] = among[np.lexsort((ids[among], values[among]))]
@@ -202,14 +210,14 @@ def _places(values: _Scores, ids: Numbers) -> Numbers:
     return places
 
 
-def _domain(run: Run, field: PropertyRef) -> Domain:
-    return run.domains[_variable(field)]
+def _domain(execution: Execution, field: PropertyRef) -> Domain:
+    return execution.domains[_variable(field)]
 
 
-def _types(run: Run, field: PropertyRef) -> list[str]:
-    """Give the types of a variable that have the property."""
-    types = _domain(run, field).types
-    return [name for name in types if run.reader.type_of(name, field.property) == field.type]
+def _types_with(execution: Execution, field: PropertyRef) -> list[str]:
+    """Return the types of a variable that have the property."""
+    types = _domain(execution, field).types
+    return [name for name in types if execution.reader.type_of(name, field.property) == field.type]
 
 
 def _variable(field: PropertyRef) -> str:

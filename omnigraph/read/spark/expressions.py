@@ -1,7 +1,7 @@
-"""Expressions: what the plan of a query computes for a row, as columns of Spark.
+"""Expressions: what a plan computes for a row, as columns of Spark.
 
-Everything means just what it means to the engine: numbers of different types are compared by their
-exact values, null is unknown, and what is not a number is equal to nothing.
+Everything means what it means to the engine: numbers of different types are compared by their exact
+values, null is unknown, and NaN equals nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ from omnigraph.query.expr import (
     TextMatch,
     VariableRef,
 )
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
+from omnigraph.read.matches import ONE_ROW
 from omnigraph.read.operators.evaluate import Evaluation
-from omnigraph.read.rows import ONE
-from omnigraph.read.spark.matches import ID, TYPE, Fixed, Matches
+from omnigraph.read.spark.matches import ID, TYPE, FixedExpr, FrameMatches
 from omnigraph.schema.types import (
     F32,
     FLOATS,
@@ -46,7 +46,7 @@ from omnigraph.schema.types import (
     ScalarType,
     ValueType,
 )
-from omnigraph.spark.connector import spark_type
+from omnigraph.spark.connector import to_spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -60,29 +60,29 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.GREATER: gt,
     Operator.GREATER_EQUAL: ge,
 }
-# Whole numbers of these types are the same as floats.
+# Integers of these types are exact as 64-bit floats.
 _EXACT = (I32, U32)
 _HALF = 2**32
 _DECIMAL = "decimal(20,0)"
 
 
-def fixed_value(run: Run, expr: Fixed) -> pa.Scalar:
-    """Give the value that an expression has for all rows."""
-    return Evaluation(run, ONE).value(expr)
+def evaluate_fixed(execution: Execution, expr: FixedExpr) -> pa.Scalar:
+    """Return the one value that an expression has for all rows."""
+    return Evaluation(execution, ONE_ROW).value(expr)
 
 
 @dataclass(frozen=True, slots=True)
-class Expressions:
+class FrameExpressions:
     """Expressions over the rows of a frame."""
 
-    run: Run
-    matches: Matches
+    execution: Execution
+    matches: FrameMatches
 
     def value(self, expr: Expr) -> "Column":
-        """Give the value of an expression; of a whole node or edge, a struct of its id and type."""
+        """Return the value of an expression; a node or edge is a struct of its id and type."""
         match expr:
             case PropertyRef(variable, name, kind):
-                return fn.col(self.matches.entities[variable or ""].of((name, kind)))
+                return fn.col(self.matches.entities[variable or ""].column_of((name, kind)))
             case VariableRef(variable, _):
                 entity = self.matches.entities[variable]
                 own = fn.struct(fn.col(entity.id).alias(ID), fn.col(entity.type).alias(TYPE))
@@ -93,14 +93,14 @@ class Expressions:
             case Constant() | ParamRef() | Now():
                 kind = expr.type
                 assert not isinstance(kind, ListType)
-                return literal(fixed_value(self.run, expr), kind)
+                return to_literal(evaluate_fixed(self.execution, expr), kind)
             case TextMatch():
                 return self.truth(expr)
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
     def truth(self, predicate: Predicate) -> "Column":
-        """Give the truth of a predicate: true, false or unknown."""
+        """Return the truth of a predicate: true, false or unknown."""
         match predicate:
             case And(items):
                 return reduce(and_, map(self.truth, items))
@@ -112,84 +112,84 @@ class Expressions:
                 missing = self._is_null(operand)
                 return ~missing if negated else missing
             case TextMatch(field=field, query=query):
-                if self.run.constant(query) is None:
+                if self.execution.constant(query) is None:
                     return fn.lit(None).cast("boolean")
                 found = fn.col(self.matches.found[predicate]).isNotNull()
                 return fn.when(self.value(field).isNotNull(), found)
             case Comparison(left, operator, right):
-                return self._compared(left, operator, right)
+                return self._compare(left, operator, right)
 
     def _is_null(self, operand: Expr) -> "Column":
         if isinstance(operand, ListOf):
             return fn.lit(col=False)
         if isinstance(operand, Constant | ParamRef | Now):
-            return fn.lit(self.run.constant(operand) is None)
+            return fn.lit(self.execution.constant(operand) is None)
         return self.value(operand).isNull()
 
-    def _compared(self, left: Expr, operator: Operator, right: Expr) -> "Column":
+    def _compare(self, left: Expr, operator: Operator, right: Expr) -> "Column":
         match operator:
             case Operator.IN:
-                return self._among(left, right)
+                return self._is_among(left, right)
             case Operator.CONTAINS if type_of(left) is None or isinstance(type_of(left), ListType):
-                return self._among(right, left)
+                return self._is_among(right, left)
             case Operator.CONTAINS:
                 return self.value(left).contains(self.value(right))
             case Operator.STARTS_WITH:
                 return self.value(left).startswith(self.value(right))
             case _:
                 kinds = type_of(left), type_of(right)
-                return compared(self.value(left), kinds[0], operator, self.value(right), kinds[1])
+                return compare(self.value(left), kinds[0], operator, self.value(right), kinds[1])
 
-    def _among(self, item: Expr, members: Expr) -> "Column":
-        """Tell where a value is in a list; null is in none, and nobody knows whether in others."""
+    def _is_among(self, item: Expr, members: Expr) -> "Column":
+        """Return where a value is in a list; unknown for null, except in an empty list."""
         value, kind = self.value(item), type_of(item)
         if isinstance(members, ListOf):
             by_type: dict[ValueType, list[pa.Scalar]] = {}
             for each in members.items:
-                by_type.setdefault(each.type, []).append(fixed_value(self.run, each))
-            tests = [_member(value, kind, found, own) for own, found in by_type.items()]
+                by_type.setdefault(each.type, []).append(evaluate_fixed(self.execution, each))
+            tests = [_equals_one(value, kind, found, own) for own, found in by_type.items()]
             return reduce(or_, tests, fn.lit(col=False))
         listed = type_of(members)
         assert isinstance(listed, ListType)
         own = ScalarType(listed.item)
         if isinstance(members, Constant | ParamRef):
-            found = fixed_value(self.run, members)
+            found = evaluate_fixed(self.execution, members)
             if not found.is_valid:
                 return fn.lit(None).cast("boolean")
-            return _member(value, kind, list(found.values), own)
-        return _any(value, kind, self.value(members), own)
+            return _equals_one(value, kind, list(found.values), own)
+        return _equals_any(value, kind, self.value(members), own)
 
 
-def _member(
+def _equals_one(
     value: "Column",
     kind: "ValueType | EntityType | None",
     items: Sequence[pa.Scalar],
     own: ValueType,
 ) -> "Column":
-    """Tell where a value is one of many; a chain of comparisons would be too deep for Spark."""
+    """Return where a value is one of many; a chain of comparisons would be too deep for Spark."""
     if not items:
         return fn.lit(col=False)
-    literals = [literal(each, own) for each in items]
+    literals = [to_literal(each, own) for each in items]
     if own == kind and own not in FLOATS:
         return value.isin(literals)
-    return _any(value, kind, fn.array(*literals), own)
+    return _equals_any(value, kind, fn.array(*literals), own)
 
 
-def _any(
+def _equals_any(
     value: "Column", kind: "ValueType | EntityType | None", members: "Column", own: ValueType
 ) -> "Column":
-    """Tell where a value is equal to an item of a list."""
-    return fn.exists(members, lambda each: compared(each, own, Operator.EQUAL, value, kind))
+    """Return where a value equals an item of a list."""
+    return fn.exists(members, lambda each: compare(each, own, Operator.EQUAL, value, kind))
 
 
-def compared(
+def compare(
     left: "Column",
     ours: "ValueType | EntityType | None",
     operator: Operator,
     right: "Column",
     theirs: "ValueType | EntityType | None",
 ) -> "Column":
-    """Compare two values by their exact values; a node or edge is equal to itself only."""
+    """Compare two values exactly; a node or edge equals only itself."""
     compare = _COMPARE[operator]
     if isinstance(ours, EntityType):
         same = (left[ID] == right[ID]) & (left[TYPE] == right[TYPE])
@@ -201,16 +201,16 @@ def compared(
     found = compare(one, other)
     whole = [kind for kind in (ours, theirs) if kind not in FLOATS]
     if whole and whole[0] not in _EXACT:
-        exact = compare(*map(_whole, (left, right), floats))
+        exact = compare(*map(_to_decimal, (left, right), floats))
         found = fn.when(one == other, exact).otherwise(found)
     known = one.isNotNull() & other.isNotNull()
-    is_no_number = fn.isnan(one) | fn.isnan(other)
-    told = fn.when(is_no_number, fn.lit(operator is Operator.NOT_EQUAL)).otherwise(found)
-    return fn.when(known, told)
+    has_nan = fn.isnan(one) | fn.isnan(other)
+    truth = fn.when(has_nan, fn.lit(operator is Operator.NOT_EQUAL)).otherwise(found)
+    return fn.when(known, truth)
 
 
-def _whole(number: "Column", is_float: bool) -> "Column":
-    """Give a whole number without loss. Spark makes decimals of the digits that it would print."""
+def _to_decimal(number: "Column", is_float: bool) -> "Column":
+    """Return a whole number without loss. Spark would make a decimal of the digits it prints."""
     if not is_float:
         return number.cast(_DECIMAL)
     wide = number.cast("double")
@@ -219,18 +219,18 @@ def _whole(number: "Column", is_float: bool) -> "Column":
     return upper.cast(_DECIMAL) * fn.lit(_HALF).cast("decimal(10,0)") + lower.cast(_DECIMAL)
 
 
-def literal(value: pa.Scalar, kind: ValueType) -> "Column":
-    """Give a value as Spark holds those of a type."""
+def to_literal(value: pa.Scalar, kind: ValueType) -> "Column":
+    """Return a value as Spark holds those of a type."""
     if not value.is_valid:
-        return fn.lit(None).cast(spark_type(kind))
+        return fn.lit(None).cast(to_spark_type(kind))
     if pa.types.is_date64(value.type):
         return fn.timestamp_millis(fn.lit(value.value))
     plain = str(value) if pa.types.is_unsigned_integer(value.type) else value.as_py()
-    return fn.lit(plain).cast(spark_type(kind))
+    return fn.lit(plain).cast(to_spark_type(kind))
 
 
-def positive_zero(column: "Column", kind: object) -> "Column":
-    """Give floats with one zero instead of two, where values are told apart."""
+def unify_zeros(column: "Column", kind: object) -> "Column":
+    """Return floats with -0.0 replaced by 0.0, where values are compared by their bits."""
     return (
         column + fn.lit(0).cast("float" if kind == F32 else "double") if kind in FLOATS else column
     )

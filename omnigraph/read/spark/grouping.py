@@ -1,4 +1,4 @@
-"""Grouping: rows of a frame with the same keys become one, on Spark."""
+"""Grouping: rows of a frame with the same keys become one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.plan import Aggregate as Grouping
 from omnigraph.read.operators.project import object_fields
-from omnigraph.read.spark.expressions import Expressions, positive_zero
+from omnigraph.read.spark.expressions import FrameExpressions, unify_zeros
 from omnigraph.read.spark.matches import (
     ID,
     TYPE,
-    Computed,
-    Matches,
-    Names,
-    joined_null_safe,
+    ColumnNames,
+    ComputedColumn,
+    FrameMatches,
+    join_null_safe,
 )
-from omnigraph.read.spark.overflow import counted, fits
-from omnigraph.read.spark.sums import sums_of
+from omnigraph.read.spark.overflow import check_count, check_sum
+from omnigraph.read.spark.sums import sum_groups
 from omnigraph.schema.types import is_integer
 
 if TYPE_CHECKING:
@@ -42,55 +42,57 @@ FIXED = (Constant, ParamRef, Now, ListOf)
 _WIDE = "decimal(20,0)"
 
 
-def shown(expressions: Expressions, expr: Expr) -> "Column":
-    """Give the value of an expression for a result: a whole node or edge with its properties."""
+def show(expressions: FrameExpressions, expr: Expr) -> "Column":
+    """Return the value of an expression for a result: a whole node or edge with its properties."""
     if not isinstance(expr, VariableRef):
         return expressions.value(expr)
     entity = expressions.matches.entities[expr.variable]
-    fields = object_fields(expr.type, expressions.run.reader.snapshot.catalog)
-    columns = [fn.col(entity.of(item)) for item in fields.items() if item[0] != "id"]
+    fields = object_fields(expr.type, expressions.execution.reader.snapshot.catalog)
+    columns = [fn.col(entity.column_of(item)) for item in fields.items() if item[0] != "id"]
     named = [column.alias(f"p{at}") for at, column in enumerate(columns)]
     own = [fn.col(entity.id).alias(ID), fn.col(entity.type).alias(TYPE)]
     return fn.when(fn.col(entity.id).isNotNull(), fn.struct(*own, *named))
 
 
-def projected(expressions: Expressions, columns: Sequence[Named], names: Names) -> Matches:
-    """Give rows of the named columns alone; what is the same for all rows is not made yet."""
-    found: dict[str, Computed] = {}
+def project(
+    expressions: FrameExpressions, columns: Sequence[Named], names: ColumnNames
+) -> FrameMatches:
+    """Return rows of the named columns alone; values that all rows share are added when packing."""
+    found: dict[str, ComputedColumn] = {}
     made: list[Column] = []
     for each in columns:
         kind = type_of(each.expr)
         if isinstance(each.expr, FIXED):
-            found[each.name] = Computed(kind, fixed=each.expr)
+            found[each.name] = ComputedColumn(kind, fixed=each.expr)
         elif (
             isinstance(each.expr, ColumnRef) and expressions.matches.columns[each.expr.column].fixed
         ):
             found[each.name] = expressions.matches.columns[each.expr.column]
         else:
-            found[each.name] = Computed(kind, names.new())
-            made.append(shown(expressions, each.expr).alias(found[each.name].column))
+            found[each.name] = ComputedColumn(kind, names.new())
+            made.append(show(expressions, each.expr).alias(found[each.name].column))
     frame = expressions.matches.frame.select(*(made or [fn.lit(1).alias(names.new())]))
-    return Matches(frame, columns=found)
+    return FrameMatches(frame, columns=found)
 
 
-def distinct(matches: Matches, names: Names) -> Matches:
-    """Give each different row of computed columns once."""
+def drop_duplicates(matches: FrameMatches, names: ColumnNames) -> FrameMatches:
+    """Return each different row of computed columns once."""
     made = {name: each for name, each in matches.columns.items() if each.fixed is None}
     if not made:
-        return Matches(matches.frame.limit(1), columns=matches.columns)
-    keys = [_Key(name, each.kind, fn.col(each.column)) for name, each in made.items()]
-    groups = _Groups(matches.frame, keys, names)
+        return FrameMatches(matches.frame.limit(1), columns=matches.columns)
+    keys = [_GroupKey(name, each.kind, fn.col(each.column)) for name, each in made.items()]
+    groups = _KeyedFrame(matches.frame, keys, names)
     frame = groups.frame.groupBy(*groups.parts).agg(*groups.shown, fn.count(fn.lit(1)))
-    return Matches(frame, columns={**matches.columns, **groups.columns})
+    return FrameMatches(frame, columns={**matches.columns, **groups.columns})
 
 
-def grouped(expressions: Expressions, plan: Grouping, names: Names) -> Matches:
-    """Give one row for each different set of keys; without keys exactly one."""
+def group(expressions: FrameExpressions, plan: Grouping, names: ColumnNames) -> FrameMatches:
+    """Return one row for each different set of keys; without keys exactly one."""
     keys = [
-        _Key(each.name, type_of(each.expr), shown(expressions, each.expr)) for each in plan.keys
+        _GroupKey(each.name, type_of(each.expr), show(expressions, each.expr)) for each in plan.keys
     ]
-    groups = _Groups(expressions.matches.frame, keys, names)
-    aggregation = _Aggregation(expressions, groups, names)
+    groups = _KeyedFrame(expressions.matches.frame, keys, names)
+    aggregation = _FrameAggregation(expressions, groups, names)
     for column in plan.aggregates:
         assert isinstance(column.expr, Aggregate)
         aggregation.add(column.name, column.expr)
@@ -98,41 +100,43 @@ def grouped(expressions: Expressions, plan: Grouping, names: Names) -> Matches:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
-    """A key of groups: its name, its type and its value; a node or edge is equal to itself only."""
+class _GroupKey:
+    """A key of groups: its name, type and value; a node or edge equals only itself."""
 
     name: str
     kind: object
     value: "Column"
 
 
-class _Groups:
-    """The rows of a frame with columns that tell their groups, and what is shown of each group."""
+class _KeyedFrame:
+    """The rows of a frame with the columns to group by, and what each group shows."""
 
-    def __init__(self, frame: "DataFrame", keys: Sequence[_Key], names: Names) -> None:
+    def __init__(self, frame: "DataFrame", keys: Sequence[_GroupKey], names: ColumnNames) -> None:
         self.parts: list[str] = []
         self.shown: list[Column] = []
-        self.columns: dict[str, Computed] = {}
+        self.columns: dict[str, ComputedColumn] = {}
         values: list[Column] = []
         for key in keys:
             if isinstance(key.kind, EntityType):
-                whole, own, result = names.new(), names.several(2), names.new()
+                whole, own, result = names.new(), names.new_list(2), names.new()
                 values += [key.value.alias(whole), key.value[ID].alias(own[0])]
                 values.append(key.value[TYPE].alias(own[1]))
                 self.parts += own
                 self.shown.append(fn.first(whole).alias(result))
             else:
                 result = names.new()
-                values.append(positive_zero(key.value, key.kind).alias(result))
+                values.append(unify_zeros(key.value, key.kind).alias(result))
                 self.parts.append(result)
-            self.columns[key.name] = Computed(key.kind, result)  # type: ignore[arg-type]
+            self.columns[key.name] = ComputedColumn(key.kind, result)  # type: ignore[arg-type]
         self.frame = frame.select("*", *values)
 
 
-class _Aggregation:
+class _FrameAggregation:
     """Aggregates over groups of rows; a row of weight n counts n times."""
 
-    def __init__(self, expressions: Expressions, groups: _Groups, names: Names) -> None:
+    def __init__(
+        self, expressions: FrameExpressions, groups: _KeyedFrame, names: ColumnNames
+    ) -> None:
         self._expressions = expressions
         self._groups = groups
         self._names = names
@@ -140,38 +144,38 @@ class _Aggregation:
         self._made: list[Column] = []
         self._sums: list[str] = []
         self._floats: dict[str, tuple[Aggregate, str]] = {}
-        self._columns: dict[str, Computed] = dict(groups.columns)
+        self._columns: dict[str, ComputedColumn] = dict(groups.columns)
 
     def add(self, name: str, expr: Aggregate) -> None:
         """Compute one more aggregate; nulls do not take part."""
         column = self._names.new()
-        self._columns[name] = Computed(expr.type, column)
+        self._columns[name] = ComputedColumn(expr.type, column)
         kind = type_of(expr.argument)
         match expr.function:
             case "count":
                 self._made.append(self._count(expr).alias(column))
             case "min" | "max":
                 extreme = fn.min if expr.function == "min" else fn.max
-                value = positive_zero(self._value(expr), kind)
+                value = unify_zeros(self._value(expr), kind)
                 self._made.append(extreme(value).alias(column))
             case _ if is_integer(kind):
-                self._made.append(self._whole(expr, column))
+                self._made.append(self._sum_integers(expr, column))
             case _:
                 count = self._names.new()
                 self._made.append(self._count(expr).alias(count))
                 self._floats[column] = (expr, count)
 
-    def matches(self) -> Matches:
-        """Give the groups with all aggregates."""
+    def matches(self) -> FrameMatches:
+        """Return the groups with all aggregates."""
         groups = self._groups
         made = [*groups.shown, *self._made, fn.count(fn.lit(1)).alias(self._names.new())]
         frame = groups.frame.groupBy(*groups.parts).agg(*made)
         for column in self._sums:
-            frame = frame.filter(fits(fn.col(column)))
+            frame = frame.filter(check_sum(fn.col(column)))
             frame = frame.withColumn(column, fn.col(column).cast("bigint"))
         for column, (expr, count) in self._floats.items():
-            frame = self._with_float(frame, column, expr, count)
-        return Matches(frame, columns=self._columns)
+            frame = self._add_float(frame, column, expr, count)
+        return FrameMatches(frame, columns=self._columns)
 
     def _value(self, expr: Aggregate) -> "Column":
         return self._expressions.value(expr.argument)
@@ -179,18 +183,18 @@ class _Aggregation:
     def _count(self, expr: Aggregate) -> "Column":
         argument, entities = expr.argument, self._expressions.matches.entities
         if isinstance(argument, VariableRef) and argument.variable not in entities:
-            present = fn.lit(col=True)  # it was counted, and so it is never null
+            present = fn.lit(col=True)  # it was only counted, so it is never null
         elif expr.distinct:
-            return fn.count_distinct(positive_zero(self._value(expr), type_of(argument)))
+            return fn.count_distinct(unify_zeros(self._value(expr), type_of(argument)))
         else:
             present = self._value(expr).isNotNull()
         if self._weight is None:
             return fn.count(fn.when(present, 1))
         weights = fn.when(present, fn.col(self._weight)).cast("decimal(19,0)")
-        return fn.coalesce(counted(fn.sum(weights)), fn.lit(0).cast("bigint"))
+        return fn.coalesce(check_count(fn.sum(weights)), fn.lit(0).cast("bigint"))
 
-    def _whole(self, expr: Aggregate, column: str) -> "Column":
-        """Give a sum or an average of whole numbers, which are added exactly."""
+    def _sum_integers(self, expr: Aggregate, column: str) -> "Column":
+        """Return an exact sum, or an average, of whole numbers."""
         value = self._value(expr).cast(_WIDE)
         if expr.distinct:
             total = fn.sum_distinct(value)
@@ -203,21 +207,21 @@ class _Aggregation:
             return total.alias(column)
         return (total.cast("double") / self._count(expr).cast("double")).alias(column)
 
-    def _with_float(
+    def _add_float(
         self, frame: "DataFrame", column: str, expr: Aggregate, count: str
     ) -> "DataFrame":
-        """Give the groups with a sum or an average of floats."""
+        """Return the groups with a sum or an average of floats."""
         parts = self._groups.parts
         value = self._value(expr).cast("double")
         if expr.distinct:
-            value = positive_zero(self._value(expr), type_of(expr.argument)).cast("double")
+            value = unify_zeros(self._value(expr), type_of(expr.argument)).cast("double")
         elif self._weight is not None:
             value = value * fn.col(self._weight).cast("double")
-        names = self._names.several(len(parts) + 1)
+        names = self._names.new_list(len(parts) + 1)
         single = self._groups.frame.select(*parts, value.alias("value")).toDF(*names)
         single = single.filter(fn.col(names[-1]).isNotNull())
-        sums = sums_of(single.distinct() if expr.distinct else single)
-        both = joined_null_safe(frame, sums, list(zip(parts, names[:-1], strict=True)), "left")
+        sums = sum_groups(single.distinct() if expr.distinct else single)
+        both = join_null_safe(frame, sums, list(zip(parts, names[:-1], strict=True)), "left")
         total = fn.col(names[-1])
         if expr.function == "avg":
             total = total / fn.nullif(fn.col(count), fn.lit(0)).cast("double")

@@ -1,7 +1,7 @@
 """Hops: which nodes are within so many hops of others, found on Spark one hop at a time.
 
-Each hop is a job of its own, whose pairs Spark keeps in memory or on its disks; so a walk ends
-when nothing new is reached, and no hop is computed twice.
+Each hop is a job of its own, and Spark keeps its pairs in memory or on disk: a walk ends when
+nothing new is reached, and no hop is computed twice.
 """
 
 from functools import reduce
@@ -11,37 +11,41 @@ from pyspark.sql import functions as fn
 
 from omnigraph.query.expr import EntityType
 from omnigraph.query.plan import Expand
-from omnigraph.read.spark.matches import Entity, joined
-from omnigraph.read.spark.scans import Linked, Scanned, Scans
+from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
+from omnigraph.read.spark.matches import EntityColumns, join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def walked(scans: Scans, starts: Scanned, expand: Expand, target: EntityType) -> Linked:
-    """Give every start with each node whose shortest distance is within the hops.
+def walk(
+    scans: SnapshotFrames, starts: EntityFrame, expand: Expand, target: EntityType
+) -> LinkFrame:
+    """Return every start with each node whose shortest distance is within the hops.
 
-    A start itself is reached by no hops, or else by a self-loop only, at distance 1.
+    A start reaches itself by no hops, or else only by a self-loop, at distance 1.
     """
-    return _Walk(scans, starts, expand, target).pairs()
+    return _FrameWalk(scans, starts, expand, target).find_pairs()
 
 
-class _Walk:
+class _FrameWalk:
     """A walk from some starts, all at once; a pair is a start and a node, by id and type."""
 
-    def __init__(self, scans: Scans, starts: Scanned, expand: Expand, target: EntityType) -> None:
-        self._scans = scans
+    def __init__(
+        self, scans: SnapshotFrames, starts: EntityFrame, expand: Expand, target: EntityType
+    ) -> None:
+        self._frames = scans
         self._starts = starts
         self._expand = expand
         self._target = target
-        self._names = scans.names.several(4)
+        self._names = scans.names.new_list(4)
 
-    def pairs(self) -> Linked:
-        """Give all pairs within the hops, each once."""
+    def find_pairs(self) -> LinkFrame:
+        """Return all pairs within the hops, each once."""
         hops, source = self._expand.hops, self._starts.entity.kind
-        begun = _kept(self._begun())
-        own = self._own(begun)
-        first = _kept(self._stepped(begun, source))
+        begun = _checkpoint(self._start())
+        own = self._own_pairs(begun)
+        first = _checkpoint(self._step(begun, source))
         frontier = self._without(first, own)
         found = [own] if hops.minimum == 0 else []
         if hops.minimum <= 1:
@@ -49,44 +53,47 @@ class _Walk:
         seen, distance = [own, frontier], 1
         while (hops.maximum is None or distance < hops.maximum) and not frontier.isEmpty():
             distance += 1
-            further = self._stepped(frontier, self._target)
-            frontier = _kept(self._without(further, _all(seen)))
+            further = self._step(frontier, self._target)
+            frontier = _checkpoint(self._without(further, _union(seen)))
             seen.append(frontier)
             if distance >= hops.minimum:
                 found.append(frontier)
-        frame = _all(found) if found else own.limit(0)
+        frame = _union(found) if found else own.limit(0)
         names = self._names
-        start, end = Entity(source, names[0], names[1]), Entity(self._target, names[2], names[3])
-        return Linked(frame, start, end)
+        start, end = (
+            EntityColumns(source, names[0], names[1]),
+            EntityColumns(self._target, names[2], names[3]),
+        )
+        return LinkFrame(frame, start, end)
 
-    def _begun(self) -> "DataFrame":
-        """Give each start with itself."""
+    def _start(self) -> "DataFrame":
+        """Return each start paired with itself."""
         columns = [fn.col(name) for name in self._starts.entity.identity]
         return self._starts.frame.select(*columns, *columns).toDF(*self._names)
 
-    def _own(self, begun: "DataFrame") -> "DataFrame":
-        """Give each start with itself, as far as the target can be of its type."""
-        numbers = [self._scans.reader.number(name) for name in self._target.types]
+    def _own_pairs(self, begun: "DataFrame") -> "DataFrame":
+        """Return each start paired with itself, if the target can have its type."""
+        numbers = [self._frames.reader.number(name) for name in self._target.types]
         return begun.filter(fn.col(self._names[3]).isin(numbers))
 
-    def _stepped(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
-        """Give the pairs that one more step leads to."""
-        step = self._scans.pairs(self._expand.steps, kind, self._target)
+    def _step(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
+        """Return the pairs that one more step leads to."""
+        step = self._frames.pairs(self._expand.steps, kind, self._target)
         on = list(zip(self._names[2:], step.start.identity, strict=True))
-        further = joined(pairs, step.frame, on)
+        further = join(pairs, step.frame, on)
         reached = [*self._names[:2], *step.end.identity]
         return further.select(reached).distinct().toDF(*self._names)
 
     def _without(self, pairs: "DataFrame", seen: "DataFrame") -> "DataFrame":
-        others = self._scans.names.several(4)
+        others = self._frames.names.new_list(4)
         on = list(zip(self._names, others, strict=True))
-        return joined(pairs, seen.toDF(*others), on, "left_anti")
+        return join(pairs, seen.toDF(*others), on, "left_anti")
 
 
-def _kept(frame: "DataFrame") -> "DataFrame":
-    """Give a frame whose rows are kept by the first job that reads any of them."""
+def _checkpoint(frame: "DataFrame") -> "DataFrame":
+    """Return a frame whose rows are kept by the first job that reads them."""
     return frame.localCheckpoint(eager=False)
 
 
-def _all(frames: "list[DataFrame]") -> "DataFrame":
+def _union(frames: "list[DataFrame]") -> "DataFrame":
     return reduce(lambda one, other: one.unionAll(other), frames)

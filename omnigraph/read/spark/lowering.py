@@ -1,4 +1,4 @@
-"""Lowering: the plan of a read as operations on frames of Spark, with the same rows and order."""
+"""Lowering: a read plan as operations on frames of Spark, with the same rows in the same order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,71 +25,73 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
 )
-from omnigraph.read.execution import Run
+from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
 from omnigraph.read.operators.project import result_type
-from omnigraph.read.operators.scan import sought_ids
-from omnigraph.read.spark.expressions import Expressions, fixed_value, positive_zero
-from omnigraph.read.spark.grouping import FIXED, distinct, grouped, projected
-from omnigraph.read.spark.hops import walked
+from omnigraph.read.operators.scan import point_ids
+from omnigraph.read.spark.counting import FrameCounter, repeat_rows
+from omnigraph.read.spark.expressions import FrameExpressions, evaluate_fixed, unify_zeros
+from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
+from omnigraph.read.spark.grouping import FIXED, drop_duplicates, group, project
+from omnigraph.read.spark.hops import walk
 from omnigraph.read.spark.matches import (
     ID,
     TYPE,
-    Entity,
-    Field,
-    Matches,
+    EntityColumns,
+    FrameMatches,
+    TypedProperty,
     identities,
-    joined,
-    joined_null_safe,
+    join,
+    join_null_safe,
 )
-from omnigraph.read.spark.needed import fields_read, variables_used
-from omnigraph.read.spark.packing import Pack
-from omnigraph.read.spark.scans import Linked, Scanned, Scans
-from omnigraph.read.spark.searching import Searching
-from omnigraph.read.spark.tally import Tally, repeated
+from omnigraph.read.spark.packing import BatchPacking
+from omnigraph.read.spark.search import FrameSearch
+from omnigraph.read.spark.usage import find_properties, find_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-# Spark gathers so many first rows in one task; more of them are cut off when they arrive.
+# Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
 _MOST_GATHERED = 100_000
 _MOST_SHARES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
-    """A frame with the rows of a result in their order, and which of them are the result.
+class LoweredPlan:
+    """A frame with the sorted rows of a result, and which of them are the result.
 
-    `first` and `last` are the places of its first row and behind its last one; None for all.
+    The result is the rows from `first` up to `last`, which is None for all.
     """
 
-    matches: Matches
-    pack: Pack
+    matches: FrameMatches
+    pack: BatchPacking
     first: int = 0
     last: int | None = None
 
 
-def lowered(run: Run, plan: ReadPlan, spark: "SparkSession", slices: int) -> Lowered:
-    """Give the frame of a plan, sorted into so many slices."""
-    return _Lowering(run, plan, spark, slices).lowered(plan)
+def lower(execution: Execution, plan: ReadPlan, spark: "SparkSession", slices: int) -> LoweredPlan:
+    """Return the frame of a plan, sorted into `slices` slices."""
+    return _Lowering(execution, plan, spark, slices).lower(plan)
 
 
 class _Lowering:
     """One plan on its way to Spark."""
 
-    def __init__(self, run: Run, plan: ReadPlan, spark: "SparkSession", slices: int) -> None:
-        catalog = run.reader.snapshot.catalog
-        self.scans = Scans(spark, run.reader)
-        self._run = run
+    def __init__(
+        self, execution: Execution, plan: ReadPlan, spark: "SparkSession", slices: int
+    ) -> None:
+        catalog = execution.reader.snapshot.catalog
+        self.frames = SnapshotFrames(spark, execution.reader)
+        self._execution = execution
         self._slices = slices
-        self._searching = Searching(run, self.scans)
-        self._fields: Mapping[str, list[Field]] = fields_read(plan.operators, catalog)
+        self._search = FrameSearch(execution, self.frames)
+        self._fields: Mapping[str, list[TypedProperty]] = find_properties(plan.operators, catalog)
         self._cut: tuple[int, int | None] = (0, None)
-        self._one = Matches(spark.range(1).toDF(self.scans.names.new()))
+        self._one = FrameMatches(spark.range(1).toDF(self.frames.names.new()))
 
-    def lowered(self, plan: ReadPlan) -> Lowered:
-        matches = self._executed(self._one, plan.operators)
-        catalog = self._run.reader.snapshot.catalog
+    def lower(self, plan: ReadPlan) -> LoweredPlan:
+        matches = self._execute(self._one, plan.operators)
+        catalog = self._execution.reader.snapshot.catalog
         kinds = [result_type(each.type, catalog) for each in plan.columns]
         at = {name: place for place, name in enumerate(matches.frame.columns)}
         places: list[int | pa.Scalar] = []
@@ -98,12 +100,12 @@ class _Lowering:
             if computed.fixed is None:
                 places.append(at[computed.column])
             else:
-                places.append(_cast(fixed_value(self._run, computed.fixed), kind))
+                places.append(_cast(evaluate_fixed(self._execution, computed.fixed), kind))
         named = zip((each.name for each in plan.columns), kinds, strict=True)
-        return Lowered(matches, Pack(pa.schema(list(named)), tuple(places)), *self._cut)
+        return LoweredPlan(matches, BatchPacking(pa.schema(list(named)), tuple(places)), *self._cut)
 
-    def _executed(self, matches: Matches, operators: Sequence[Operator]) -> Matches:
-        tally = Tally(self)
+    def _execute(self, matches: FrameMatches, operators: Sequence[Operator]) -> FrameMatches:
+        tally = FrameCounter(self)
         for at, operator in enumerate(operators):
             if isinstance(operator, NodeScan | Expand):
                 if operator.counted and not (isinstance(operator, Expand) and operator.closes):
@@ -111,203 +113,209 @@ class _Lowering:
                     self._bind(operator)
                     continue
             elif tally.is_pending and not isinstance(operator, Filter | AntiJoin | Optional):
-                matches = tally.applied(matches)
+                matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
-            matches = self._operated(matches, operator, following)
-        return tally.applied(matches)
+            matches = self._execute_operator(matches, operator, following)
+        return tally.apply(matches)
 
-    def _operated(
-        self, matches: Matches, operator: Operator, following: Operator | None
-    ) -> Matches:
+    def _execute_operator(
+        self, matches: FrameMatches, operator: Operator, following: Operator | None
+    ) -> FrameMatches:
         match operator:
             case NodeScan():
-                return self._crossed(matches, operator)
+                return self._cross(matches, operator)
             case Expand():
-                return self._expanded(matches, operator)
+                return self._follow_edges(matches, operator)
             case Filter(predicate):
-                return self._filtered(matches, (predicate,))
+                return self._filter(matches, (predicate,))
             case AntiJoin(inner=inner):
-                return self._unmatched(matches, inner)
+                return self._drop_matched(matches, inner)
             case Optional():
-                return self._optional(matches, operator)
+                return self._match_optional(matches, operator)
             case Rank():
-                return self._searching.ranked(matches, operator)
+                return self._search.rank(matches, operator)
             case Aggregate(keys, _):
-                rows = self._searched(matches, (key.expr for key in keys))
-                return grouped(self._over(rows), operator, self.scans.names)
+                rows = self._search_texts(matches, (key.expr for key in keys))
+                return group(self._expressions(rows), operator, self.frames.names)
             case Project(columns):
                 is_once = isinstance(following, Distinct)
-                rows = replace(matches, weight=None) if is_once else repeated(matches)
-                rows = self._searched(rows, (column.expr for column in columns))
-                return projected(self._over(rows), columns, self.scans.names)
+                rows = replace(matches, weight=None) if is_once else repeat_rows(matches)
+                rows = self._search_texts(rows, (column.expr for column in columns))
+                return project(self._expressions(rows), columns, self.frames.names)
             case Distinct():
-                return distinct(matches, self.scans.names)
+                return drop_duplicates(matches, self.frames.names)
             case Order():
                 limit = following if isinstance(following, Limit) else None
-                rows = self._searched(matches, (key.expr for key in operator.keys))
-                return self._ordered(repeated(rows), operator, limit)
+                rows = self._search_texts(matches, (key.expr for key in operator.keys))
+                return self._sort(repeat_rows(rows), operator, limit)
             case Limit():
-                return self._limited(repeated(matches), operator)
+                return self._limit(repeat_rows(matches), operator)
             case _:
                 assert_never(operator)
 
-    def _over(self, matches: Matches) -> Expressions:
-        return Expressions(self._run, matches)
+    def _expressions(self, matches: FrameMatches) -> FrameExpressions:
+        return FrameExpressions(self._execution, matches)
 
     # Patterns
 
-    def scanned(self, scan: NodeScan) -> Matches:
-        """Give the nodes that a scan finds."""
+    def find_nodes(self, scan: NodeScan) -> FrameMatches:
+        """Return the nodes that a scan finds."""
         kind = self._bind(scan)
-        found = self.scans.scan(kind, self._fields.get(scan.variable, ()))
+        found = self.frames.scan(kind, self._fields.get(scan.variable, ()))
         frame = found.frame
         if scan.point is not None:
-            ids = sought_ids(self._run, scan, scan.point)
+            ids = point_ids(self._execution, scan, scan.point)
             frame = frame.filter(self._is_one_of(found.entity, ids))
-        return self._filtered(Matches(frame, {scan.variable: found.entity}), scan.filters)
+        return self._filter(FrameMatches(frame, {scan.variable: found.entity}), scan.filters)
 
     def _bind(self, operator: NodeScan | Expand) -> EntityType:
-        """Give the kind of the variable that an operator binds, which is known from here on."""
+        """Bind the variable of an operator, and return its kind."""
         name = operator.variable if isinstance(operator, NodeScan) else operator.target
         kind = EntityType(EntityKind.NODE, operator.types)
-        self._run.bind(name, kind)
+        self._execution.bind(name, kind)
         return kind
 
-    def _is_one_of(self, entity: Entity, ids: Mapping[str, str]) -> "Column":
+    def _is_one_of(self, entity: EntityColumns, ids: Mapping[str, str]) -> "Column":
         tests = fn.lit(col=False)
         for name, row_id in ids.items():
-            same_type = fn.col(entity.type) == self._run.reader.number(name)
+            same_type = fn.col(entity.type) == self._execution.reader.number(name)
             tests |= same_type & (fn.col(entity.id) == fn.lit(row_id))
         return tests
 
-    def _crossed(self, matches: Matches, scan: NodeScan) -> Matches:
-        found = self.scanned(scan)
+    def _cross(self, matches: FrameMatches, scan: NodeScan) -> FrameMatches:
+        found = self.find_nodes(scan)
         entity = found.entities[scan.variable]
         frame, rows = found.frame.select(list(entity.columns)), matches.frame
         if matches is self._one:
             return matches.bind(frame, scan.variable, entity)
         if matches.entities and self._slices > 1:
-            # Each row becomes many. Tasks share them, and can be stopped between two of them.
+            # Each row becomes many: tasks share them, and can be stopped between two of them.
             rows = rows.repartition(min(self._slices, _MOST_SHARES))
         return matches.bind(rows.crossJoin(frame), scan.variable, entity)
 
-    def _filtered(self, matches: Matches, filters: Sequence[Predicate]) -> Matches:
+    def _filter(self, matches: FrameMatches, filters: Sequence[Predicate]) -> FrameMatches:
         for predicate in filters:
-            matches = self._searched(matches, (predicate,))
-            truth = self._over(matches).truth(predicate)
+            matches = self._search_texts(matches, (predicate,))
+            truth = self._expressions(matches).truth(predicate)
             matches = replace(matches, frame=matches.frame.filter(truth))
         return matches
 
-    def _searched(self, matches: Matches, nodes: Iterable[Expr | Predicate]) -> Matches:
-        """Give the rows with what the text predicates inside some expressions find."""
+    def _search_texts(
+        self, matches: FrameMatches, nodes: Iterable[Expr | Predicate]
+    ) -> FrameMatches:
+        """Return the rows with the hits of the text predicates inside some expressions."""
         for part in (part for node in nodes for part in parts(node)):
             if isinstance(part, TextMatch):
-                matches = self._searching.matched(matches, part)
+                matches = self._search.match_text(matches, part)
         return matches
 
-    def _expanded(self, matches: Matches, expand: Expand) -> Matches:
+    def _follow_edges(self, matches: FrameMatches, expand: Expand) -> FrameMatches:
         source = matches.entities[expand.source]
         kept = matches.frame.filter(fn.col(source.id).isNotNull())
         matches = replace(matches, frame=kept)
         if expand.closes:
-            return self._closed(matches, expand, source, matches.entities[expand.target])
-        starts = Scanned(kept.select(list(source.identity)).distinct(), source)
-        linked = self._led(expand, starts, self._bind(expand))
+            return self._keep_joined(matches, expand, source, matches.entities[expand.target])
+        starts = EntityFrame(kept.select(list(source.identity)).distinct(), source)
+        linked = self._link(expand, starts, self._bind(expand))
         on = list(zip(source.identity, linked.start.identity, strict=True))
-        found = matches.bind(joined(kept, linked.frame, on), expand.target, linked.end)
+        found = matches.bind(join(kept, linked.frame, on), expand.target, linked.end)
         if linked.edge is not None and expand.edge_variable is not None:
             found = found.bind(found.frame, expand.edge_variable, linked.edge)
-        found = self._with_fields(found, expand.target)
-        return self._filtered(found, (*expand.filters, *expand.edge_filters))
+        found = self._add_properties(found, expand.target)
+        return self._filter(found, (*expand.filters, *expand.edge_filters))
 
-    def _closed(self, matches: Matches, expand: Expand, source: Entity, target: Entity) -> Matches:
-        """Give the rows whose two bound ends are joined; with a named edge, one for each edge."""
-        starts = Scanned(matches.frame.select(list(source.identity)).distinct(), source)
-        linked = self._led(expand, starts, target.kind)
+    def _keep_joined(
+        self, matches: FrameMatches, expand: Expand, source: EntityColumns, target: EntityColumns
+    ) -> FrameMatches:
+        """Return the rows whose two bound ends are joined; with a named edge, one for each edge."""
+        starts = EntityFrame(matches.frame.select(list(source.identity)).distinct(), source)
+        linked = self._link(expand, starts, target.kind)
         ends = (*linked.start.identity, *linked.end.identity)
         on = list(zip((*source.identity, *target.identity), ends, strict=True))
         if linked.edge is None or expand.edge_variable is None:
-            return replace(matches, frame=joined(matches.frame, linked.frame, on, "left_semi"))
-        frame = joined(matches.frame, linked.frame, on)
+            return replace(matches, frame=join(matches.frame, linked.frame, on, "left_semi"))
+        frame = join(matches.frame, linked.frame, on)
         found = matches.bind(frame, expand.edge_variable, linked.edge)
-        return self._filtered(found, expand.edge_filters)
+        return self._filter(found, expand.edge_filters)
 
-    def _led(self, expand: Expand, starts: Scanned, target: EntityType) -> Linked:
-        """Give where the steps of an expand lead from some nodes, or from all."""
+    def _link(self, expand: Expand, starts: EntityFrame, target: EntityType) -> LinkFrame:
+        """Return where the steps of an expand lead from some nodes, or from all."""
         source = starts.entity.kind
         if expand.edge_variable is not None:
             fields = self._fields.get(expand.edge_variable, ())
-            linked = self.scans.edges(expand.steps, source, target, fields)
+            linked = self.frames.edges(expand.steps, source, target, fields)
             assert linked.edge is not None
-            self._run.bind(expand.edge_variable, linked.edge.kind)
+            self._execution.bind(expand.edge_variable, linked.edge.kind)
             return linked
         if expand.hops.minimum == 1 and expand.hops.maximum == 1:
-            return self.scans.pairs(expand.steps, source, target)
-        return walked(self.scans, starts, expand, target)
+            return self.frames.pairs(expand.steps, source, target)
+        return walk(self.frames, starts, expand, target)
 
-    def led(self, expand: Expand, starts: Scanned) -> Linked:
-        """Give where an expand leads from some nodes, or from all, as far as its filters hold."""
-        linked = self._led(expand, starts, EntityType(EntityKind.NODE, expand.types))
+    def link(self, expand: Expand, starts: EntityFrame) -> LinkFrame:
+        """Return where an expand leads from some nodes, or from all, as far as its filters hold."""
+        linked = self._link(expand, starts, EntityType(EntityKind.NODE, expand.types))
         filters = (*expand.filters, *expand.edge_filters)
         if not filters:
             return linked
         entities = {expand.target: linked.end}
         if linked.edge is not None and expand.edge_variable is not None:
             entities[expand.edge_variable] = linked.edge
-        found = self._with_fields(Matches(linked.frame, entities), expand.target)
-        return replace(linked, frame=self._filtered(found, filters).frame)
+        found = self._add_properties(FrameMatches(linked.frame, entities), expand.target)
+        return replace(linked, frame=self._filter(found, filters).frame)
 
-    def _with_fields(self, matches: Matches, variable: str) -> Matches:
-        """Give the rows with the properties of a variable that the plan reads."""
+    def _add_properties(self, matches: FrameMatches, variable: str) -> FrameMatches:
+        """Return the rows with the properties of a variable that the plan reads."""
         entity, fields = matches.entities[variable], self._fields.get(variable, ())
         if all(name == "id" for name, _ in fields):
             return matches
-        found = self.scans.scan(entity.kind, fields)
+        found = self.frames.scan(entity.kind, fields)
         on = list(zip(entity.identity, found.entity.identity, strict=True))
-        own = Entity(entity.kind, *entity.identity, found.entity.properties)
-        return matches.bind(joined(matches.frame, found.frame, on), variable, own)
+        own = EntityColumns(entity.kind, *entity.identity, found.entity.properties)
+        return matches.bind(join(matches.frame, found.frame, on), variable, own)
 
     # Blocks
 
-    def _inner(self, matches: Matches, inner: Sequence[Operator]) -> tuple[list[str], Matches]:
-        """Give the variables that a block shares with the rows, and its matches for them."""
-        used = variables_used(inner)
+    def _match_inner(
+        self, matches: FrameMatches, inner: Sequence[Operator]
+    ) -> tuple[list[str], FrameMatches]:
+        """Return the variables that a block shares with the rows, and its matches for them."""
+        used = find_variables(inner)
         outer = [name for name in matches.entities if name in used]
-        return outer, self._executed(matches.binding(outer), inner)
+        return outer, self._execute(matches.distinct_bindings(outer), inner)
 
-    def _unmatched(self, matches: Matches, inner: Sequence[Operator]) -> Matches:
-        """Give the rows for which an inner pattern has no match."""
-        outer, found = self._inner(matches, inner)
+    def _drop_matched(self, matches: FrameMatches, inner: Sequence[Operator]) -> FrameMatches:
+        """Return the rows for which an inner pattern has no match."""
+        outer, found = self._match_inner(matches, inner)
         keys = identities(found.entities[name] for name in outer)
         if not keys:
-            any_match = found.frame.select(fn.lit(1).alias(self.scans.names.new())).limit(1)
+            any_match = found.frame.select(fn.lit(1).alias(self.frames.names.new())).limit(1)
             frame = matches.frame.join(any_match, fn.lit(col=True), "left_anti")
             return replace(matches, frame=frame)
-        names = self.scans.names.several(len(keys))
+        names = self.frames.names.new_list(len(keys))
         matched = found.frame.select(keys).distinct().toDF(*names)
         on = list(zip(identities(matches.entities[name] for name in outer), names, strict=True))
-        return replace(matches, frame=joined_null_safe(matches.frame, matched, on, "left_anti"))
+        return replace(matches, frame=join_null_safe(matches.frame, matched, on, "left_anti"))
 
-    def _optional(self, matches: Matches, optional: Optional) -> Matches:
-        """Give every row with its inner matches, or with none of the variables that they bind."""
-        outer, found = self._inner(matches, optional.inner)
+    def _match_optional(self, matches: FrameMatches, optional: Optional) -> FrameMatches:
+        """Return every row with its inner matches, or with the variables of the block unbound."""
+        outer, found = self._match_inner(matches, optional.inner)
         keys = identities(found.entities[name] for name in outer)
         bound = {name: found.entities[name] for name in optional.binds}
         columns = [*keys, *(column for entity in bound.values() for column in entity.columns)]
-        names = self.scans.names.several(len(columns))
+        names = self.frames.names.new_list(len(columns))
         renamed = dict(zip(columns, names, strict=True))
         right = found.frame.select(columns).toDF(*names)
         own = identities(matches.entities[name] for name in outer)
         on = list(zip(own, (renamed[key] for key in keys), strict=True))
-        entities = {name: entity.renamed(renamed) for name, entity in bound.items()}
-        frame = joined_null_safe(matches.frame, right, on, "left")
+        entities = {name: entity.rename(renamed) for name, entity in bound.items()}
+        frame = join_null_safe(matches.frame, right, on, "left")
         return replace(matches, frame=frame, entities={**matches.entities, **entities})
 
     # Order
 
-    def _ordered(self, matches: Matches, order: Order, limit: Limit | None) -> Matches:
-        keys = [column for key in order.keys for column in self._key(matches, key)]
-        keys += [column for name in order.ties for column in self._tie(matches, name)]
+    def _sort(self, matches: FrameMatches, order: Order, limit: Limit | None) -> FrameMatches:
+        keys = [column for key in order.keys for column in self._sort_columns(matches, key)]
+        keys += [column for name in order.ties for column in self._tie_columns(matches, name)]
         if not keys:
             return matches
         if limit is not None and self._is_gathered(limit):
@@ -315,10 +323,10 @@ class _Lowering:
         sliced = matches.frame.repartitionByRange(self._slices, *keys)
         return replace(matches, frame=sliced.sortWithinPartitions(*keys))
 
-    def _limited(self, matches: Matches, limit: Limit) -> Matches:
-        first = 0 if limit.skip is None else self._run.constant(limit.skip)
+    def _limit(self, matches: FrameMatches, limit: Limit) -> FrameMatches:
+        first = 0 if limit.skip is None else self._execution.constant(limit.skip)
         assert isinstance(first, int)
-        last = last_row(self._run, limit)
+        last = last_row(self._execution, limit)
         if not self._is_gathered(limit):
             self._cut = (first, last)
             return matches
@@ -327,19 +335,19 @@ class _Lowering:
         return replace(matches, frame=frame.offset(first) if first else frame)
 
     def _is_gathered(self, limit: Limit) -> bool:
-        last = last_row(self._run, limit)
+        last = last_row(self._execution, limit)
         return last is not None and last <= _MOST_GATHERED
 
-    def _key(self, matches: Matches, key: OrderKey) -> "list[Column]":
-        """Give what rows are sorted by: null first ascending, last descending, entities by id."""
+    def _sort_columns(self, matches: FrameMatches, key: OrderKey) -> "list[Column]":
+        """Return the columns of a sort key: null first ascending, last descending."""
         kind = type_of(key.expr)
         if isinstance(key.expr, FIXED):
             return []
-        value = self._over(matches).value(key.expr)
+        value = self._expressions(matches).value(key.expr)
         columns = self._sortable(value, kind)
         return [column.desc() if key.descending else column.asc() for column in columns]
 
-    def _tie(self, matches: Matches, name: str) -> "list[Column]":
+    def _tie_columns(self, matches: FrameMatches, name: str) -> "list[Column]":
         if name in matches.entities:
             return [fn.col(column).asc() for column in matches.entities[name].identity]
         computed = matches.columns[name]
@@ -351,7 +359,7 @@ class _Lowering:
     def _sortable(self, value: "Column", kind: object) -> "list[Column]":
         if isinstance(kind, EntityType):
             return [value[ID], value[TYPE]]
-        return [positive_zero(value, kind)]
+        return [unify_zeros(value, kind)]
 
 
 def _cast(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:

@@ -1,4 +1,4 @@
-"""Matches: the rows of a query so far as a frame of Spark, and which of its columns hold what."""
+"""Matches: the rows of a query so far as a frame of Spark, and what its columns hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,46 +15,46 @@ from omnigraph.schema.types import ValueType
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# A property and its type: types that a variable can have may differ in that of a property.
-Field: TypeAlias = tuple[str, ValueType]
-# What has one value for all rows.
-Fixed: TypeAlias = Constant | ParamRef | Now | ListOf
+# A property and its type, because the types of one variable may give a property other types.
+TypedProperty: TypeAlias = tuple[str, ValueType]
+# An expression with one value for all rows.
+FixedExpr: TypeAlias = Constant | ParamRef | Now | ListOf
 
-# The fields of a column that holds whole nodes or edges; behind them are its properties.
+# The first fields of a column that holds whole nodes or edges; the properties follow.
 ID = "id"
 TYPE = "type"
 
 
-class Names:
-    """Names for the columns of frames: those of users may differ in the case of letters only."""
+class ColumnNames:
+    """New names for columns of frames: those of users may differ only in case."""
 
     def __init__(self) -> None:
         self._numbers = count()
 
     def new(self) -> str:
-        """Give a name that no column has yet."""
+        """Return a name that no column has yet."""
         return f"c{next(self._numbers)}"
 
-    def several(self, many: int) -> list[str]:
-        """Give so many new names."""
+    def new_list(self, many: int) -> list[str]:
+        """Return `many` new names."""
         return [self.new() for _ in range(many)]
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class EntityColumns:
     """The columns that hold a variable: its id, the number of its type, and some properties.
 
-    The id and the type are null when the variable stands for nothing.
+    The id and the type are null when the variable is not bound.
     """
 
     kind: EntityType
     id: str
     type: str
-    properties: Mapping[Field, str] = field(default_factory=dict)
+    properties: Mapping[TypedProperty, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The columns that tell a node or edge from all others."""
+        """The columns that identify a node or edge."""
         return self.id, self.type
 
     @property
@@ -62,72 +62,72 @@ class Entity:
         """All columns of the variable."""
         return (self.id, self.type, *self.properties.values())
 
-    def of(self, item: Field) -> str:
-        """Give the column of a property."""
+    def column_of(self, item: TypedProperty) -> str:
+        """Return the column of a property."""
         return self.id if item[0] == "id" else self.properties[item]
 
-    def renamed(self, names: Mapping[str, str]) -> "Entity":
-        """Give the variable in a frame whose columns have other names."""
+    def rename(self, names: Mapping[str, str]) -> "EntityColumns":
+        """Return the variable in a frame whose columns have other names."""
         own = {item: names[column] for item, column in self.properties.items()}
-        return Entity(self.kind, names[self.id], names[self.type], own)
+        return EntityColumns(self.kind, names[self.id], names[self.type], own)
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
-    """A column that an operator made: one value for each row, or `fixed`, one for all."""
+class ComputedColumn:
+    """A column that an operator computed: a value for each row, or `fixed`, one for all."""
 
     kind: ValueType | EntityType | None
     column: str = ""
-    fixed: Fixed | None = None
+    fixed: FixedExpr | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class FrameMatches:
     """Rows with variables and computed columns. A row of weight n stands for n equal rows."""
 
     frame: "DataFrame"
-    entities: Mapping[str, Entity] = field(default_factory=dict)
-    columns: Mapping[str, Computed] = field(default_factory=dict)
+    entities: Mapping[str, EntityColumns] = field(default_factory=dict)
+    columns: Mapping[str, ComputedColumn] = field(default_factory=dict)
     weight: str | None = None
     found: Mapping[TextMatch, str] = field(default_factory=dict)
 
-    def bind(self, frame: "DataFrame", variable: str, entity: Entity) -> "Matches":
-        """Give a frame of these rows with one more variable."""
+    def bind(self, frame: "DataFrame", variable: str, entity: EntityColumns) -> "FrameMatches":
+        """Return these matches in `frame`, which holds one more variable."""
         return replace(self, frame=frame, entities={**self.entities, variable: entity})
 
-    def filtered(self, condition: "Column") -> "Matches":
-        """Give the rows for which a condition is true."""
+    def filter(self, condition: "Column") -> "FrameMatches":
+        """Return the rows for which a condition is true."""
         return replace(self, frame=self.frame.filter(condition))
 
-    def binding(self, names: Sequence[str]) -> "Matches":
-        """Give every different combination of some variables once, and nothing else."""
+    def distinct_bindings(self, names: Sequence[str]) -> "FrameMatches":
+        """Return every different combination of some variables once, and nothing else."""
         entities = {name: self.entities[name] for name in names}
         columns = [column for entity in entities.values() for column in entity.columns]
         keys = identities(entities.values())
         if not keys:
-            return Matches(self.frame.select(fn.lit(1).alias("one")).limit(1))
-        return Matches(self.frame.select(columns).dropDuplicates(keys), entities)
+            return FrameMatches(self.frame.select(fn.lit(1).alias("one")).limit(1))
+        return FrameMatches(self.frame.select(columns).dropDuplicates(keys), entities)
 
 
-def identities(entities: Iterable[Entity]) -> list[str]:
-    """Give the columns that tell combinations of variables apart."""
+def identities(entities: Iterable[EntityColumns]) -> list[str]:
+    """Return the columns that identify combinations of variables."""
     return [column for entity in entities for column in entity.identity]
 
 
-def joined(
+def join(
     left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str = "inner"
 ) -> "DataFrame":
     """Join two frames on columns of different names; null equals nothing."""
-    return left.join(right, _all(fn.col(one) == fn.col(other) for one, other in pairs), how)
+    return left.join(right, _all_true(fn.col(one) == fn.col(other) for one, other in pairs), how)
 
 
-def joined_null_safe(
+def join_null_safe(
     left: "DataFrame", right: "DataFrame", pairs: Sequence[tuple[str, str]], how: str
 ) -> "DataFrame":
     """Join two frames on columns of different names; null equals null."""
     tests = (fn.col(one).eqNullSafe(fn.col(other)) for one, other in pairs)
-    return left.join(right, _all(tests), how)
+    return left.join(right, _all_true(tests), how)
 
 
-def _all(tests: "Iterable[Column]") -> "Column":
+def _all_true(tests: "Iterable[Column]") -> "Column":
     return reduce(and_, tests, fn.lit(col=True))

@@ -1,4 +1,4 @@
-"""Overflow: numbers of a query on Spark that do not fit their type, which is an error."""
+"""Overflow: counts and sums of a query on Spark that do not fit 64 bits, which is an error."""
 
 from typing import TYPE_CHECKING
 
@@ -17,26 +17,26 @@ _MOST_COUNTED = 9_200_000_000_000_000_000
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-def counted(number: "Column") -> "Column":
-    """Give a count as a whole number of 64 bits; raises in the job when it does not fit."""
+def check_count(number: "Column") -> "Column":
+    """Return a count as a 64-bit integer; the job fails when it does not fit."""
     fits = number <= fn.lit(str(_MOST_COUNTED)).cast("decimal(38,0)")
-    return fn.when(fits, number.cast("bigint")).when(number.isNotNull(), _raised(_COUNT))
+    return fn.when(fits, number.cast("bigint")).when(number.isNotNull(), _raise(_COUNT))
 
 
-def fits(number: "Column") -> "Column":
-    """Tell that a sum fits 64 bits; raises in the job when it does not."""
+def check_sum(number: "Column") -> "Column":
+    """Return true for a sum that fits 64 bits; the job fails when it does not fit."""
     least, most = (fn.lit(str(bound)).cast("decimal(38,0)") for bound in (_LEAST, _MOST))
     inside = number.isNull() | number.between(least, most)
-    return fn.when(inside, fn.lit(col=True)).otherwise(_raised(_SUM).cast("boolean"))
+    return fn.when(inside, fn.lit(col=True)).otherwise(_raise(_SUM).cast("boolean"))
 
 
-def overflow_in(failed: Exception) -> ResultOverflowError | None:
-    """Give the error that a failed job tells of, if it is that a number does not fit."""
+def find_overflow(failed: Exception) -> ResultOverflowError | None:
+    """Return the overflow that made a job fail, or None if something else did."""
     text = str(failed)
     return next(
         (ResultOverflowError(each) for each in (_SUM, _COUNT) if f"{_MARK}{each}" in text), None
     )
 
 
-def _raised(message: str) -> "Column":
+def _raise(message: str) -> "Column":
     return fn.raise_error(fn.lit(f"{_MARK}{message}")).cast("bigint")

@@ -6,30 +6,30 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from omnigraph.data.values.comparison import spread
+from omnigraph.data.values.comparison import broadcast
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _PACKED_SQL = "batch binary"
 _PACKED = pa.schema([("batch", pa.binary())])
-# So many rows are sent at once, so that a row of Spark stays small.
+# Rows per packed batch, so that a row of Spark stays small.
 _ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
-    """Makes of each batch of a frame one of a result.
+class BatchPacking:
+    """Turns each batch of a frame into a batch of the result.
 
-    `places` are the columns of the frame for those of the result, or values that are the same in
-    all rows. Of a node or edge, the number of its type is left out.
+    `places` holds for each column of the result its place in the frame, or the value that all rows
+    share. Of a node or edge, the number of its type is left out.
     """
 
     schema: pa.Schema
     places: tuple[int | pa.Scalar, ...]
 
     def frame(self, rows: "DataFrame") -> "DataFrame":
-        """Give a frame of batches, in the order of the rows."""
+        """Return a frame of packed batches, in the order of the rows."""
         return rows.mapInArrow(self, _PACKED_SQL)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -47,16 +47,16 @@ class Pack:
 
     def _column(self, batch: pa.RecordBatch, place: int | pa.Scalar, kind: pa.DataType) -> pa.Array:
         if not isinstance(place, int):
-            return spread(place, batch.num_rows)
+            return broadcast(place, batch.num_rows)
         column = batch.column(place)
-        return _object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
+        return _build_object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
 
-    def unpacked(self, packed: bytes | bytearray) -> pa.RecordBatch:
-        """Give a batch of the result."""
+    def unpack(self, packed: bytes | bytearray) -> pa.RecordBatch:
+        """Return a batch of the result."""
         return pa.ipc.read_record_batch(pa.py_buffer(packed), self.schema)
 
 
-def _object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
+def _build_object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
     values = [column.field(0), *(column.field(at) for at in range(2, column.type.num_fields))]
     arrays = [value.cast(field.type) for value, field in zip(values, kind, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=column.is_null())

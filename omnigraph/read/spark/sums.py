@@ -1,8 +1,8 @@
-"""Sums: sums of floats on Spark that come out just as those of the engine, to the last bit.
+"""Sums: sums of floats on Spark that equal those of the engine, to the last bit.
 
 A sum of floats depends on the order in which they are added. The engine adds those of a group from
-the least to the greatest, one by one. So here they are sorted, which Spark does on disk when they
-are many, and a task adds them up as they come.
+the least to the greatest. So they are sorted here too, which Spark does on disk when they are many,
+and a task adds them up as they come.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def sums_of(frame: "DataFrame") -> "DataFrame":
-    """Give for each group, which all columns but the last one tell, the sum of the last one.
+def sum_groups(frame: "DataFrame") -> "DataFrame":
+    """Return for each group the sum of the last column; all other columns are its key.
 
     The columns keep their names.
     """
@@ -28,7 +28,7 @@ def sums_of(frame: "DataFrame") -> "DataFrame":
 
 @dataclass(frozen=True, slots=True)
 class _Add:
-    """Adds up the last column of sorted rows; those of one group stand together."""
+    """Adds up the last column of sorted rows; the rows of one group follow each other."""
 
     keys: int
 
@@ -37,7 +37,7 @@ class _Add:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            rows = batch if open_group is None else _after(open_group, batch)
+            rows = batch if open_group is None else _concat(open_group, batch)
             firsts = self._firsts(rows)
             values = rows.column(self.keys).to_numpy(zero_copy_only=False)
             groups = np.cumsum(firsts) - 1
@@ -50,7 +50,7 @@ class _Add:
             yield open_group
 
     def _firsts(self, rows: pa.RecordBatch) -> "np.ndarray":
-        """Tell which rows are the first of their group."""
+        """Return which rows are the first of their group."""
         firsts = np.zeros(rows.num_rows, bool)
         firsts[0] = True
         for column in rows.columns[: self.keys]:
@@ -59,8 +59,8 @@ class _Add:
         return firsts
 
 
-def _after(first: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
-    """Give the rows of two batches as one."""
+def _concat(first: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of two batches as one."""
     pairs: Sequence[tuple[pa.Array, pa.Array]] = list(
         zip(first.columns, others.columns, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Embed: a file of records becomes one whose rows have their vectors; no graph is needed."""
+"""Embed: writes a file of records again, with vectors added or removed."""
 
 import os
 import shutil
@@ -9,13 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, TypedDict, Unpack
 
-from omnigraph.embedding import Embedder, cached, embedder_for
+from omnigraph.embedding import Embedder, embedder_for, with_cache
 from omnigraph.errors import InputError, Json, Violation, ViolationsError
-from omnigraph.spark.choice import Engine, default_settings, runner_for
+from omnigraph.spark.choice import Engine, default_settings, runner_for_files
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.store import Store
+from omnigraph.syntax.problems import chosen
 from omnigraph.write.embed.parts import (
     Check,
     CheckedPart,
@@ -30,7 +31,7 @@ from omnigraph.write.embed.row_filter import RowFilter, Select
 from omnigraph.write.embed.seed import Spec, read_spec, spec_of
 from omnigraph.write.filling import Entries
 from omnigraph.write.load.files import File, files_at
-from omnigraph.write.load.options import SHOWN_VIOLATIONS, chosen
+from omnigraph.write.load.options import SHOWN_VIOLATIONS
 from omnigraph.write.load.splits import Format, Source, Split, splits_of
 
 Place: TypeAlias = str | os.PathLike[str]
@@ -68,7 +69,7 @@ class Embedded:
     engine: str
 
     def to_json(self) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
+        """Return the result as JSON."""
         return {
             "input": self.input,
             "output": self.output,
@@ -89,17 +90,17 @@ def embed_file(
     spec: Spec | Mapping[str, object] | Place,
     **how: Unpack[EmbedHow],
 ) -> Embedded:
-    """Write a file of records anew, with the vectors that a spec asks for, or without them.
+    """Write a file of records again, with the vectors that a spec asks for, or without them.
 
-    The output appears whole or not at all. Bad lines raise ViolationsError with every one, before
-    any text is sent. Vectors that were paid for are kept beside the output until it is there.
+    The output appears whole or not at all. Bad lines raise ViolationsError, all at once, before any
+    text is sent. Vectors that were paid for are kept beside the output until it is complete.
     """
     rewrite = _rewrite(spec, how)
     engine = chosen(Engine, how.get("engine", Engine.AUTO))
     target = _target(output)
     with _workshop(target) as workshop:
         source = _source(input, target, workshop)
-        runner = runner_for(engine, how.get("spark") or default_settings(), source.file.size)
+        runner = runner_for_files(engine, how.get("spark") or default_settings(), source.file.size)
         job = _Job(rewrite, source, splits_of([source], runner.slots), runner, how)
         tally = job.checked()
         embedder = job.embedder() if tally.due else None
@@ -120,7 +121,7 @@ def embed_file(
 
 @dataclass(frozen=True, slots=True)
 class _Workshop:
-    """The folder beside the output where its parts are made and its vectors are kept."""
+    """The folder beside the output where its parts are written and its vectors are cached."""
 
     root: Path
     zips: bool
@@ -134,14 +135,14 @@ class _Workshop:
         return self.root / "vectors"
 
     def thrifty(self, embedder: Embedder) -> Embedder:
-        """Give an embedder that does not pay for what is kept here."""
+        """Return an embedder that takes from this folder the vectors that were paid for already."""
         store = Store(str(self.root), is_local=True)
-        return cached(embedder, Entries(store, self.vectors.name))
+        return with_cache(embedder, Entries(store, self.vectors.name))
 
 
 @contextmanager
 def _workshop(target: Path) -> Iterator[_Workshop]:
-    """Give the workshop of an output; after a failure only what was paid for is left of it."""
+    """Open the workshop of an output; after a failure only its vectors are left."""
     made = _Workshop(target.with_name(f"{target.name}.embeddings"), _is_gzip(target.name))
     try:
         made.root.mkdir(exist_ok=True)
@@ -159,7 +160,7 @@ def _workshop(target: Path) -> Iterator[_Workshop]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One offline embed on its way: every split is checked, and then every split is written."""
+    """One offline embed in progress: first all splits are checked, then all are written."""
 
     rewrite: Rewrite
     source: Source
@@ -172,7 +173,7 @@ class _Job:
         return self.how.get("progress", NO_PROGRESS)
 
     def checked(self) -> Tally:
-        """Give what the file holds; raises ViolationsError when a line of it is bad."""
+        """Return the counts of the file's lines; raises ViolationsError when a line is bad."""
         self.progress.begin("reading", self.source.file.size)
         shown = max(1, self.how.get("shown", SHOWN_VIOLATIONS))
         parts = self.runner.map(Check(self.rewrite, shown), self.splits, self.progress)
@@ -187,7 +188,7 @@ class _Job:
     def written(
         self, tally: Tally, embedder: Embedder | None, workshop: _Workshop
     ) -> list[WrittenPart]:
-        """Give the parts of the output, in their order."""
+        """Write the parts of the output and return them in order."""
         cleans = self.rewrite.mode is EmbedMode.CLEAN
         self.progress.begin("cleaning" if cleans else "embedding", tally.cleaned + tally.due)
         thrifty = None if embedder is None else workshop.thrifty(embedder)
@@ -198,7 +199,7 @@ class _Job:
         return parts
 
     def _placed(self, parts: Iterable[CheckedPart]) -> Iterator[Violation]:
-        """Give the violations of all parts, each with the file and its line there."""
+        """Yield the violations of all parts, each with its file and its line there."""
         before = 0
         for part in parts:
             for each in part.violations:
@@ -233,10 +234,10 @@ def _rewrite(spec: Spec | Mapping[str, object] | Place, how: EmbedHow) -> Rewrit
 
 
 def _target(output: Place) -> Path:
-    """Give where the output goes, links followed; a URI or what is no file is refused."""
+    """Return where the output goes, links resolved; raises for a URI or anything but a file."""
     text = os.fspath(output)
     if "://" in text:
-        raise InputError(f"'{text}': the output is a file of this machine, not a URI")
+        raise InputError(f"'{text}': the output has to be a local file, not a URI")
     target = Path(text).resolve()
     if target.exists() and not target.is_file():
         raise InputError(f"'{text}' is not a file")
@@ -249,7 +250,7 @@ def _source(given: Input, target: Path, workshop: _Workshop) -> Source:
     name = os.fspath(given)
     files = files_at([name])
     if len(files) > 1:
-        raise InputError(f"'{name}' names {len(files)} files", hint="embed one after the other")
+        raise InputError(f"'{name}' names {len(files)} files", hint="embed one at a time")
     file = files[0]
     if file.folder.is_local and target.exists() and target.samefile(file.folder.uri(file.path)):
         raise InputError(f"'{name}' is the input and the output", hint="write to another file")

@@ -1,4 +1,4 @@
-"""Parts: the splits of a file, checked, and written anew as the parts of another file."""
+"""Parts: checks the splits of a file, and writes them as the parts of another."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.embedding import Embedder, Task
+from omnigraph.embedding import Embedder, EmbeddingTask
 from omnigraph.errors import Code, InputError, StorageError, Violation
 from omnigraph.write.embed.rewrite import Bad, Cleaned, Due, Kept, Rewrite, Step
 from omnigraph.write.filling import MOST_NUMBERS
@@ -28,7 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(slots=True)
 class Tally:
-    """Counts what becomes of lines."""
+    """Counts of lines, by what happens to them."""
 
     lines: int = 0
     rows: int = 0
@@ -37,7 +37,7 @@ class Tally:
     cleaned: int = 0
 
     def count(self, step: Step) -> None:
-        """Count one line more."""
+        """Count one more line."""
         self.lines += 1
         match step:
             case Kept():
@@ -58,13 +58,13 @@ class Tally:
 
     @staticmethod
     def of(tallies: Iterable["Tally"]) -> "Tally":
-        """Give the sum of all tallies."""
+        """Return the sum of several counts."""
         return Tally(*map(sum, zip(astuple(Tally()), *map(astuple, tallies), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPart:
-    """What a split holds, the first violations of it with their lines, and the number of all."""
+    """The counts of a split, its first violations with their lines, and how many there are."""
 
     tally: Tally
     violations: Sequence[Violation]
@@ -73,7 +73,7 @@ class CheckedPart:
 
 @dataclass(frozen=True, slots=True)
 class WrittenPart:
-    """A split written anew: where it lies, and what it held."""
+    """A written split: its path and its counts."""
 
     path: str
     tally: Tally
@@ -81,7 +81,7 @@ class WrittenPart:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The task that only looks, so that no text is sent while a line of the file is bad."""
+    """The task that only checks, so that no text is sent while a line of the file is bad."""
 
     rewrite: Rewrite
     most_violations: int
@@ -101,7 +101,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The task that writes; run twice, it leaves a second file that nobody names."""
+    """The task that writes a split; a second run leaves another file, which nobody uses."""
 
     rewrite: Rewrite
     embedder: Embedder | None
@@ -139,11 +139,13 @@ class Write:
         if not texts:
             return []
         assert self.embedder is not None
-        return printed(self.embedder.embed(texts, self.rewrite.spec.dimension, Task.DOCUMENT))
+        return printed(
+            self.embedder.embed(texts, self.rewrite.spec.dimension, EmbeddingTask.DOCUMENT)
+        )
 
 
 def printed(vectors: npt.NDArray[np.float32]) -> list[bytes]:
-    """Give each vector as JSON, every number as the shortest text that means the same float."""
+    """Return each vector as JSON, every number as the shortest text of the same float."""
     numbers = pa.array(vectors.reshape(-1)).cast(pa.utf8())
     ends = np.arange(0, vectors.size + 1, vectors.shape[1], dtype=np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), numbers), ",")
@@ -151,7 +153,7 @@ def printed(vectors: npt.NDArray[np.float32]) -> list[bytes]:
 
 
 def _chunks(steps: Iterable[Step], most_due: int) -> Iterator[list[Step]]:
-    """Give the steps in lists that are small enough to be held, with all their vectors."""
+    """Yield the steps in lists small enough to be held with all their vectors."""
     held: list[Step] = []
     due = size = 0
     for step in steps:
@@ -200,7 +202,7 @@ def _steps(rewrite: Rewrite, split: Split) -> Iterator[Step]:
 
 @contextmanager
 def _written(path: Path, zips: bool) -> Iterator[BinaryIO]:
-    """Give a new file opened for writing; gzip files of parts, joined, are a gzip file again."""
+    """Open a new file for writing; gzip parts, concatenated, are a gzip file again."""
     try:
         with path.open("wb") as file:
             if not zips:
@@ -213,10 +215,10 @@ def _written(path: Path, zips: bool) -> Iterator[BinaryIO]:
 
 
 def changed(name: str) -> InputError:
-    """Give the error that says that a file is not what it was when it was checked."""
+    """Return the error that a file changed after it was checked."""
     return InputError(f"'{name}' changed while it was read; nothing was written")
 
 
 def cannot_write(path: Path, failed: OSError) -> StorageError:
-    """Give the error that says why a file cannot be written."""
+    """Return the error that a file cannot be written, with the reason."""
     return StorageError(f"cannot write '{path}': {failed.strerror or type(failed).__name__}")

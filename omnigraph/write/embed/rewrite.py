@@ -1,4 +1,4 @@
-"""Rewrite: what an offline embed does to each line of a file, decided from the line alone."""
+"""Rewrite: decides from one line alone what an offline embed does to it."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to":
 
 
 class EmbedMode(StrEnum):
-    """Which vectors an offline embed makes, or that it takes them away."""
+    """Which vectors an offline embed makes, or that it removes them."""
 
     FILL_MISSING = "fill_missing"
     REEMBED_ALL = "reembed_all"
@@ -39,7 +39,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A row that gets the vector of a text, between what stands before and after it."""
+    """A row that gets the vector of a text, between the bytes before and after it."""
 
     before: bytes
     text: str
@@ -48,14 +48,14 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A row without the vector that it had."""
+    """A row whose vector is removed."""
 
     line: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A line that is no sound record, and why."""
+    """A line that is not a valid record, and why."""
 
     faults: tuple[Violation, ...]
 
@@ -75,14 +75,14 @@ _numbers = msgspec.json.Decoder(list[float])
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What happens to the lines of a file."""
+    """What an offline embed does to the lines of a file."""
 
     spec: Spec
     mode: EmbedMode
     rows: RowFilter
 
     def step(self, line: bytes, start: int = 0) -> Step:
-        """Give what happens to a line of UTF-8, which may have a mark before `start`."""
+        """Return what happens to a UTF-8 line; a byte order mark may come before `start`."""
         text = line[start:].strip()
         if not text or text.startswith(b"//"):
             return Kept(line, is_row=False)
@@ -159,7 +159,7 @@ def _has_text(text: bytes) -> bool:
 
 
 def _is_vector(value: bytes, dimension: int) -> bool:
-    """Tell quickly whether a value is a vector; at one that is not, `_misfit` looks closer."""
+    """Whether a value is a vector: a quick test, after which `_misfit` finds the reason."""
     try:
         numbers = _numbers.decode(value)
     except (msgspec.DecodeError, RecursionError):
@@ -168,7 +168,7 @@ def _is_vector(value: bytes, dimension: int) -> bool:
 
 
 def _misfit(value: bytes, kind: ValueType) -> str | None:
-    """Give why a value is not of a type, in the words of a load; None when it is."""
+    """Return why a value does not have a type, in the words of a load; None when it does."""
     if kind == STRING and value.startswith(b'"'):
         return None
     try:

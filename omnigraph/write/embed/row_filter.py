@@ -1,4 +1,4 @@
-"""RowFilter: the rows that an offline embed looks at, by type and by the value of a field."""
+"""RowFilter: selects the rows that an offline embed fills, by type and by the value of a field."""
 
 import json
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from omnigraph.write.embed.splice import Members
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`Document:lang="de"`: the rows of a type whose field has a value; null is also no field."""
+    """`Document:lang="de"`: rows of a type by the value of a field; null matches no field."""
 
     type: str
     field: str
@@ -19,7 +19,7 @@ class Select:
 
     @staticmethod
     def parsed(text: str) -> "Select":
-        """Read `Type:field=value`; the value is JSON when it can be read so, else the text."""
+        """Parse `Type:field=value`; the value is JSON if it parses as JSON, else text."""
         name, colon, rest = text.partition(":")
         field, equals, value = rest.partition("=")
         if not (colon and equals and name and field):
@@ -27,7 +27,7 @@ class Select:
         return Select(name, field, _json(value))
 
     def matches(self, type_name: str, data: Members) -> bool:
-        """Tell whether a row is one of these."""
+        """Whether a row matches."""
         if type_name != self.type:
             return False
         found = data.value(self.field)
@@ -36,13 +36,13 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Rows of these types that any of `selects` matches; what is empty does not choose."""
+    """Rows of these types that any of `selects` matches; an empty part selects everything."""
 
     types: frozenset[str] = frozenset()
     selects: tuple[Select, ...] = ()
 
     def check(self, known: Collection[str]) -> None:
-        """Raise InputError when a type is named that is not known, or not among the types."""
+        """Raise InputError when a type is unknown, or selected but not among the types."""
         for name in (*sorted(self.types), *(each.type for each in self.selects)):
             if name not in known:
                 near = nearest_name(name, known)
@@ -50,10 +50,10 @@ class RowFilter:
                 raise InputError(f"the spec has no type '{name}'", hint=hint)
         for each in self.selects:
             if self.types and each.type not in self.types:
-                raise InputError(f"rows of '{each.type}' are selected, and the type is left out")
+                raise InputError(f"rows of '{each.type}' are selected, but not their type")
 
     def matches(self, type_name: str, data: Members) -> bool:
-        """Tell whether a row is selected."""
+        """Whether a row is selected."""
         if self.types and type_name not in self.types:
             return False
         return not self.selects or any(each.matches(type_name, data) for each in self.selects)
@@ -68,7 +68,7 @@ def _json(text: str) -> object:
 
 
 def _same(one: object, other: object) -> bool:
-    """Tell whether two JSON values are equal; true is not 1, though Python says so."""
+    """Whether two JSON values are equal; true is not 1, although Python says so."""
     match one, other:
         case bool(), _:
             return one is other

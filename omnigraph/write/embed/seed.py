@@ -1,4 +1,4 @@
-"""Seed: which fields of which types an offline embed fills, and from which file to which."""
+"""Seed: the spec of an offline embed: which fields of which types, from which file to which."""
 
 import json
 import os
@@ -18,7 +18,7 @@ _FIELDS = ("source", "target")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The field that holds the text of a type's rows, and the one that gets its vector."""
+    """The field with the text of a type's rows, and the field that gets its vector."""
 
     source: str
     target: str
@@ -26,7 +26,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What is embedded: fields by type, the dimension of the vectors, and the model.
+    """What to embed: fields by type, the dimension of the vectors, and the model.
 
     Without a model the environment chooses.
     """
@@ -38,7 +38,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """An offline embed in one file: what is read, what is written, and the spec."""
+    """An offline embed in one file: the input, the output, and the spec."""
 
     input: str
     output: str
@@ -46,7 +46,7 @@ class Seed:
 
 
 def read_seed(path: str | os.PathLike[str]) -> Seed:
-    """Read a seed from YAML; what it names is relative to its own folder."""
+    """Read a seed from YAML; its paths are relative to its own folder."""
     folder, name = Path(path).parent, os.fspath(path)
     seed = parse_yaml(name, file_bytes(path), _SEED)
     source, target = (_below(folder, seed.required(key)) for key in ("input", "output"))
@@ -58,18 +58,18 @@ def read_seed(path: str | os.PathLike[str]) -> Seed:
 
 
 def read_spec(path: str | os.PathLike[str]) -> Spec:
-    """Read a spec from a file of JSON, or of YAML."""
-    # In JSON a tab is white space, which YAML does not take it for.
+    """Read a spec from a JSON or YAML file."""
+    # A tab is white space in JSON, but not in YAML.
     data = file_bytes(path).replace(b"\t", b" ")
     return _spec(parse_yaml(os.fspath(path), data, _SPEC), os.fspath(path))
 
 
 def spec_of(given: Mapping[str, object]) -> Spec:
-    """Give the spec that a mapping holds, as a file would."""
+    """Return the spec in a mapping that has the form of a spec file."""
     try:
         data = json.dumps(dict(given)).encode()
     except (TypeError, ValueError) as bad:
-        raise ConfigError(f"the spec holds what JSON cannot: {bad}") from None
+        raise ConfigError(f"the spec has a value that JSON cannot hold: {bad}") from None
     return _spec(parse_yaml("the spec", data, _SPEC), "the spec")
 
 

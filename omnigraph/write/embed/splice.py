@@ -1,4 +1,4 @@
-"""Splice: a member of a JSON object is put in or taken out, and no other byte changes."""
+"""Splice: adds or removes a member of a JSON object without changing any other byte."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _BRACKET = re.compile(_STRING + rb"|([\[{])|([\]}])")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an object: its name, and where key and value stand in the text."""
+    """A member of an object: its name, and where key and value are in the text."""
 
     name: str
     key: int
@@ -35,16 +35,16 @@ class Members:
             self._found.append(Member(_name(key[1]), key.start(1), key.end(), at, key[2]))
 
     def named(self, name: str) -> list[Member]:
-        """Give the members of a name: one, unless it is missing or given more than once."""
+        """Return the members of a name: one, unless it is missing or repeated."""
         return [each for each in self._found if each.name == name]
 
     def value(self, name: str) -> bytes | None:
-        """Give the text of a member's value, or None when there is no such member."""
+        """Return the text of a member's value, or None when there is no such member."""
         found = self.named(name)
         return self._text[found[-1].start : found[-1].end] if found else None
 
     def around(self, name: str) -> tuple[bytes, bytes]:
-        """Give what stands before and after the value of a member; a new one comes last."""
+        """Return the text before and after the value of a member; a new one is added at the end."""
         found = self.named(name)
         if found:
             return self._text[: found[-1].start], self._text[found[-1].end :]
@@ -56,7 +56,7 @@ class Members:
         return self._text[:at] + comma + key + b":" + gap, self._text[at:]
 
     def without(self, name: str) -> bytes:
-        """Give the text without a member that is there."""
+        """Return the text without a member that exists."""
         at = next(at for at, each in enumerate(self._found) if each.name == name)
         start, end = self._found[at].key, self._found[at].end
         if at > 0:
@@ -72,7 +72,7 @@ def _name(key: bytes) -> str:
 
 
 def _end(text: bytes, at: int) -> int:
-    """Give where the value ends that begins at a place."""
+    """Return where the value ends that begins at an offset."""
     flat = _FLAT.match(text, at)
     if flat is not None:
         return flat.end()

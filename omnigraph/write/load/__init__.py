@@ -1,19 +1,20 @@
 """Load: any number of rows become one commit, or nothing.
 
-options  how a load is done
-load     any number of rows become one commit, or nothing
-ingest   a load into a branch that is made with it when it is not there
-request  what stands for a load in its commit, so that a repetition is told from another one
-inputs   whatever a user hands to a load, as sources that tasks can read
-files    what a load reads, by path, glob or URI, from local disks and object stores
-splits   what a load reads, cut into parts that tasks read as typed rows
-spool    rows that no task can reach, standard input and frames, laid down where all can
-records  lines of JSON become typed columns, and every bad line its exact reason
-tabular  rows of CSV and Parquet files, one type to a file, as typed columns
-stage    one split is read, checked row by row, and written as pieces of tables
-image    the tables that a load would leave, new versions where it wrote and pinned ones else
-keys     values that rows share or refer to, sent to buckets so that equal ones meet
-checks   the rules between rows, on the whole image that a load would leave, by one shuffle
-lookups  a small load finds by index the committed rows with which its own could clash
-locate   finds the lines of the values that break a rule between rows, and says why
+options  the options of a load
+inputs   turns whatever a user passes to a load into sources that tasks can read
+files    the files of a load, by path, glob or URI, from local disks and object stores
+spool    stores what tasks cannot reach, standard input and frames, where they can
+splits   cuts sources into parts that tasks read as typed rows
+request  the digest of a load in its commit, which tells a repetition from another load
+load     publishes any number of rows as one commit, or nothing
+ingest   a load into a branch that is created with it when it does not exist
+stage    reads one split, checks it row by row, and writes it as pieces of tables
+records  turns lines of JSON into typed columns, and reports why a line is bad
+tabular  rows of CSV and Parquet files, one type per file, as typed columns
+image    the tables that a load would leave: new versions where it wrote, pinned ones elsewhere
+checks   the rules between rows, checked on the whole image by one shuffle
+keys     values that rows share or refer to, hashed into buckets so that equal ones meet
+lookups  finds by index the committed rows that a small load could clash with
+locate   finds the lines that hold values which break a rule between rows, and says why
+loaded   what a load or an ingest did
 """

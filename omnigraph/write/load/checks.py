@@ -1,4 +1,4 @@
-"""Checks: the rules between rows, on the whole image that a load would leave, by one shuffle."""
+"""Checks: the rules between rows, checked on the whole image by one shuffle."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable, without_exempt
+from omnigraph.data.values.comparison import drop_incomparable, to_comparable
 from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Parcel, Runner
@@ -20,7 +20,7 @@ _ROWS_PER_BUCKET = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Columns of a type whose values take part in a rule; `staged` only those of new rows."""
+    """Columns of a type that a rule reads; with `staged`, of new rows only."""
 
     type: str
     columns: tuple[str, ...]
@@ -33,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """No two rows have the same values; a row with a null among them is exempt."""
+    """No two rows have the same values; rows with a null among them are exempt."""
 
     reading: Reading
 
@@ -56,7 +56,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """So many edges of a type leave each node."""
+    """The number of edges of a type that leave each node is within bounds."""
 
     sources: Reading
     nodes: Reading
@@ -73,9 +73,9 @@ Rule: TypeAlias = Unique | Exists | Within
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Values that break a rule in one bucket, and in how many rows each stands.
+    """Values that break a rule in one bucket, and the number of rows that hold each.
 
-    Of more values than violations are counted, only so many are here.
+    Beyond the number of violations that are counted, values are left out.
     """
 
     rule: Rule
@@ -90,7 +90,7 @@ def hits(
     rows: int,
     progress: Progress,
 ) -> list[Hit]:
-    """Give everything that breaks a rule; `shares` gives the rows that a reading means."""
+    """Return everything that breaks a rule; `shares` returns the rows that a reading covers."""
     items = _scans(rules, shares)
     buckets = max(1, -(-rows // _ROWS_PER_BUCKET))
     emit = partial(_emitted, buckets=buckets)
@@ -107,7 +107,7 @@ class _Scan:
 
 
 def _scans(rules: Sequence[Rule], shares: Callable[[Reading], Sequence[Share]]) -> list[_Scan]:
-    """Give the scans of all readings; rows that several readings mean are read once."""
+    """Return the scans of all readings; rows that several readings cover are read once."""
     found: dict[tuple[object, ...], _Scan] = {}
     for reading in dict.fromkeys(each for rule in rules for each in rule.readings):
         for share in shares(reading):
@@ -122,13 +122,13 @@ def _emitted(scan: _Scan, buckets: int) -> Iterator[Parcel]:
     columns = dict.fromkeys(name for reading in scan.readings for name in reading.columns)
     for batch in scan.share.batches(list(columns)):
         for reading in scan.readings:
-            values = without_exempt(batch.select(list(reading.columns)))
+            values = drop_incomparable(batch.select(list(reading.columns)))
             for bucket, part in keys.bucketed(_comparable(values), buckets):
                 yield Parcel(bucket, reading.tag, keys.packed(part))
 
 
 def _comparable(rows: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [comparable(column) for column in rows.columns]
+    columns = [to_comparable(column) for column in rows.columns]
     return pa.record_batch(columns, names=rows.schema.names)
 
 

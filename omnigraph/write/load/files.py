@@ -1,4 +1,4 @@
-"""Files: what a load reads, by path, glob or URI, from local disks and object stores."""
+"""Files: the files of a load, by path, glob or URI, from local disks and object stores."""
 
 import glob
 import gzip
@@ -16,12 +16,12 @@ from typing import BinaryIO, cast
 from omnigraph.errors import Code, InputError, UnreadableError, Violation
 from omnigraph.storage.store import Store, store_at
 
-# A line is held and decoded as a whole, which takes many times its size of memory.
+# A line is held and decoded as a whole, which takes many times its size in memory.
 LONGEST_LINE = 64 << 20
 
 _MAGIC = frozenset("*?[")
 _BLOCK = 1 << 20
-# How texts in other encodings begin: with a mark, or with a character of ASCII.
+# How texts in other encodings begin: with a byte order mark, or with an ASCII character.
 _ENCODINGS = (
     ("UTF-32", re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]")),
     ("UTF-16", re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0]")),
@@ -30,9 +30,9 @@ _ENCODINGS = (
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as any process can read it, and the name under which the user knows it.
+    """A file that any process can read, and the name by which the user knows it.
 
-    `digest` stands for the bytes of one that was written here.
+    `digest` is that of the bytes, for a file that was written here.
     """
 
     name: str
@@ -42,9 +42,9 @@ class File:
     digest: str | None = None
 
     def identity(self) -> str:
-        """Return what stands for the content: a digest, or what an object store tells it by.
+        """Return what identifies the content: a digest, or the tag of an object store.
 
-        An object of a user's own is not read for it, because it may be larger than all else.
+        A user's own object is not read for this, because it may be larger than everything else.
         """
         tag = None
         if self.digest is None and not self.folder.is_local:
@@ -62,7 +62,7 @@ class File:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Give the file opened for reading; a failure while reading is one of ours."""
+        """Open the file for reading; a failure while reading raises StorageError."""
         try:
             if self.folder.is_local:
                 with Path(self.folder.uri(self.path)).open("rb") as file:
@@ -70,27 +70,27 @@ class File:
             else:
                 yield self.folder.objects.reader(self.path, self.size)
         except (EOFError, gzip.BadGzipFile, zlib.error) as bad:
-            raise UnreadableError(f"'{self.name}' is not sound gzip: {bad}") from None
+            raise UnreadableError(f"'{self.name}' is not a valid gzip file: {bad}") from None
         except OSError as bad:
             raise _unreadable(self.name, bad) from None
 
     @contextmanager
     def unzipped(self) -> Iterator[BinaryIO]:
-        """Give the content of a gzip file opened for reading."""
+        """Open the content of a gzip file for reading."""
         with self.open() as file, gzip.GzipFile(fileobj=file) as unzipped:
             yield cast(BinaryIO, unzipped)
 
 
 def file_in(folder: Store, path: str, name: str, digest: str | None = None) -> File:
-    """Give a file that lies in a store, under the name that the user knows."""
+    """Return a file in a store, under the name by which the user knows it."""
     sizes = folder.objects.sizes(path)
     return File(name, sizes[path], folder, path, digest)
 
 
 def files_at(places: list[str]) -> list[File]:
-    """Give the files that paths, globs, folders and URIs name, each pattern's in order.
+    """Return the files that paths, globs, folders and URIs name, sorted within each pattern.
 
-    What names no file is an error.
+    A pattern that matches no file is an error.
     """
     found = [file for place in places for file in _files(place)]
     return list({(file.folder.root, file.path): file for file in found}.values())
@@ -118,7 +118,7 @@ def _local(path: Path, name: str) -> File:
         raise UnreadableError(f"'{name}' is a folder", hint=f"name its files: '{name}/*.jsonl'")
     full = path.absolute()
     if not path.is_file():
-        raise UnreadableError(f"'{name}' is not a file", hint="give - to read standard input")
+        raise UnreadableError(f"'{name}' is not a file", hint="use - to read standard input")
     return File(name, status.st_size, Store(str(full.parent), is_local=True), full.name)
 
 
@@ -141,9 +141,9 @@ def _unreadable(name: str, bad: OSError) -> UnreadableError:
 
 
 def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[bytes | None]:
-    """Give the content in blocks of whole lines of about `size` bytes, at most `limit` in all.
+    """Yield the content in blocks of whole lines of about `size` bytes, at most `limit` in all.
 
-    None stands for one line that is longer than `LONGEST_LINE`; it is passed over and never held.
+    None stands for a line longer than `LONGEST_LINE`, which is skipped without being held.
     """
     rest: list[bytes] = []
     held = 0
@@ -170,15 +170,15 @@ def lines_of(file: BinaryIO, size: int, limit: int | None = None) -> Iterator[by
 
 
 def refuse_encoding(head: bytes, name: str) -> None:
-    """Raise InputError for a text that begins like one of UTF-16 or UTF-32."""
+    """Raise InputError for a text that begins like UTF-16 or UTF-32."""
     for encoding, begin in _ENCODINGS:
         if begin.match(head):
             hint = f"convert it: iconv -f {encoding} -t UTF-8"
-            raise InputError(f"{name} is {encoding}, and has to be UTF-8", hint=hint)
+            raise InputError(f"{name} is {encoding}; expected UTF-8", hint=hint)
 
 
 def too_long() -> Violation:
-    """Return what is wrong with a line that is too long to be read."""
+    """Return the violation of a line that is too long to be read."""
     reason = f"the line is longer than {LONGEST_LINE >> 20} MiB"
     return Violation(code=Code.RECORD_SYNTAX, reason=reason, line=0)
 

@@ -1,4 +1,4 @@
-"""Image: the tables that a load would leave, new versions where it wrote and pinned ones else."""
+"""Image: the tables that a load would leave: new versions where it wrote, pinned ones elsewhere."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from omnigraph.storage.staging import (
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 
 _ROWS_PER_SHARE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A type that a load writes: its table after it, and which fragments of that are new."""
+    """A type that a load writes: its table afterwards, and which of its fragments are new."""
 
     stored: StoredType
     table: Table
@@ -42,24 +42,24 @@ class Image:
     touched: Mapping[str, Touched]
 
     def table(self, type_name: str) -> Table:
-        """Give the table of a type."""
+        """Return the table of a type."""
         touched = self.touched.get(type_name)
         if touched is not None:
             return touched.table
         return self.snapshot.table(_identity(self.snapshot.catalog, type_name))
 
     def shares(self, reading: Reading) -> Sequence[Share]:
-        """Give the rows that a reading means, in shares for tasks."""
+        """Return the rows that a reading covers, in shares for tasks."""
         touched = self.touched.get(reading.type)
         new = touched.new if touched is not None and reading.staged else None
         return shares(self.table(reading.type), _ROWS_PER_SHARE, new)
 
     def rows(self, type_name: str) -> int:
-        """Give how many rows a type has."""
+        """Return how many rows a type has."""
         return self.table(type_name).count()
 
     def staged_rows(self, type_name: str) -> int:
-        """Give how many rows of a type are new."""
+        """Return how many rows of a type are new."""
         touched = self.touched[type_name]
         return count_rows(touched.table, touched.new)
 
@@ -84,7 +84,7 @@ def image_of(
 
 
 def _kept(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | None:
-    """Give the table without the rows that are replaced; None when all of them are."""
+    """Return the table without the replaced rows; None when all rows are replaced."""
     if mode is LoadMode.OVERWRITE:
         return None
     if mode is LoadMode.APPEND or not before.count():
@@ -94,7 +94,7 @@ def _kept(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | No
 
 
 def rules_of(image: Image) -> list[Rule]:
-    """Give the rules between rows that a load could have broken."""
+    """Return the rules between rows that a load could have broken."""
     rules: list[Rule] = []
     for touched in image.touched.values():
         rules += _unique(touched)
@@ -105,7 +105,7 @@ def rules_of(image: Image) -> list[Rule]:
 
 
 def validated(image: Image, rules: Sequence[Rule]) -> frozenset[str]:
-    """Give the tables that rules looked at and the load does not touch."""
+    """Return the tables that rules read and the load does not write."""
     names = {reading.type for rule in rules for reading in rule.readings}
     return frozenset(_identity(image.snapshot.catalog, name) for name in names - {*image.touched})
 
@@ -125,7 +125,7 @@ def _unique(touched: Touched) -> Iterator[Rule]:
 
 
 def _ends(edge: EdgeType, image: Image) -> Iterator[Rule]:
-    """New edges need their nodes; old ones too, when nodes of theirs were replaced."""
+    """Yield the rules for edge ends: of new edges, and of old ones when nodes were replaced."""
     for column, target in (("src", edge.source), ("dst", edge.target)):
         replaced = image.mode is LoadMode.OVERWRITE and target in image.touched
         if replaced or edge.name in image.touched:

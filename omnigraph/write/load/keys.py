@@ -1,4 +1,4 @@
-"""Keys: values that rows share or refer to, sent to buckets so that equal ones meet."""
+"""Keys: values that rows share or refer to, hashed into buckets so that equal ones meet."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -18,9 +18,9 @@ _HALF = np.uint64(32)
 def bucketed(
     keys: pa.RecordBatch, buckets: int, by: Sequence[str] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Give the rows of each bucket; equal rows, in whatever batch, are in the same bucket.
+    """Yield the rows of each bucket; equal rows of any batch are in the same bucket.
 
-    With `by` those are that are equal in these columns.
+    With `by`, rows that are equal in these columns are.
     """
     if buckets == 1:
         yield 0, keys
@@ -36,7 +36,7 @@ def bucketed(
 
 
 def packed(keys: pa.RecordBatch) -> bytes:
-    """Give keys as bytes."""
+    """Return keys as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, keys.schema) as writer:
         writer.write_batch(keys)
@@ -44,12 +44,12 @@ def packed(keys: pa.RecordBatch) -> bytes:
 
 
 def unpacked(data: bytes) -> pa.Table:
-    """Give the keys that were packed."""
+    """Return the keys that `packed` wrote."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
 def _hashes(keys: pa.RecordBatch) -> _Hashes:
-    """Give a hash of each row. It only spreads rows; nothing is decided by it."""
+    """Return a hash of each row, which only spreads rows and decides nothing."""
     total = np.zeros(len(keys), np.uint64)
     for column in keys.columns:
         total = total * _MIX + _text_hashes(column.cast(pa.large_utf8()))
@@ -57,10 +57,10 @@ def _hashes(keys: pa.RecordBatch) -> _Hashes:
 
 
 def _text_hashes(column: pa.Array) -> _Hashes:
-    """Give, for each text, the sum of its bytes times the powers of a factor, modulo 2^64.
+    """Return, for each text, the sum of its bytes times the powers of a factor, modulo 2^64.
 
-    One running sum over all texts gives all of them: what lies before a text is taken off, and
-    its place in the running powers is divided out.
+    All are computed from one running sum over all texts: the sum before a text is subtracted, and
+    its offset in the running powers is divided out.
     """
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: len(column) + 1]
     first, last = int(offsets[0]), int(offsets[-1])

@@ -1,4 +1,4 @@
-"""Load: any number of rows become one commit, or nothing."""
+"""Load: publishes any number of rows as one commit, or nothing."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,12 +10,10 @@ from typing import TextIO
 
 from omnigraph.errors import (
     MOST_VIOLATIONS,
-    Json,
     UnreadableError,
     Violation,
     ViolationsError,
 )
-from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
@@ -30,58 +28,20 @@ from omnigraph.write.filling import Vectors
 from omnigraph.write.indexing import indexed
 from omnigraph.write.load.checks import Hit, hits
 from omnigraph.write.load.image import Image, image_of, rules_of, validated
+from omnigraph.write.load.loaded import Loaded
 from omnigraph.write.load.locate import lines_before, violations
 from omnigraph.write.load.lookups import narrowed
-from omnigraph.write.load.options import LoadMode, LoadOptions
+from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.request import Request, content_of
 from omnigraph.write.load.splits import Source, Split, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpacked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Loaded:
-    """What a load did; without a commit it changed nothing.
-
-    `made_branch` is true when an ingest made the branch that it went to.
-    """
-
-    branch: str
-    mode: LoadMode
-    engine: str
-    nodes: dict[str, int]
-    edges: dict[str, int]
-    commit: Commit | None
-    made_branch: bool = False
-
-    def __repr__(self) -> str:
-        nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
-        commit = None if self.commit is None else self.commit.id
-        return f"Loaded({nodes} nodes, {edges} edges, branch={self.branch!r}, commit={commit!r})"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{count:,}") for name, count in {**self.nodes, **self.edges}.items()]
-        return html_facts(repr(self), (), html_table(("type", "rows"), rows))
-
-    def to_json(self, uri: str) -> dict[str, Json]:
-        """Give the result in the stable machine form."""
-        return {
-            "uri": uri,
-            "branch": self.branch,
-            "mode": str(self.mode),
-            "engine": self.engine,
-            "nodes_loaded": sum(self.nodes.values()),
-            "edges_loaded": sum(self.edges.values()),
-            "node_types_loaded": len(self.nodes),
-            "edge_types_loaded": len(self.edges),
-            "commit": None if self.commit is None else self.commit.id,
-        }
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a load goes: a branch, pinned where it stands; a new one starts at the snapshot.
+    """Where a load goes: a branch, pinned at its head; a new one starts at the snapshot.
 
-    `base` is where an ingest would make it start.
+    `base` is where an ingest would start the branch.
     """
 
     branch: str
@@ -99,9 +59,9 @@ def load(
 ) -> Loaded:
     """Check all rows of the sources and publish them as one commit of a branch.
 
-    Raises ViolationsError, or CancelledError or BudgetError when its deadline is over before it
-    publishes, and then nothing is visible. An operation id that was given before leads to the
-    commit of then, or raises OperationReusedError when other rows were loaded by it.
+    Raises ViolationsError, or CancelledError or BudgetError when its deadline passes before it
+    publishes, and then nothing is visible. An operation id that was used before returns the commit
+    of that time, or raises OperationReusedError when other rows were loaded with it.
     """
     repository.check_writable()
     _begin_report(options.report)
@@ -121,7 +81,7 @@ def load(
 
 @dataclass(slots=True)
 class _Load:
-    """One load on its way; what was staged is used again when others were faster."""
+    """One load in progress; what was staged is used again after a lost race."""
 
     repository: Repository
     target: Target
@@ -135,7 +95,7 @@ class _Load:
 
     @property
     def intent(self) -> Intent:
-        """Where the rows go, and what the operation id stands for."""
+        """The branch and the operation of the load."""
         return Intent(
             branch=self.target.branch,
             actor=self.options.actor,
@@ -147,7 +107,7 @@ class _Load:
         )
 
     def propose(self, snapshot: Snapshot) -> Proposal[dict[str, int]]:
-        """Check all rows on a snapshot; what was found is the number of rows by type."""
+        """Check all rows on a snapshot; the finding is the number of rows by type."""
         self._stage(snapshot)
         image = self.image(snapshot)
         rows = counted(self.staged)
@@ -157,7 +117,7 @@ class _Load:
         return Proposal(None if self.options.dry_run else self._write_set(image, looked_at), rows)
 
     def _stage(self, snapshot: Snapshot) -> None:
-        """Read, check and write all splits, once for a schema; raises when a row breaks a rule."""
+        """Read, check and write all splits, once per schema; raises when a row breaks a rule."""
         if self.staged_for == snapshot.commit.schema:
             return
         self.splits = splits_of(self.sources, self.runner.slots)
@@ -177,7 +137,7 @@ class _Load:
             self._refuse_staged(total)
 
     def _refuse_staged(self, total: int) -> None:
-        # What is wrong with a whole file is said by each of its splits, and counts once.
+        # Each split reports what is wrong with the whole file; it counts once.
         kept: dict[Violation, None] = {}
         general: set[Violation] = set()
         repeats = 0
@@ -192,7 +152,7 @@ class _Load:
         self._refuse(kept, total - repeats)
 
     def repeated(self, commit: Commit) -> Loaded:
-        """Return what this load led to before, when it is sent again."""
+        """Return the result of this load when it was done before."""
         answer = None if self.request is None else self.request.answered(commit.request)
         if answer is None:
             raise operation_reused(commit)
@@ -209,7 +169,7 @@ class _Load:
         return image_of(snapshot, self.options.mode, pieces, gave_ids)
 
     def check(self, image: Image) -> frozenset[str]:
-        """Check the rules between rows; return the tables that were only looked at."""
+        """Check the rules between rows; returns the tables that were only read."""
         rules = rules_of(image)
         names = {reading.type for rule in rules for reading in rule.readings}
         rows = sum(image.rows(name) for name in names)
@@ -279,7 +239,7 @@ def _places(snapshot: Snapshot) -> dict[str, Place]:
 
 
 def counted(staged: Sequence[StagedSplit]) -> dict[str, int]:
-    """Give the rows that were read, by type."""
+    """Return the number of rows read, by type."""
     rows: dict[str, int] = {}
     for split in staged:
         for name, count in split.rows.items():
@@ -288,12 +248,12 @@ def counted(staged: Sequence[StagedSplit]) -> dict[str, int]:
 
 
 def _are_hopeless(staged: Sequence[StagedSplit]) -> bool:
-    """Tell whether so many violations were found that no more are looked for."""
+    """Whether so many violations were found that looking for more is pointless."""
     return sum(each.total for each in staged) > MOST_VIOLATIONS
 
 
 def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[Violation]:
-    """Give the violations of all splits that were read, each with its file and its line there."""
+    """Yield the violations of all splits that were read, each with its file and line."""
     before = lines_before(splits, staged)
     for split, first, result in zip(splits, before, staged, strict=False):
         for violation in unpacked(result.violations):
@@ -302,7 +262,7 @@ def _placed(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> Iterator[
 
 
 def _begin_report(path: Path | None) -> None:
-    """Make the report empty; whoever cannot write it learns that before anything else is done."""
+    """Create an empty report, so that a report that cannot be written fails at once."""
     if path is not None:
         with _opened_report(path):
             pass
@@ -310,7 +270,7 @@ def _begin_report(path: Path | None) -> None:
 
 @contextmanager
 def _reporting(path: Path | None) -> Iterator[Callable[[Violation], None]]:
-    """Give what writes violations to the report, when there is one."""
+    """Yield a function that writes violations to the report, if there is one."""
     if path is None:
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""Locate: finds the lines of the values that break a rule between rows, and says why."""
+"""Locate: finds the lines that hold values which break a rule between rows, and says why."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,17 +10,17 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.comparison import comparable
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import shortened
+from omnigraph.data.values.comparison import to_comparable
+from omnigraph.data.values.ids import assign_ids
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.catalog import field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Runner
+from omnigraph.syntax.problems import shorten
 from omnigraph.write.load.checks import Exists, Hit, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.records import Rows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
@@ -28,7 +28,7 @@ from omnigraph.write.load.stage import StagedSplit
 _LONGEST_SHOWN = 80
 
 
-# The number of a rule, and values that break it.
+# The index of a rule, and values that break it.
 Broken: TypeAlias = tuple[int, tuple[object, ...]]
 
 
@@ -36,8 +36,8 @@ Broken: TypeAlias = tuple[int, tuple[object, ...]]
 class Found:
     """The lines of a split that hold values which break rules.
 
-    All are counted. The first two lines of each value are here, which say what is wrong with it,
-    and of the others so many as are told.
+    All lines are counted. Of each value the first two lines are kept, which say what is wrong with
+    it, and of the others as many as are reported.
     """
 
     lines: Mapping[Broken, Sequence[int]]
@@ -63,9 +63,9 @@ def violations(
     catalog: str,
     progress: Progress,
 ) -> list[Violation]:
-    """Give a violation for every line, or row without a line, that breaks a rule.
+    """Return a violation for every line, or row without a line, that breaks a rule.
 
-    Of more than `MOST_VIOLATIONS` at least one more than so many come back.
+    Beyond `MOST_VIOLATIONS`, at least one more comes back.
     """
     most = MOST_VIOLATIONS + 1
     rules = list(dict.fromkeys(hit.rule for hit in found))
@@ -126,8 +126,8 @@ def _matches(rows: Rows, sought: Sought, before: int) -> Iterator[tuple[Broken, 
 
 
 def _column(rows: Rows, name: str) -> pa.Array:
-    column = row_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
-    return comparable(column)
+    column = assign_ids(rows.stored, rows.columns) if name == "id" else rows.columns[name]
+    return to_comparable(column)
 
 
 def _keys(values: pa.Table) -> list[tuple[object, ...]]:
@@ -136,14 +136,14 @@ def _keys(values: pa.Table) -> list[tuple[object, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Stands:
-    """Where a value stands in the sources: in how many lines, and the first of them."""
+    """Where a value occurs in the sources: in how many lines, and the first of them."""
 
     count: int
     lines: list[tuple[str, int]]
 
 
 class _Places:
-    """The lines of every value, by file, in their order."""
+    """The lines of every value by file, in order."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _Places:
             self._counts.update(found.counts)
             for broken, lines in found.lines.items():
                 known = self._lines.setdefault(broken, [])
-                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not one of the violations
+                room = MOST_VIOLATIONS + 2 - len(known)  # the first is not a violation
                 known += [(split.name, first + line + 1) for line in islice(lines, max(room, 0))]
 
     def of(self, rule: int, key: tuple[object, ...]) -> _Stands:
@@ -166,7 +166,7 @@ class _Places:
 
 
 def lines_before(splits: Sequence[Split], staged: Sequence[StagedSplit]) -> list[int]:
-    """Give how many lines of its file lie before each split that was read."""
+    """Return how many lines of its file come before each split that was read."""
     counted: dict[str, int] = {}
     before = []
     for split, result in zip(splits, staged, strict=False):
@@ -210,7 +210,7 @@ def _same_id(
 
 
 def _fields(image: Image, reading: Reading) -> str:
-    """Give the fields of a reading as users name them."""
+    """Return the fields of a reading under the names that users know."""
     stored = image.snapshot.catalog.stored(reading.type)
     assert stored is not None
     return ",".join(field_name(stored, column) for column in reading.columns)
@@ -262,4 +262,4 @@ def _in(place: tuple[str, int]) -> str:
 
 
 def _short(text: str) -> str:
-    return shortened(text, _LONGEST_SHOWN)
+    return shorten(text, _LONGEST_SHOWN)

@@ -1,4 +1,4 @@
-"""Lookups: a small load finds by index the committed rows with which its own could clash."""
+"""Lookups: finds by index the committed rows that a small load could clash with."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from omnigraph.storage.staging import Share, place_of
 from omnigraph.storage.table import takes_conditions
 from omnigraph.write.load.checks import Exists, Reading, Rule, Unique, Within
 from omnigraph.write.load.image import Image
-from omnigraph.write.load.options import LoadMode
+from omnigraph.write.load.loaded import LoadMode
 
 Shares: TypeAlias = Callable[[Reading], Sequence[Share]]
 
@@ -20,7 +20,7 @@ _INDEXED = (pa.utf8(), pa.int32(), pa.int64())
 
 
 def narrowed(image: Image, rules: Sequence[Rule]) -> Shares:
-    """Give where each reading finds the rows that matter to the rules: all, or a few by index."""
+    """Return the rows that each reading needs: all of them, or a few found by index."""
     staged = sum(image.staged_rows(name) for name in image.touched)
     if image.mode is LoadMode.OVERWRITE or staged > MOST_SOUGHT:
         return image.shares
@@ -36,7 +36,7 @@ def narrowed(image: Image, rules: Sequence[Rule]) -> Shares:
 
 
 def _sought(image: Image, rules: Sequence[Rule]) -> Mapping[Reading, pa.Array | None]:
-    """Give the values that each reading of whole tables is asked for; None for all."""
+    """Return the values that each reading of a whole table looks for; None for all."""
     found: dict[Reading, pa.Array | None] = {}
     for reading, origin in (pair for rule in rules for pair in _origins(rule)):
         new = None if origin is None else _values(image, origin)
@@ -47,7 +47,7 @@ def _sought(image: Image, rules: Sequence[Rule]) -> Mapping[Reading, pa.Array | 
 
 
 def _origins(rule: Rule) -> Iterator[tuple[Reading, Reading | None]]:
-    """Give for each reading of a whole table the new rows whose values it is asked for."""
+    """Yield each reading of a whole table with the new rows whose values it looks for."""
     match rule:
         case Unique(reading):
             yield reading, Reading(reading.type, reading.columns[:1], staged=True)

@@ -1,4 +1,4 @@
-"""Options: how a load is done."""
+"""Options: the options of a load."""
 
 import os
 from dataclasses import dataclass
@@ -7,25 +7,18 @@ from pathlib import Path
 from threading import Event
 from typing import TypedDict, TypeVar
 
-from omnigraph.errors import MOST_VIOLATIONS, InputError
+from omnigraph.errors import MOST_VIOLATIONS
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.session import SparkSettings
-from omnigraph.syntax.problems import listed
+from omnigraph.syntax.problems import chosen
+from omnigraph.write.load.loaded import LoadMode
 
 SHOWN_VIOLATIONS = 20
 REPORTED_VIOLATIONS = 1_000
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-
-
-class LoadMode(StrEnum):
-    """What a load does with the rows that are there already."""
-
-    APPEND = "append"
-    MERGE = "merge"
-    OVERWRITE = "overwrite"
 
 
 class LoadHow(TypedDict, total=False):
@@ -47,7 +40,7 @@ class LoadHow(TypedDict, total=False):
 
 
 class BulkHow(TypedDict, total=False):
-    """The keywords with which a merge says who merges large changes, and until when."""
+    """The keywords of a merge for its engine and its time limit."""
 
     engine: Engine | str
     spark: SparkSettings | None
@@ -60,10 +53,10 @@ class BulkHow(TypedDict, total=False):
 class LoadOptions:
     """How a load is done.
 
-    `report` is a file that gets the first `reported` violations as lines of JSON, `shown` how many
-    an error holds. A dry run checks everything and commits nothing; it makes no vectors. An
-    `operation_id` that was given to a load before leads to the commit of then. The `deadline` ends
-    a load that has not begun to publish.
+    `report` is a file that gets the first `reported` violations as JSON lines; an error holds
+    `shown` of them. A dry run checks everything, makes no vectors and commits nothing. An
+    `operation_id` that was used for a load before returns the commit of that time. The `deadline`
+    ends a load that has not begun to publish.
     """
 
     mode: LoadMode
@@ -81,12 +74,12 @@ class LoadOptions:
 
     @property
     def most_kept(self) -> int:
-        """How many violations are kept, of those that are counted."""
+        """How many violations are kept, of all that are counted."""
         return self.shown if self.report is None else max(self.shown, self.reported)
 
 
 def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
-    """Give the options that keywords mean; a mode or engine that does not exist is refused."""
+    """Return the options that keywords mean; raises for an unknown mode or engine."""
     report = how.get("report")
     return LoadOptions(
         mode=chosen(LoadMode, how.get("mode", mode)),
@@ -106,15 +99,3 @@ def options_of(how: LoadHow, mode: LoadMode) -> LoadOptions:
 
 def _within(violations: int) -> int:
     return min(max(1, violations), MOST_VIOLATIONS)
-
-
-def chosen(kind: type[_Choice], given: str) -> _Choice:
-    """Give one of a few choices by its word; raises InputError that lists them."""
-    try:
-        return kind(given)
-    except ValueError:
-        word = kind.__name__
-        for verb in ("Load", "Export", "Embed"):
-            word = word.removeprefix(verb)
-        known = listed([each.value for each in kind])
-        raise InputError(f"no {word.lower()} '{given}'", hint=f"it is one of {known}") from None

@@ -1,4 +1,4 @@
-"""Records: lines of JSON become typed columns, and every bad line its exact reason."""
+"""Records: turns lines of JSON into typed columns, and reports why a line is bad."""
 
 import json
 import math
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from omnigraph.data.values.columns import converted, one_by_one
+from omnigraph.data.values.columns import convert_each, convert_whole
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType, field_name
@@ -32,10 +32,10 @@ from omnigraph.schema.types import (
 from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import nearest_name
 
-# Groups that cannot be read at once are cut into parts until they are so small.
+# Groups that cannot be read at once are halved until they are this small.
 _FEW_LINES = 64
 _PARTS = 16
-# So many lines are made objects of Python at a time.
+# Lines that are Python objects at the same time.
 _SLICE_LINES = 16_384
 _SMALLEST_BLOCK = 1 << 16
 _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to": …}'
@@ -43,11 +43,11 @@ _SHAPE = 'write {"type": …, "data": {…}} or {"edge": …, "from": …, "to":
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one type from one source: their columns, and on which line each stands.
+    """Rows of one type from one source: their columns, and the line of each row.
 
-    The columns are `id`, for edges `src` and `dst`, and all properties; each may hold null. An
-    id that is not given is null. `spoilt` names the cells that are null because what was given
-    does not fit, which is reported already.
+    The columns are `id`, for edges `src` and `dst`, and all properties; each may hold null. A
+    missing id is null. `spoilt` names the cells that are null because their value did not fit,
+    which is reported already.
     """
 
     stored: StoredType
@@ -58,7 +58,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Block:
-    """What a block of lines held; with too many violations, what its first lines held."""
+    """The content of a block of lines; with too many violations, only that of its first lines."""
 
     lines: int
     rows: list[Rows] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Block:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether there are so many violations that no more are looked for."""
+        """Whether there are so many violations that looking for more is pointless."""
         return len(self.violations) > MOST_VIOLATIONS
 
 
@@ -83,7 +83,7 @@ class RecordReader:
         ]
 
     def read(self, data: bytes, deadline: Deadline) -> Block:
-        """Read whole lines; the lines are numbered from 0."""
+        """Read whole lines, numbered from 0."""
         lines = _lines(data)
         block = Block(len(lines), deadline=deadline)
         lines, numbers = _without_empty(lines)
@@ -104,7 +104,7 @@ class RecordReader:
     def _groups(
         self, lines: pa.Array, numbers: np.ndarray, block: Block
     ) -> Iterator[tuple["_Shape", pa.Array, np.ndarray]]:
-        """Give the lines of each type; those that begin in an unusual way are decoded first."""
+        """Yield the lines of each type; lines that begin in an unusual way are decoded first."""
         odd = np.ones(len(lines), bool)
         for prefix, shape in self._prefixes:
             if not odd.any():
@@ -132,7 +132,7 @@ class RecordReader:
             yield self._shapes[name], pa.array(found, pa.binary()), np.array(places)
 
     def _name(self, line: bytes, number: int, block: Block) -> str | None:
-        """Give the type of a line that is one JSON object; report any other that is not blank."""
+        """Return the type of a line that is one JSON object; report any other but a blank one."""
         text = line.strip()
         if not text or text.startswith(b"//"):
             return None
@@ -183,11 +183,11 @@ class _Header(msgspec.Struct):
 
 
 def _type_name(text: bytes) -> object:
-    """Give what a line that is one JSON object names as its type."""
+    """Return what a line that is one JSON object names as its type."""
     try:
         header = msgspec.json.decode(text, type=_Header)
     except (msgspec.DecodeError, RecursionError):
-        # The other decoder takes half surrogate pairs, which are then reported by their field.
+        # The other decoder accepts lone surrogates, which are then reported with their field.
         record = decoded(text)
         if not isinstance(record, _Object):
             return None
@@ -196,7 +196,7 @@ def _type_name(text: bytes) -> object:
 
 
 class _Shape:
-    """How the records of one type look as JSON."""
+    """The JSON form of the records of one type."""
 
     def __init__(self, stored: StoredType) -> None:
         self.stored = stored
@@ -211,7 +211,7 @@ class _Shape:
         self.columns = loose_schema(stored)
 
     def read_at_once(self, lines: pa.Array) -> pa.RecordBatch | None:
-        """Give the columns of many lines, or None when one of them needs a closer look."""
+        """Return the columns of many lines, or None when one of them needs a closer look."""
         offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset :][: len(lines) + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         text = lines.buffers()[2].slice(first, last - first)
@@ -229,7 +229,7 @@ class _Shape:
             )
         except pa.ArrowInvalid:
             return None
-        # Each line begins and ends an object, so as many rows as lines means one on each.
+        # Each line begins and ends an object, so as many rows as lines means one per line.
         return self._converted(table) if table.num_rows == len(lines) else None
 
     def _converted(self, table: pa.Table) -> pa.RecordBatch | None:
@@ -245,14 +245,14 @@ class _Shape:
         for name in self.columns.names:
             kind = self.stored.column(name)
             assert kind is not None
-            column = converted(found[name], kind) if name in found else _nulls(batch, kind)
+            column = convert_whole(found[name], kind) if name in found else _nulls(batch, kind)
             if column is None:
                 return None
             columns.append(column)
         return pa.record_batch(columns, schema=self.columns)
 
     def read_one_by_one(self, lines: Sequence[bytes], numbers: np.ndarray, block: Block) -> None:
-        """Read lines singly; each thing that is wrong is reported with its field."""
+        """Read lines one by one, and report everything that is wrong with its field."""
         values: dict[str, list[object]] = {name: [] for name in self.columns.names}
         kept: list[int] = []
         faults: list[Violation] = []
@@ -268,7 +268,7 @@ class _Shape:
         for name, given in values.items():
             kind = self.stored.column(name)
             assert kind is not None
-            column = one_by_one(given, kind)
+            column = convert_each(given, kind)
             columns.append(column.values)
             for row, reason in column.reasons.items():
                 spoilt.add((row, name))
@@ -281,7 +281,7 @@ class _Shape:
     def _record(
         self, line: bytes, number: int
     ) -> tuple[Mapping[str, object] | None, list[Violation]]:
-        """Give the values of one line by column, and what is wrong with its shape."""
+        """Return the values of one line by column, and what is wrong with its form."""
         record = decoded(line)
         if not isinstance(record, _Object):
             reason = record if isinstance(record, str) else f"is not a record; {_SHAPE}"
@@ -328,7 +328,7 @@ class _Shape:
 
 
 def loose_schema(stored: StoredType) -> pa.Schema:
-    """Give the columns of a type's table, each of which may hold null."""
+    """Return the columns of a type's table, all nullable."""
     names = ("id", "src", "dst") if isinstance(stored, EdgeType) else ("id",)
     fields = [pa.field(name, pa.utf8()) for name in names]
     fields += [pa.field(item.name, arrow_type(item.type)) for item in stored.properties.values()]
@@ -336,7 +336,7 @@ def loose_schema(stored: StoredType) -> pa.Schema:
 
 
 class _Object(dict[str, object]):
-    """A JSON object that remembers which names it was given twice."""
+    """A JSON object that remembers which names occurred twice."""
 
     repeated: tuple[str, ...] = ()
 
@@ -350,7 +350,7 @@ class _Object(dict[str, object]):
 
 
 def decoded(line: bytes) -> object:
-    """Give the JSON value of a line; text says why it is none."""
+    """Return the JSON value of a line, or a text that says why it is not JSON."""
     try:
         value: object = json.loads(
             line.rstrip(b"\r\n").decode(),
@@ -376,7 +376,7 @@ def _finite(text: str) -> float:
 
 
 class _MinusZero(int):
-    """`-0`, which is no other whole number than 0, but another float."""
+    """`-0`, which is the whole number 0 but another float."""
 
     def __float__(self) -> float:
         return -0.0
@@ -387,7 +387,7 @@ def _whole(text: str) -> int:
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _bad(number: int, code: Code, reason: str) -> Violation:
@@ -403,7 +403,7 @@ def _nulls(batch: pa.RecordBatch, kind: ValueType) -> pa.Array:
 
 
 def _wire_type(kind: ValueType) -> pa.DataType:
-    """Give the type as which JSON is read, before it is converted to the type itself."""
+    """Return the type as which a JSON value is read before it is converted."""
     match kind:
         case VectorType():
             return pa.list_(pa.float64())
@@ -417,7 +417,7 @@ def _wire_type(kind: ValueType) -> pa.DataType:
 
 
 def _lines(data: bytes) -> pa.Array:
-    """Give the lines of a text as binary values that share its bytes, each with its newline."""
+    """Return the lines of a text as binary values that share its bytes, newlines included."""
     if data and not data.endswith(b"\n"):
         data += b"\n"
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
@@ -428,7 +428,7 @@ def _lines(data: bytes) -> pa.Array:
 
 
 def _without_empty(lines: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Give the lines with more than their newline, and their numbers."""
+    """Return the lines that hold more than a newline, and their numbers."""
     offsets = np.frombuffer(lines.buffers()[1], np.int32)[: len(lines) + 1]
     full = np.diff(offsets) > 1
     if full.all():
@@ -437,14 +437,14 @@ def _without_empty(lines: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def _each(lines: pa.Array, deadline: Deadline) -> Iterator[bytes]:
-    """Give the lines one by one; only a few of them are objects of Python at the same time."""
+    """Yield the lines one by one; only a few are Python objects at the same time."""
     for start in range(0, len(lines), _SLICE_LINES):
         deadline.check()
         yield from lines[start : start + _SLICE_LINES].to_pylist()
 
 
 def _each_ends_an_object(text: pa.Buffer, ends: np.ndarray) -> bool:
-    """Tell whether the last character of every line is a closing brace."""
+    """Whether the last character of every line is a closing brace."""
     data = np.frombuffer(text, np.uint8)
     last = data[ends - 2]
     if (last == ord("\r")).any():
@@ -453,7 +453,7 @@ def _each_ends_an_object(text: pa.Buffer, ends: np.ndarray) -> bool:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Tell whether bytes are text."""
+    """Whether bytes are UTF-8 text."""
     if data.isascii():
         return True
     try:

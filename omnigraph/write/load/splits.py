@@ -1,4 +1,4 @@
-"""Splits: what a load reads, cut into parts that tasks read as typed rows."""
+"""Splits: cuts sources into parts that tasks read as typed rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from omnigraph.data.values.columns import with_defaults
 from omnigraph.errors import InputError
-from omnigraph.schema.catalog import Catalog, known_type
+from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
@@ -24,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Format(StrEnum):
-    """How a file holds its rows."""
+    """How a file stores its rows."""
 
     JSONL = "jsonl"
     GZIP = "jsonl.gz"
@@ -46,7 +46,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, how it holds its rows, and of which type they are when it does not say."""
+    """A file, its format, and the type of its rows when the file does not say."""
 
     file: File
     format: Format
@@ -67,35 +67,35 @@ class Split:
 
 
 def source_of(file: File, type_name: str | None, catalog: Catalog) -> Source:
-    """Give how a file is read, by its ending; a table of rows needs the name of its type."""
+    """Return how to read a file, by its ending; tabular formats need the name of a type."""
     lowered = file.path.lower()
     kind = next((kind for end, kind in _ENDINGS.items() if lowered.endswith(end)), Format.JSONL)
     if kind in (Format.JSONL, Format.GZIP):
         refuse_type(file.name, type_name)
         return Source(file, kind)
     if type_name is None:
-        hint = "give it: --type, or type= in Python"
-        raise InputError(f"'{file.name}' does not say of which type its rows are", hint=hint)
-    known_type(type_name, catalog)
+        hint = "name it: --type, or type= in Python"
+        raise InputError(f"'{file.name}' does not name the type of its rows", hint=hint)
+    find_type(type_name, catalog)
     return Source(file, kind, type_name)
 
 
 def refuse_type(name: str, type_name: str | None) -> None:
-    """Raise InputError when a type is given for records, which name theirs themselves."""
+    """Raise InputError when a type is given for records, which name their types themselves."""
     if type_name is not None:
         hint = "a type is given for CSV and Parquet files and for frames"
         raise InputError(f"{name}: records name their types themselves", hint=hint)
 
 
 def splits_of(sources: Sequence[Source], slots: int) -> list[Split]:
-    """Cut sources into splits; JSON lines at line ends, so that each line is in one split."""
+    """Split sources; JSON lines at line ends, so that each line is in one split."""
     total = sum(source.file.size for source in sources)
     size = min(max(total // (_SPLITS_PER_SLOT * slots), _LEAST_SPLIT), _MOST_SPLIT)
     return [split for source in sources for split in _splits(source, size)]
 
 
 def blocks(split: Split, catalog: str, deadline: Deadline) -> Iterator[Block]:
-    """Read a split, with defaults filled in; the lines of each block are numbered from 0."""
+    """Read a split with defaults filled in; the lines of each block are numbered from 0."""
     for block in _read(split, catalog, deadline):
         deadline.check()
         yield replace(block, rows=[_with_defaults(rows) for rows in block.rows])

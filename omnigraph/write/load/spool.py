@@ -1,4 +1,4 @@
-"""Spool: rows that no task can reach, standard input and frames, laid down where all can."""
+"""Spool: stores what tasks cannot reach, standard input and frames, where they can."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from typing_extensions import Buffer
 
-Frame: TypeAlias = Any  # whatever gives an Arrow stream, or a Spark DataFrame
+Frame: TypeAlias = Any  # anything with an Arrow stream, or a Spark DataFrame
 
 _PART_ROWS = 131_072
 _BUFFER = 8 << 20
@@ -32,7 +32,7 @@ _WRITTEN = pa.schema([("path", pa.string()), ("digest", pa.string())])
 
 
 class Spool:
-    """A folder of a graph's store for one load; gone when the load ends."""
+    """A folder of a graph's store for one load, removed when the load ends."""
 
     def __init__(self, store: Store, deadline: Deadline) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class Spool:
         self._folder = f"{layout.ASIDE}/{uuid4().hex}"
 
     def stream(self, stream: BinaryIO, name: str) -> File:
-        """Lay down everything that a stream of JSON lines holds."""
+        """Store all JSON lines of a stream."""
         path = f"{self._folder}/lines.jsonl"
         with self._store.objects.writer(path) as file:
             written = _Digested(file)
@@ -50,7 +50,7 @@ class Spool:
         return file_in(self._store, path, name, written.digest)
 
     def frame(self, frame: Frame, type_name: str) -> list[Source]:
-        """Lay down a frame as rows of a type."""
+        """Store a frame as rows of a type."""
         if _is_spark(frame):
             parts = self._spark(frame)
         else:
@@ -70,13 +70,13 @@ class Spool:
         return sorted((row[0], row[1]) for row in rows)
 
     def remove(self) -> None:
-        """Remove everything that was laid down; what the store keeps is left to a cleanup."""
+        """Remove everything that was stored; a cleanup removes what the store keeps."""
         self._store.objects.discard(self._folder)
 
 
 @contextmanager
 def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
-    """Give a spool that is removed at the end, whatever happens."""
+    """Yield a spool that is removed at the end, whatever happens."""
     made = Spool(store, deadline)
     try:
         yield made
@@ -85,7 +85,7 @@ def spool(store: Store, deadline: Deadline) -> Iterator[Spool]:
 
 
 def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> tuple[str, str]:
-    """Write rows as one Parquet file of a folder, and give its path and its digest."""
+    """Write rows as one Parquet file of a folder; returns its path and its digest."""
     path = f"{folder}/{uuid4().hex}.parquet"
     with store.objects.writer(path) as file:
         written = _Digested(file)
@@ -96,7 +96,7 @@ def write_part(store: Store, folder: str, rows: pa.RecordBatchReader) -> tuple[s
 
 
 class _Digested(io.RawIOBase):
-    """A file that is written, and the digest of what was written to it."""
+    """A file opened for writing that computes the digest of its content."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -115,18 +115,20 @@ class _Digested(io.RawIOBase):
 
 
 def is_frame(data: object) -> bool:
-    """Tell whether something is a frame: Arrow, pandas, polars, or of Spark."""
+    """Whether something is a frame: of Arrow, pandas, polars or Spark."""
     return hasattr(data, "__arrow_c_stream__") or _is_spark(data)
 
 
 def frames_by_type(data: object, type_name: str | None) -> Mapping[str, Frame]:
-    """Give frames by the name of their type."""
+    """Return frames by the name of their type."""
     if isinstance(data, Mapping):
         if type_name is not None:
-            raise InputError("several frames name their types themselves")
+            raise InputError(
+                "frames in a mapping name their types themselves", hint="leave out type="
+            )
         return data
     if type_name is None:
-        raise InputError("a frame does not say of which type its rows are", hint="give the type")
+        raise InputError("a frame does not name the type of its rows", hint="set type=")
     return {type_name: data}
 
 
@@ -156,5 +158,5 @@ def _stream(frame: Frame) -> pa.RecordBatchReader:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as bad:
             raise InputError(f"the frame cannot be read: {'; '.join(map(str, bad.args))}") from None
     if not hasattr(frame, "__arrow_c_stream__"):
-        raise InputError(f"a {type(frame).__name__} is no frame")
+        raise InputError(f"a {type(frame).__name__} is not a frame")
     return pa.RecordBatchReader.from_stream(frame)

@@ -1,4 +1,4 @@
-"""Stage: one split is read, checked row by row, and written as pieces of tables."""
+"""Stage: reads one split, checks it row by row, and writes it as pieces of tables."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,8 +8,8 @@ from itertools import islice
 import msgspec
 import pyarrow as pa
 
-from omnigraph.data.values.ids import row_ids
-from omnigraph.data.values.rules import breaches
+from omnigraph.data.values.ids import assign_ids
+from omnigraph.data.values.rules import find_breaches
 from omnigraph.errors import MOST_VIOLATIONS, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
@@ -25,10 +25,10 @@ _EMBEDDED_ROWS = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The task of a load's first job; the same split gives the same rows and violations.
+    """The task of a load's first job; the same split has the same rows and violations each time.
 
-    `most_violations` bounds how many come back. A split with any of them is only checked from there
-    on, and one with more than `MOST_VIOLATIONS` is read no further.
+    `most_violations` limits how many come back. After the first one a split is only checked, and
+    after more than `MOST_VIOLATIONS` it is read no further.
     """
 
     catalog: str
@@ -61,17 +61,17 @@ class Stage:
         return StagedSplit(lines, counts, written, frozenset(given), faults.packed(), faults.total)
 
     def _complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
-        """Give rows as the table takes them: with vectors, ids and no null out of place."""
+        """Return rows in the form of the table: with vectors and ids, nulls only where allowed."""
         filled = self.vectors.filled(stored, columns)
-        arrays = [row_ids(stored, filled), *filled.columns[1:]]
+        arrays = [assign_ids(stored, filled), *filled.columns[1:]]
         return pa.record_batch(arrays, schema=arrow_schema(stored))
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSplit:
-    """What became of a split: its lines, its rows by type, and its pieces or its violations.
+    """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
-    `given` names the types without a key of which some rows gave their ids.
+    `given` names the types without a key for which some rows had an id.
     """
 
     lines: int
@@ -83,7 +83,7 @@ class StagedSplit:
 
 
 def _slices(rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Give the columns whole, or few rows at a time where vectors will be added to them."""
+    """Yield the columns whole, or a few rows at a time where vectors will be added."""
     embeds = any(item.embed is not None for item in rows.stored.properties.values())
     size = _EMBEDDED_ROWS if embeds else max(len(rows.columns), 1)
     for start in range(0, len(rows.columns), size):
@@ -91,8 +91,8 @@ def _slices(rows: Rows) -> Iterator[pa.RecordBatch]:
 
 
 def broken_rules(rows: Rows) -> Iterator[Violation]:
-    """Give the rows that break a rule of their type, except where that is told already."""
-    for breach in breaches(rows.stored, rows.columns):
+    """Yield the rows that break a rule of their type, unless that is reported already."""
+    for breach in find_breaches(rows.stored, rows.columns):
         if (breach.row, breach.field) not in rows.spoilt:
             yield Violation(
                 code=breach.code,
@@ -108,12 +108,12 @@ def _line(violation: Violation) -> int:
 
 
 def unpacked(violations: bytes) -> list[Violation]:
-    """Give the violations of a split, in the order of their lines."""
+    """Return the violations of a split, ordered by line."""
     return msgspec.msgpack.decode(zlib.decompress(violations), type=list[Violation])
 
 
 class _Faults:
-    """Violations counted, the first of them kept."""
+    """Counts violations and keeps the first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -139,7 +139,7 @@ class _Buffer:
 
 
 class _Pieces:
-    """Rows by type, written whenever enough of one type have come together."""
+    """Rows by type, written whenever enough of one type have been collected."""
 
     def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = places

@@ -1,4 +1,4 @@
-"""Tabular: rows of CSV and Parquet files, one type to a file, as typed columns."""
+"""Tabular: rows of CSV and Parquet files, one type per file, as typed columns."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.data.values.columns import Column, one_by_one, typed
+from omnigraph.data.values.columns import Conversion, convert, convert_each
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
@@ -29,7 +29,7 @@ _CSV_BYTES = 8 << 20
 
 
 def opened_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
-    """Give a Parquet file opened; raises UnreadableError when it is none."""
+    """Open a Parquet file; raises UnreadableError when it is not one."""
     try:
         return pq.ParquetFile(file)
     except pa.ArrowInvalid as bad:
@@ -43,7 +43,7 @@ def parquet_blocks(file: File, groups: range, stored: StoredType) -> Iterator[Bl
         names = parquet.schema_arrow.names
         wrong = _column_faults(names, stored)
         if wrong:
-            # Each split of the file tells this, and it is reported once.
+            # Each split of the file finds this, and it is reported once.
             yield Block(0, violations=[replace(each, line=None) for each in wrong])
             return
         for batch in _batches(parquet, groups, file):
@@ -86,7 +86,7 @@ def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[B
 def _csv_block(
     rows: "_CsvReader", names: Sequence[str], stored: StoredType, before: int
 ) -> tuple[Block, bool]:
-    """Read some rows; also tells whether the file ended or cannot be read further."""
+    """Read some rows; also returns whether the file ended or cannot be read further."""
     cells: list[list[str]] = []
     lines: list[int] = []
     faults: list[Violation] = []
@@ -122,7 +122,7 @@ def _csv_block(
 
 
 class _TooLongError(Exception):
-    """A line is longer than one may be."""
+    """A line is longer than the limit."""
 
 
 def _short_lines(text: io.TextIOWrapper) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _short_lines(text: io.TextIOWrapper) -> Iterator[str]:
 
 
 def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Violation]]:
-    """Read the names of the columns, and tell what is wrong with them."""
+    """Read the names of the columns, and report what is wrong with them."""
     try:
         names = next(rows, [])
     except _TooLongError:
@@ -146,7 +146,7 @@ def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Vio
 
 
 def _is_utf8(row: list[str]) -> bool:
-    """Tell whether the bytes of a row were text; others are kept as half surrogate pairs."""
+    """Whether the bytes of a row were text; other bytes are kept as lone surrogates."""
     text = "".join(row)
     if text.isascii():
         return True
@@ -158,7 +158,7 @@ def _is_utf8(row: list[str]) -> bool:
 
 
 def _from_text(texts: list[str], name: str, stored: StoredType) -> "pa.Array | list[object]":
-    """Give the values of CSV text: an empty field is null, unless a String needs a value."""
+    """Return the values of CSV text: an empty field is null, unless a String needs a value."""
     kind = stored.column(name)
     assert kind is not None
     item = stored.properties.get(name)
@@ -183,7 +183,7 @@ def _block(
     lines: np.ndarray,
     count: int,
 ) -> Block:
-    """Give rows from columns by name; a column that is not given is null."""
+    """Return rows from columns by name; a missing column is null."""
     columns: list[pa.Array] = []
     spoilt: set[tuple[int, str]] = set()
     faults: list[Violation] = []
@@ -203,14 +203,14 @@ def _block(
     return Block(count, [rows], faults)
 
 
-def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Column:
+def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int) -> Conversion:
     if given is None:
-        return Column(pa.nulls(count, arrow_type(kind)))
-    return one_by_one(given, kind) if isinstance(given, list) else typed(given, kind)
+        return Conversion(pa.nulls(count, arrow_type(kind)))
+    return convert_each(given, kind) if isinstance(given, list) else convert(given, kind)
 
 
 def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
-    """Give what is wrong with the columns of a table of rows: unknown, doubled or missing."""
+    """Return what is wrong with the columns of a tabular file: unknown, repeated or missing."""
     system = ["src", "dst"] if isinstance(stored, EdgeType) else []
     system += [] if stored.key else ["id"]
     known = {*system, *stored.properties}

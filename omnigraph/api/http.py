@@ -1,0 +1,271 @@
+"""Http: runs operations through a server: each is sent as a request, its answer read back."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import msgspec
+
+from omnigraph.api.backend import USUAL, CallOptions, Pin
+from omnigraph.api.client import Client
+from omnigraph.api.lines import is_json, lines_of, params_json, record_of, split
+from omnigraph.api.operation import (
+    Document,
+    HttpRequest,
+    Operation,
+    R,
+    named_or_main,
+    place_fields,
+    served,
+)
+from omnigraph.api.operations.branches import ListBranches, ListTags
+from omnigraph.api.operations.changes import ListChanges
+from omnigraph.api.operations.commits import ListCommits
+from omnigraph.api.operations.read import (
+    ExportRows,
+    GetSchema,
+    GetSnapshot,
+    ReadRecords,
+    ReadRows,
+)
+from omnigraph.api.operations.runs import ListRuns
+from omnigraph.api.operations.write import Ingest, Load, Mutate
+from omnigraph.errors import UnavailableError, ViolationsError
+from omnigraph.merge.change_set import CommitChanges
+from omnigraph.query.compile import compile_query, query_name
+from omnigraph.query.params import bind_params
+from omnigraph.schema.catalog import Catalog, StoredType
+from omnigraph.span import Source
+from omnigraph.versioning.retention import age_text
+
+if TYPE_CHECKING:
+    from omnigraph.api.profile import Explanation, Profile
+    from omnigraph.data.result import ResultStream
+
+_MOST_AT_A_TIME = 1_000
+# Options that only a graph at hand takes, and why.
+_ONLY_AT_HAND = {
+    "actor": "the token says who acts",
+    "budget": "a server has budgets of its own",
+    "cancelled": "who ends the connection cancels what it asked for",
+    "spark": "a server has its own Spark",
+    "concurrency": "a server decides how many tables it works on",
+    "seconds": "a server decides how long it works on something",
+    "report": "a file of violations is written where the rows are checked",
+    "reported": "a file of violations is written where the rows are checked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpBackend:
+    """A graph that a server has; the token says who acts."""
+
+    client: Client
+
+    @property
+    def uri(self) -> str:
+        """Where the server is."""
+        return self.client.url
+
+    @property
+    def actor(self) -> NoReturn:
+        """Raise UnavailableError: the server knows by the token who acts, and does not say."""
+        raise UnavailableError("the server alone knows for whom the token stands")
+
+    def acting_as(self, actor: str | None) -> NoReturn:
+        """Raise UnavailableError: the server knows by the token who acts."""
+        hint = "connect with the token of that actor"
+        raise UnavailableError(f"a token says who acts, and not '{actor}'", hint=hint)
+
+    def author(self, actor: str | None) -> None:
+        """Raise UnavailableError for an actor: the token says who is noted with a change."""
+        if actor is not None:
+            self.acting_as(actor)
+
+    def run(self, operation: Operation[R], options: CallOptions = USUAL) -> R:
+        """Send an operation and return its result, or raise the error that the server had."""
+        special = _SPECIAL.get(type(operation))
+        if special is not None:
+            return cast(R, special(self, operation, options))
+        return operation.result(self.document(operation, options), self)
+
+    def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:
+        """Send an operation and return the answer as it came."""
+        request = self._request(operation, options)
+        source, key = options.source, options.operation_id
+        if request.method == "GET":
+            found = self.client.get(request.path, **request.query)
+        elif request.method == "DELETE":
+            found = self.client.delete(request.path, key=key)
+        elif served(type(operation)).writes:
+            found = self.client.post(request.path, request.body, key=key, source=source)
+        else:
+            found = self.client.ask(request.path, request.body, source=source)
+        return cast(Document, found)
+
+    def stream(self, operation: Operation[Any], options: CallOptions = USUAL) -> Iterator[bytes]:
+        """Send an operation and return the bytes of the answer as they arrive."""
+        request = self._request(operation, options)
+        if isinstance(operation, ExportRows):
+            return self.client.download(request.path, request.body)
+        return iter([self.client.ask_arrow(request.path, request.body, source=options.source)])
+
+    def pin(self, place: str) -> Pin:
+        """Return the commit at which a branch stands, or that a tag or an id names."""
+        return Pin(self.document(GetSnapshot(**place_fields(place)))["commit"])
+
+    def close(self) -> None:
+        """End the connections; later operations raise InputError."""
+        self.client.close()
+
+    def catalog(self, operation: ReadRows | ReadRecords | Mutate | Load | Ingest) -> Catalog:
+        """Return the types of what an operation reads or changes."""
+        place = named_or_main(getattr(operation, "snapshot", None), operation.branch)
+        if isinstance(operation, Ingest):
+            place = named_or_main(operation.base)
+        return self.run(GetSchema(**place_fields(place))).catalog
+
+    def _request(self, operation: Operation[Any], options: CallOptions) -> HttpRequest:
+        if operation.endpoint is None:
+            raise operation.unavailable()
+        _refuse(options)
+        if isinstance(operation, ReadRows | Mutate):
+            operation = self._sendable(operation, options)
+        request = operation.encode()
+        body = None if request.body is None else {n: _plain(v) for n, v in request.body.items()}
+        return HttpRequest(request.method, request.path, request.query, body)
+
+    def _sendable(self, operation: ReadRows | Mutate, options: CallOptions) -> ReadRows | Mutate:
+        """Return an operation whose parameters are JSON; raise as at hand for what is no value."""
+        params: Mapping[str, object] = operation.params or {}
+        if not all(is_json(value) for value in params.values()):
+            source = options.source or Source("<query>", operation.query_source)
+            plan = compile_query(source, self.catalog(operation), operation.query_name)
+            params = bind_params(plan, params)
+        return msgspec.structs.replace(operation, params=params_json(params))
+
+
+def _refuse(options: CallOptions) -> None:
+    """Raise UnavailableError for options that a server does not take."""
+    if options.engine not in (None, "auto"):
+        raise UnavailableError("a server chooses the engine", hint="leave 'engine' out")
+    for name, reason in _ONLY_AT_HAND.items():
+        if getattr(options, name) is not None:
+            raise UnavailableError(f"'{name}' does not work through a server: {reason}")
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of any operation
+    return age_text(value) if isinstance(value, timedelta) else value
+
+
+def _read(
+    backend: HttpBackend, operation: ReadRows, options: CallOptions
+) -> "ResultStream | Explanation | Profile":
+    source = options.source or Source("<query>", operation.query_source)
+    named = query_name(source, operation.query_name)
+    operation = msgspec.structs.replace(operation, query_name=named)
+    if operation.mode == "explain":
+        return operation.result(backend.document(operation, options), backend)
+    from omnigraph.api.profile import Profile
+    from omnigraph.data.result import Result, table_of
+
+    stream = b"".join(backend.stream(operation, options))
+    if operation.mode == "profile":
+        return Profile.from_ipc(stream)
+    return Result(named, table_of(stream)).to_stream()
+
+
+def _mutate(backend: HttpBackend, operation: Mutate, options: CallOptions) -> object:
+    source = options.source or Source("<query>", operation.query_source)
+    named = query_name(source, operation.query_name)
+    operation = msgspec.structs.replace(operation, query_name=named)
+    return operation.result(backend.document(operation, options), backend)
+
+
+def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions) -> object:
+    """Send rows as a stream of lines; what is wrong with them is reported where they came from."""
+    _refuse(options)
+    lines = lines_of(operation.data, options.type_name, lambda: backend.catalog(operation))
+    fields = dict(operation.encode().body or {})
+    del fields["data"]
+    fields["dry_run"] = "true" if operation.dry_run else None
+    path = served(type(operation)).path
+    try:
+        found = backend.client.upload(path, lines, key=options.operation_id, **fields)
+    except ViolationsError as wrong:
+        raise lines.placed(wrong, options.shown) from None
+    return operation.result(cast(Document, found), backend)
+
+
+def _export(backend: HttpBackend, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:
+    return backend.stream(operation, options)
+
+
+def _records(
+    backend: HttpBackend, operation: ReadRecords, options: CallOptions
+) -> Iterator[tuple[StoredType, Mapping[str, Any]]]:
+    from omnigraph.export.network import pick_types
+
+    catalog = backend.catalog(operation)
+    names = [each.name for each in pick_types(catalog, operation.types, operation.edges)]
+    if not names:
+        return iter(())
+    rows = ExportRows(branch=operation.branch, snapshot=operation.snapshot, type_names=names)
+    return (record_of(line, catalog) for line in split(backend.stream(rows, options)))
+
+
+def _pages(backend: HttpBackend, operation: Operation[R], options: CallOptions) -> Iterator[R]:
+    """Yield a list that a server sends a page at a time."""
+    limit = getattr(operation, "limit", None)
+    if limit is not None:
+        operation = msgspec.structs.replace(operation, limit=min(limit, _MOST_AT_A_TIME))
+    while True:
+        page = backend.document(operation, options)
+        yield operation.result(page, backend)
+        if page.get("cursor") is None:
+            return
+        operation = msgspec.structs.replace(operation, after=page["cursor"])
+
+
+def _listed(backend: HttpBackend, operation: Operation[Any], options: CallOptions) -> object:
+    """Return all members of a list: names at once, all else as it is used."""
+    members = chain.from_iterable(_pages(backend, operation, options))
+    return list(members) if isinstance(operation, ListBranches) else members
+
+
+def _tags(backend: HttpBackend, operation: ListTags, options: CallOptions) -> dict[str, str]:
+    pages = _pages(backend, operation, options)
+    return {name: commit for page in pages for name, commit in page.items()}
+
+
+def _changes(
+    backend: HttpBackend, operation: ListChanges, options: CallOptions
+) -> Iterator[CommitChanges]:
+    first = backend.document(operation, options)
+
+    def changes(page: Document) -> Iterator[CommitChanges]:
+        while True:
+            yield from operation.result(page, backend)
+            if not page["more"]:
+                return
+            following = msgspec.structs.replace(operation, since=page["cursor"])
+            page = backend.document(following, options)
+
+    return changes(first)
+
+
+_SPECIAL: Mapping[type[Operation[Any]], Callable[[HttpBackend, Any, CallOptions], object]] = {
+    ReadRows: _read,
+    Mutate: _mutate,
+    Load: _upload,
+    Ingest: _upload,
+    ExportRows: _export,
+    ReadRecords: _records,
+    ListBranches: _listed,
+    ListTags: _tags,
+    ListRuns: _listed,
+    ListCommits: _listed,
+    ListChanges: _changes,
+}

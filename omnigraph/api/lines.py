@@ -1,0 +1,246 @@
+"""Lines: whatever a user hands to a load, as JSON lines for a server."""
+
+import base64
+import gzip
+import json
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from omnigraph.errors import (
+    InputError,
+    Json,
+    UnavailableError,
+    UnreadableError,
+    Violation,
+    ViolationsError,
+)
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
+from omnigraph.schema.identity import key_id
+from omnigraph.schema.json_rows import row_from_json
+from omnigraph.schema.types import BLOB
+from omnigraph.schema.values import Value
+from omnigraph.syntax.literal import datetime_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.write.load.inputs import Data
+    from omnigraph.write.load.splits import Source
+
+_PART_BYTES = 1 << 20
+_TABULAR = (".csv", ".csv.gz", ".parquet")
+
+
+@dataclass
+class SentLines:
+    """JSON lines of one or several sources, and how many there were of each once they were sent."""
+
+    sources: list[tuple[str, Iterable[bytes]]]
+    counts: list[tuple[str, int]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for name, parts in self.sources:
+            lines, last = 0, b"\n"
+            for part in parts:
+                lines, last = lines + part.count(b"\n"), part[-1:] or last
+                yield part
+            if last != b"\n":
+                lines += 1
+                yield b"\n"
+            self.counts.append((name, lines))
+
+    def placed(self, error: ViolationsError, shown: int | None) -> ViolationsError:
+        """Return an error whose violations, at most so many, name sources, not the stream."""
+        found = [self._placed(each) for each in error.violations[:shown]]
+        return ViolationsError(found, total=error.total)
+
+    def _placed(self, violation: Violation) -> Violation:
+        before = 0
+        for name, lines in self.counts:
+            if violation.line is not None and violation.line <= before + lines:
+                return replace(violation, file=name, line=violation.line - before)
+            before += lines
+        return violation
+
+
+def lines_of(data: "Data", type_name: str | None, catalog: Callable[[], Catalog]) -> SentLines:
+    """Return the JSON lines of what was handed over; a `str` that is no URI is the text itself."""
+    files = None if type_name is not None else _plain_files(data)
+    return SentLines(_read_sources(data, type_name, catalog) if files is None else files)
+
+
+def _plain_files(data: "Data") -> list[tuple[str, Iterable[bytes]]] | None:
+    """Return the content of local files of lines, which needs nothing heavy; None for all else."""
+    places = [data] if isinstance(data, os.PathLike) else data
+    if isinstance(places, str) or not isinstance(places, Sequence):
+        return None
+    if not all(isinstance(place, str | os.PathLike) for place in places):
+        return None
+    names = [os.fspath(place) for place in places]
+    if not all(Path(name).is_file() and not name.lower().endswith(_TABULAR) for name in names):
+        return None
+    return [(name, _content(_opened(name))) for name in names]
+
+
+def _read_sources(
+    data: "Data", type_name: str | None, catalog: Callable[[], Catalog]
+) -> list[tuple[str, Iterable[bytes]]]:
+    from omnigraph.write.load.files import files_at
+    from omnigraph.write.load.inputs import is_uri, places_of, refuse_name
+    from omnigraph.write.load.splits import refuse_type, source_of
+    from omnigraph.write.load.spool import frames_by_type, is_frame
+
+    if isinstance(data, Mapping) or is_frame(data):
+        frames = frames_by_type(data, type_name)
+        return [_framed(find_type(name, catalog()), each) for name, each in frames.items()]
+    if isinstance(data, str) and not is_uri(data):
+        refuse_name(data)
+        refuse_type("<text>", type_name)
+        return [("<text>", [data.encode(errors="surrogatepass")])]
+    if hasattr(data, "read"):
+        refuse_type("<stdin>", type_name)
+        return [("<stdin>", _parts(getattr(data, "buffer", data)))]
+    sources = [source_of(file, type_name, catalog()) for file in files_at(places_of(data))]
+    return [_file(each, catalog) for each in sources]
+
+
+def split(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Return the lines of a stream that comes in pieces."""
+    rest = b""
+    for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def record_of(line: bytes, catalog: Catalog) -> tuple[StoredType, dict[str, object]]:
+    """Return the type and the row, without its blobs, of a line as an export writes it."""
+    found = json.loads(line)
+    stored = catalog.stored(found.get("type") or found["edge"])
+    assert stored is not None
+    hidden = {name for name, item in stored.properties.items() if item.type == BLOB}
+    data = {name: value for name, value in found["data"].items() if name not in hidden}
+    row = row_from_json(data, stored)
+    if stored.key:
+        kinds = [stored.column(name) for name in stored.key]
+        values = [cast(Value, row[name]) for name in stored.key]
+        row["id"] = key_id(values, [each for each in kinds if each is not None])
+    return stored, {**row, "src": found.get("from"), "dst": found.get("to")}
+
+
+def is_json(value: object) -> bool:
+    """Return whether JSON can hold a parameter, so that a server can judge it."""
+    match value:
+        case float():
+            return math.isfinite(value)
+        case str():
+            return not any("\ud800" <= char <= "\udfff" for char in value)
+        case list() | tuple():
+            return all(is_json(each) for each in value)
+        case _:
+            return value is None or isinstance(value, bool | int | bytes | date | datetime)
+
+
+def params_json(params: Mapping[str, object]) -> dict[str, Json]:
+    """Return parameters as JSON."""
+    return {name: _plain(value) for name, value in params.items()}
+
+
+def _file(source: "Source", catalog: Callable[[], Catalog]) -> tuple[str, Iterable[bytes]]:
+    from omnigraph.write.load.splits import Format
+
+    name = source.file.name
+    match source.format:
+        case Format.JSONL:
+            return name, _content(source.file.open())
+        case Format.GZIP:
+            return name, _content(source.file.unzipped())
+        case Format.PARQUET:
+            return name, _rows(find_type(source.type or "", catalog()), _parquet(source))
+        case Format.CSV | Format.CSV_GZIP:
+            hint = "load it where the graph is, or read it into a frame"
+            raise UnavailableError(f"'{name}' is not sent to a server", hint=hint)
+
+
+def _parquet(source: "Source") -> "Iterator[pa.RecordBatch]":
+    import pyarrow.parquet as pq
+
+    with source.file.open() as file:
+        yield from pq.ParquetFile(file).iter_batches()
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    try:
+        with Path(name).open("rb") as file:
+            if not name.lower().endswith(".gz"):
+                yield file
+                return
+            with gzip.GzipFile(fileobj=file) as unzipped:
+                yield cast(BinaryIO, unzipped)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as bad:
+        raise UnreadableError(f"'{name}' is not sound gzip: {bad}") from None
+    except OSError as bad:
+        reason = bad.strerror or type(bad).__name__
+        raise UnreadableError(f"cannot read '{name}': {reason}") from None
+
+
+def _content(opened: AbstractContextManager[BinaryIO]) -> Iterator[bytes]:
+    with opened as file:
+        yield from _parts(file)
+
+
+def _parts(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - whatever can be read
+    while part := stream.read(_PART_BYTES):
+        yield part if isinstance(part, bytes) else part.encode()
+
+
+def _framed(stored: StoredType, frame: Any) -> tuple[str, Iterable[bytes]]:  # noqa: ANN401
+    import pyarrow as pa
+
+    from omnigraph.write.load.spool import is_frame
+
+    if not is_frame(frame):
+        raise InputError(f"a {type(frame).__name__} is no frame")
+    if not hasattr(frame, "__arrow_c_stream__"):
+        frame = frame.toArrow()
+    if type(frame).__module__.startswith("pandas"):
+        frame = pa.Table.from_pandas(frame, preserve_index=False)
+    return f"<{stored.name}>", _rows(stored, pa.RecordBatchReader.from_stream(frame))
+
+
+def _rows(stored: StoredType, batches: "Iterable[pa.RecordBatch]") -> Iterator[bytes]:
+    for batch in batches:
+        records = (_record(stored, row) for row in batch.to_pylist())
+        yield b"".join(json.dumps(each, default=str).encode() + b"\n" for each in records)
+
+
+def _record(stored: StoredType, row: Mapping[str, object]) -> dict[str, object]:
+    values = {name: _plain(value) for name, value in row.items()}
+    if not isinstance(stored, EdgeType):
+        return {"type": stored.name, "data": values}
+    ends: dict[str, object] = {name: values.pop(name) for name in ("from", "to") if name in values}
+    return {"edge": stored.name, **ends, "data": values}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has
+    """Return a value as JSON lines have it."""
+    match value:
+        case datetime() if value.tzinfo is not None:
+            return datetime_text(value.astimezone(UTC))
+        case date():
+            return value.isoformat()
+        case bytes():
+            return f"base64:{base64.b64encode(value).decode()}"
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case _:
+            return value

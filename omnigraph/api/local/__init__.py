@@ -1,0 +1,10 @@
+"""Local: operations run on a graph at hand, each on an `Access` that asks the policy first.
+
+backend      runs every operation by the function for it
+places       which snapshot an operation reads, and what the policy says to that
+reads        queries, rows, schemas and single values
+writes       mutations and loads
+branches     branches, tags, merges, reverts and runs
+changes      commits, and what differs between them
+maintenance  schemas, indexes, files and the health of a graph
+"""

@@ -1,0 +1,67 @@
+"""Backend: runs operations on a graph at hand, each by the function for it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.api.access import Access
+from omnigraph.api.backend import USUAL, CallOptions, Pin
+from omnigraph.api.local import branches, changes, maintenance, reads, writes
+from omnigraph.api.local.places import Functions
+from omnigraph.api.operation import Document, Operation, R
+from omnigraph.api.operations.read import ReadRows
+
+FUNCTIONS: Functions = {
+    operation: function
+    for family in (reads, writes, branches, changes, maintenance)
+    for operation, function in family.FUNCTIONS.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBackend:
+    """A graph on a local disk or in a bucket, for one actor and under one policy."""
+
+    access: Access
+
+    @property
+    def uri(self) -> str:
+        """Where the graph is."""
+        return self.access.repository.store.root
+
+    @property
+    def actor(self) -> str | None:
+        """Who acts, and is noted with what changes."""
+        return self.access.actor
+
+    def acting_as(self, actor: str | None) -> "LocalBackend":
+        """Return the same graph for another actor, about whom the policy is asked then."""
+        return LocalBackend(self.access.acting_as(actor))
+
+    def author(self, actor: str | None) -> str | None:
+        """Return who is noted with a change; raise InputError for another than who acts."""
+        return self.access.author(actor)
+
+    def run(self, operation: Operation[R], options: CallOptions = USUAL) -> R:
+        """Run an operation, if the policy allows it."""
+        found: R = FUNCTIONS[type(operation)](self.access, operation, options)
+        return found
+
+    def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:
+        """Run an operation and return its result as the JSON of a server's answer."""
+        return operation.answer(self.run(operation, options), self)
+
+    def stream(self, operation: Operation[Any], options: CallOptions = USUAL) -> Iterator[bytes]:
+        """Run an operation and return its rows as bytes."""
+        found = self.run(operation, options)
+        pieces: Iterator[bytes] = found.to_ipc() if isinstance(operation, ReadRows) else found
+        return pieces
+
+    def pin(self, place: str) -> Pin:
+        """Return the commit at which a branch stands, or that a tag or an id names."""
+        snapshot = self.access.pin(place)
+        return Pin(snapshot.commit.id, snapshot)
+
+    def close(self) -> None:
+        """Let go of the graph; later operations raise InputError."""
+        self.access.close()

@@ -1,0 +1,220 @@
+"""Branches: branches, tags, merges, reverts and runs of a graph at hand."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from omnigraph.api.access import Access
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import Functions
+from omnigraph.api.operation import named_or_main
+from omnigraph.api.operations.branches import (
+    CreateBranch,
+    CreateTag,
+    DeleteBranch,
+    DeleteTag,
+    GetMergeBase,
+    ListBranches,
+    ListTags,
+    MergeBranch,
+    MergeOperation,
+    RenameBranch,
+    RevertCommit,
+)
+from omnigraph.api.operations.runs import (
+    AbortRun,
+    BeginRun,
+    FailRun,
+    GetRun,
+    ListRuns,
+    PublishRun,
+    RunEnding,
+)
+from omnigraph.merge.outcome import Merge
+from omnigraph.merge.run_record import RunRecord
+from omnigraph.policy.actions import Action
+from omnigraph.versioning import branches, tags
+from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.notes import check_notes
+from omnigraph.versioning.ulid import is_ulid
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from omnigraph.merge.merge import MergeHow
+    from omnigraph.write.load.options import BulkHow
+
+
+def list_branches(access: Access, _: ListBranches, __: CallOptions) -> list[str]:
+    """Return the names of the branches, `main` first."""
+    return access.branches()
+
+
+def create_branch(access: Access, operation: CreateBranch, _: CallOptions) -> None:
+    """Make a branch where another branch or a commit stands."""
+    access.allow(Action.BRANCH_CREATE, operation.name)
+    base = access.readable(named_or_main(operation.base))
+    branches.create_branch(access.repository, operation.name, base)
+
+
+def delete_branch(access: Access, operation: DeleteBranch, _: CallOptions) -> None:
+    """Remove a branch; raise InputError for one to which a run is to be published."""
+    from omnigraph.merge.runs import refuse_live
+
+    access.check(operation.branch, Action.BRANCH_DELETE)
+    refuse_live(access.repository, operation.branch)
+    branches.delete_branch(access.repository, operation.branch)
+
+
+def rename_branch(access: Access, operation: RenameBranch, _: CallOptions) -> None:
+    """Rename a branch; raise InputError for one to which a run is to be published."""
+    from omnigraph.merge.runs import refuse_live
+
+    access.check(operation.name, Action.BRANCH_DELETE)
+    access.check(operation.name, Action.READ)
+    access.allow(Action.BRANCH_CREATE, operation.new_name)
+    refuse_live(access.repository, operation.name)
+    branches.rename_branch(access.repository, operation.name, operation.new_name)
+
+
+def list_tags(access: Access, _: ListTags, __: CallOptions) -> dict[str, str]:
+    """Return the commit of every tag, by name."""
+    return access.tags()
+
+
+def create_tag(access: Access, operation: CreateTag, _: CallOptions) -> str:
+    """Name a commit, or where a branch stands now; return the id of the commit."""
+    access.allow(Action.BRANCH_CREATE, operation.name)
+    target = access.readable(operation.target)
+    return tags.create_tag(access.repository, operation.name, target)
+
+
+def delete_tag(access: Access, operation: DeleteTag, _: CallOptions) -> None:
+    """Remove a tag; the commit stays."""
+    access.allow(Action.BRANCH_DELETE, operation.tag)
+    tags.delete_tag(access.repository, operation.tag, access.tag(operation.tag))
+
+
+def get_merge_base(access: Access, operation: GetMergeBase, _: CallOptions) -> Commit:
+    """Return the newest common ancestor of two places, whose rows may have been cleaned up."""
+    from omnigraph.versioning.history import merge_base
+
+    ids = [
+        access.commit(place).id if is_ulid(place) else access.pin(place).commit.id
+        for place in (operation.one, operation.other)
+    ]
+    return merge_base(access.repository, *ids)
+
+
+def merge_branch(access: Access, operation: MergeBranch, options: CallOptions) -> Merge:
+    """Merge a branch or commit into a branch, or say what that would do."""
+    from omnigraph.merge.merge import merge, preview
+
+    how = _merge_how(access, operation, options, strict=operation.strict)
+    source, target = operation.source, operation.target
+    if operation.preview:
+        ours = access.standing(target, Action.READ)
+        return preview(access.repository, source, target, how, pinned=(access.pin(source), ours))
+    with access.merging(target, Action.BRANCH_MERGE):
+        judged = access.judged(source)
+        return merge(access.repository, source, target, how, pinned=judged)
+
+
+def revert_commit(access: Access, operation: RevertCommit, options: CallOptions) -> Merge:
+    """Undo what a commit did, as a new commit."""
+    from omnigraph.merge.merge import revert
+
+    how = _merge_how(access, operation, options)
+    with access.merging(operation.branch, Action.CHANGE):
+        access.check_place(operation.commit)
+        return revert(access.repository, operation.commit, operation.branch, how)
+
+
+def list_runs(access: Access, operation: ListRuns, _: CallOptions) -> Iterator[RunRecord]:
+    """Return the runs, newest first, behind one of them; the limit is for pages of a server."""
+    return access.runs(operation.after)
+
+
+def get_run(access: Access, operation: GetRun, _: CallOptions) -> RunRecord:
+    """Return a run by its id."""
+    return access.run(operation.run_id)
+
+
+def begin_run(access: Access, operation: BeginRun, options: CallOptions) -> RunRecord:
+    """Begin a run, or return the live one that has the same operation hash."""
+    from omnigraph.merge.runs import begin_run as begin
+
+    access.check(operation.target_branch, Action.CHANGE)
+    return begin(
+        access.repository,
+        operation.target_branch,
+        operation_hash=operation.operation_hash,
+        actor=access.author(options.actor),
+    )
+
+
+def publish_run(access: Access, operation: PublishRun, options: CallOptions) -> RunRecord:
+    """Merge what a run wrote into its target; its branch is removed."""
+    from omnigraph.merge.runs import publish_run as publish
+
+    record = access.run(operation.run_id, Action.RUN_PUBLISH)
+    how = _merge_how(access, operation, options)
+    with access.merging(record.target_branch, Action.RUN_PUBLISH):
+        return publish(access.repository, operation.run_id, how)
+
+
+def end_run(access: Access, operation: RunEnding, _: CallOptions) -> RunRecord:
+    """Give a run up, as aborted or failed; what it wrote is never published."""
+    from omnigraph.merge.runs import end_run as end
+
+    access.run(operation.run_id, Action.RUN_ABORT)
+    return end(access.repository, operation.run_id, operation.status)
+
+
+def _merge_how(
+    access: Access,
+    operation: "MergeOperation[Any]",
+    options: CallOptions,
+    *,
+    strict: bool = False,
+) -> "MergeHow":
+    from omnigraph.merge.bulk import bulk_of
+    from omnigraph.merge.merge import MergeHow
+    from omnigraph.spark.choice import Engine
+    from omnigraph.spark.progress import NO_PROGRESS
+
+    bulk: BulkHow = {
+        "engine": options.engine or Engine.AUTO,
+        "spark": options.spark,
+        "progress": options.progress or NO_PROGRESS,
+        "seconds": options.seconds,
+        "cancelled": options.cancelled,
+    }
+    check_notes(message=operation.message, operation=options.operation_id)
+    return MergeHow(
+        actor=access.author(options.actor),
+        message=operation.message,
+        operation_id=options.operation_id,
+        resolutions=operation.chosen,
+        strict=strict,
+        bulk=bulk_of(bulk),
+    )
+
+
+FUNCTIONS: Functions = {
+    ListBranches: list_branches,
+    CreateBranch: create_branch,
+    DeleteBranch: delete_branch,
+    RenameBranch: rename_branch,
+    MergeBranch: merge_branch,
+    RevertCommit: revert_commit,
+    GetMergeBase: get_merge_base,
+    ListTags: list_tags,
+    CreateTag: create_tag,
+    DeleteTag: delete_tag,
+    ListRuns: list_runs,
+    GetRun: get_run,
+    BeginRun: begin_run,
+    PublishRun: publish_run,
+    AbortRun: end_run,
+    FailRun: end_run,
+}

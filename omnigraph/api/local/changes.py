@@ -1,0 +1,75 @@
+"""Changes: the commits of a graph at hand, and what differs between them."""
+
+from collections.abc import Iterator
+
+from omnigraph.api.access import Access
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import Functions, snapshot_of
+from omnigraph.api.operations.changes import GetBlame, GetDiff, ListChanges
+from omnigraph.api.operations.commits import GetCommit, ListCommits
+from omnigraph.merge.blamed import Blamed
+from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.merge.row_change import ChangeFilter
+from omnigraph.policy.actions import Action
+from omnigraph.versioning import history
+from omnigraph.versioning.commit import Commit
+
+
+def list_commits(access: Access, operation: ListCommits, _: CallOptions) -> Iterator[Commit]:
+    """Return the commits of a branch, newest first; the limit is for pages of a server."""
+    access.check(operation.branch, Action.READ)
+    if operation.after is not None:
+        access.check_place(operation.after)
+    return history.log(access.repository, operation.branch, after=operation.after)
+
+
+def get_commit(access: Access, operation: GetCommit, _: CallOptions) -> Commit:
+    """Return a commit by its id."""
+    return access.commit(operation.commit_id)
+
+
+def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> ChangeSet:
+    """Return the net changes from one place to another, read as they are used."""
+    from omnigraph.merge.changes import SnapshotChanges
+
+    wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
+    old, new = snapshot_of(access, operation.old, options), access.pin(operation.new)
+    wanted.check(old.catalog, new.catalog)
+    return SnapshotChanges(old, new, wanted)
+
+
+def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iterator[CommitChanges]:
+    """Return what each commit of a branch changed, oldest first, after the one of a cursor."""
+    from omnigraph.merge.changes import SnapshotChanges
+
+    repository, since = access.repository, operation.since
+    access.check(operation.branch, Action.READ)
+    wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
+    past = [] if since is None else [repository.pinned(access.commit(since)).catalog]
+    wanted.check(access.standing(operation.branch, Action.READ).catalog, *past)
+
+    def changes() -> Iterator[CommitChanges]:
+        for commit in history.since(repository, operation.branch, since):
+            assert commit.parent is not None
+            before = repository.pinned(repository.commit(commit.parent))
+            found = SnapshotChanges(before, repository.pinned(commit), wanted)
+            yield CommitChanges(commit, found)
+
+    return changes()
+
+
+def get_blame(access: Access, operation: GetBlame, options: CallOptions) -> list[Blamed]:
+    """Return for each property of a row the commit that it has its value from."""
+    from omnigraph.merge.blame import blame
+
+    snapshot = snapshot_of(access, operation.branch, options)
+    return blame(access.repository, snapshot, operation.type, operation.id)
+
+
+FUNCTIONS: Functions = {
+    ListCommits: list_commits,
+    GetCommit: get_commit,
+    GetDiff: get_diff,
+    ListChanges: list_changes,
+    GetBlame: get_blame,
+}

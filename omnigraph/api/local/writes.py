@@ -1,0 +1,148 @@
+"""Writes: mutations and loads of a graph at hand."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from threading import Event
+from typing import TYPE_CHECKING
+
+from omnigraph.api.access import Access
+from omnigraph.api.backend import CallOptions
+from omnigraph.api.local.places import Functions
+from omnigraph.api.operation import named_or_main
+from omnigraph.api.operations.write import Ingest, Load, Mutate
+from omnigraph.errors import InputError
+from omnigraph.policy.actions import Action
+from omnigraph.query.compile import AcceptedSchema, compile_cached
+from omnigraph.query.params import bind_params
+from omnigraph.query.plan import MutationPlan
+from omnigraph.syntax.source import make_source
+from omnigraph.versioning.names import new_branch_name
+from omnigraph.versioning.notes import check_notes
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transact import Intent
+from omnigraph.write.load.loaded import Ingested, Loaded
+from omnigraph.write.receipt import Receipt
+
+if TYPE_CHECKING:
+    from omnigraph.spark.runner import Runner
+    from omnigraph.write.load.load import Target
+    from omnigraph.write.load.options import LoadHow, LoadOptions
+    from omnigraph.write.load.splits import Source as SourceFile
+
+
+def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
+    """Run a mutation as one commit."""
+    from omnigraph.read.execution import Budget, PlanRequest
+    from omnigraph.write.mutation import change
+
+    if operation.snapshot is not None:
+        raise InputError("a snapshot never changes", hint="name a branch")
+    branch = named_or_main(operation.branch)
+    access.check(branch, Action.CHANGE)
+    source = options.source or make_source(operation.query_source, "<query>")
+    now = datetime.now(UTC)
+
+    def planned(snapshot: Snapshot) -> tuple[MutationPlan, PlanRequest]:
+        schema = AcceptedSchema(snapshot.commit.schema, snapshot.catalog)
+        plan = compile_cached(source, schema, operation.query_name)
+        if not isinstance(plan, MutationPlan):
+            hint = "run it with Branch.query, or with omnigraph read"
+            raise InputError(f"'{plan.name}' is a read", hint=hint)
+        terms = PlanRequest(
+            params=bind_params(plan, operation.params or {}),
+            now=now,
+            budget=options.budget or Budget(),
+            environment=os.environ,
+            cancelled=options.cancelled or Event(),
+        )
+        return plan, terms
+
+    check_notes(message=operation.message, operation=options.operation_id)
+    intent = Intent(
+        branch=branch,
+        actor=access.author(options.actor),
+        message=operation.message,
+        expect=operation.expect,
+        operation_id=options.operation_id,
+    )
+    return change(access.repository, access.topology, planned, intent)
+
+
+def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
+    """Load rows into a branch that is there."""
+    from omnigraph.write.load.load import Target
+    from omnigraph.write.load.load import load as run_load
+
+    how = _load_options(access, operation, options)
+    branch = named_or_main(operation.branch)
+    target = Target(branch, access.standing(branch, Action.CHANGE))
+    with _job(access, operation, options, target, how) as (sources, runner):
+        return run_load(access.repository, target, sources, runner, how)
+
+
+def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
+    """Load rows into a branch, which is made with them when it is not there."""
+    from omnigraph.write.load.ingest import ingest as run_ingest
+    from omnigraph.write.load.load import Target
+
+    how = _load_options(access, operation, options)
+    branch, base = named_or_main(operation.branch), named_or_main(operation.base)
+    snapshot, is_new = access.ingesting(branch, base)
+    target = Target(new_branch_name(branch) if is_new else branch, snapshot, is_new, base)
+    with _job(access, operation, options, target, how) as (sources, runner):
+        return run_ingest(access.repository, target, base, sources, runner, how)
+
+
+def _load_options(access: Access, operation: Load | Ingest, options: CallOptions) -> "LoadOptions":
+    from omnigraph.spark.choice import Engine
+    from omnigraph.spark.progress import NO_PROGRESS
+    from omnigraph.write.load.loaded import LoadMode
+    from omnigraph.write.load.options import REPORTED_VIOLATIONS, SHOWN_VIOLATIONS, options_of
+
+    how: LoadHow = {
+        "mode": operation.mode,
+        "engine": options.engine or Engine.AUTO,
+        "spark": options.spark,
+        "shown": SHOWN_VIOLATIONS if options.shown is None else options.shown,
+        "report": options.report,
+        "reported": REPORTED_VIOLATIONS if options.reported is None else options.reported,
+        "dry_run": operation.dry_run,
+        "actor": access.author(options.actor),
+        "message": operation.message,
+        "operation_id": options.operation_id,
+        "progress": options.progress or NO_PROGRESS,
+        "seconds": options.seconds,
+        "cancelled": options.cancelled,
+    }
+    check_notes(message=operation.message, operation=options.operation_id)
+    return options_of(how, LoadMode.APPEND)
+
+
+@contextmanager
+def _job(
+    access: Access,
+    operation: Load | Ingest,
+    options: CallOptions,
+    target: "Target",
+    how: "LoadOptions",
+) -> "Iterator[tuple[list[SourceFile], Runner]]":
+    """Yield the sources of a load and who runs it; what was spooled for it is removed."""
+    from omnigraph.spark.choice import runner_for_files
+    from omnigraph.write.load.inputs import sources_of
+    from omnigraph.write.load.spool import spool
+
+    access.repository.check_writable()
+    with spool(access.repository.store, how.deadline) as spooled:
+        catalog = target.snapshot.catalog
+        sources = sources_of(operation.data, options.type_name, catalog, spooled)
+        size = sum(source.file.size for source in sources)
+        yield sources, runner_for_files(how.engine, how.spark, size, deadline=how.deadline)
+
+
+FUNCTIONS: Functions = {
+    Mutate: mutate,
+    Load: load,
+    Ingest: ingest,
+}

@@ -1,0 +1,11 @@
+"""Operations: every request that a graph takes, as values, one module for each family.
+
+commits      the history of a branch
+read         queries, rows, schemas and single values of a branch or commit
+write        mutations and loads
+schemas      plans to give a branch other types, and their application
+branches     branches, tags, merges and reverts
+changes      what differs between two commits, what each commit changed, and who set a value
+runs         changes made aside, published at once or given up
+maintenance  indexes, files and the health of a graph
+"""

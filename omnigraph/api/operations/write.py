@@ -1,0 +1,169 @@
+"""Write: operations that change rows: mutations, loads and ingests."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import field
+
+from omnigraph.api.backend import Backend
+from omnigraph.api.operation import Operation, Shape, named_or_main, post
+from omnigraph.api.operations.commits import CommitShape
+from omnigraph.errors import Json
+from omnigraph.policy.actions import Action
+from omnigraph.write.load.loaded import Ingested, Loaded
+from omnigraph.write.receipt import Receipt
+
+ModeName = Literal["append", "merge", "overwrite"]
+# Rows to load: JSON lines in a request, and whatever `Graph.load` takes at hand.
+if TYPE_CHECKING:
+    from omnigraph.write.load.inputs import Data as RowInput
+else:
+    RowInput = str
+
+
+class ReceiptShape(Shape, frozen=True, kw_only=True):
+    """What a mutation changed; without a commit there was nothing to change.
+
+    Those who may not read the branch get no numbers.
+    """
+
+    branch: str
+    query_name: str
+    affected_nodes: int | None
+    affected_edges: int | None
+    actor_id: str | None
+    commit: str | None
+    operation_id: str | None
+    commits: dict[str, CommitShape]
+
+
+class LoadedShape(Shape, frozen=True, kw_only=True):
+    """What a load did."""
+
+    uri: str
+    branch: str
+    mode: str
+    engine: str
+    nodes_loaded: int
+    edges_loaded: int
+    node_types_loaded: int
+    edge_types_loaded: int
+    commit: str | None
+    commits: dict[str, CommitShape]
+    nodes: dict[str, int]
+    edges: dict[str, int]
+
+
+class LoadedTableShape(Shape, frozen=True, kw_only=True):
+    """How many rows of a table were loaded."""
+
+    table_key: str
+    rows_loaded: int
+
+
+class IngestedShape(Shape, frozen=True, kw_only=True):
+    """What an ingest did."""
+
+    uri: str
+    branch: str
+    base_branch: str
+    branch_created: bool
+    mode: str
+    engine: str
+    tables: list[LoadedTableShape]
+    actor_id: str | None
+    commit: str | None
+    loaded: LoadedShape
+
+
+class Mutate(Operation[Receipt], frozen=True, kw_only=True):
+    """Run a mutation as one commit of a branch; with `expect` only when it stands there."""
+
+    endpoint = post(
+        "/change", "change", Action.CHANGE, ReceiptShape, "ChangeBody", errors=(404, 409, 502)
+    )
+    result_type = Receipt
+
+    query_source: str
+    query_name: str | None = None
+    params: dict[str, Any] | None = None
+    branch: str | None = None
+    snapshot: str | None = None
+    message: str | None = None
+    expect: str | None = None
+
+    @property
+    def changed_branch(self) -> str | None:
+        return named_or_main(self.branch)
+
+    def answer(self, result: Receipt, backend: Backend) -> dict[str, Json]:
+        return result.to_answer()
+
+    def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
+        # How many rows a condition finds tells what they hold.
+        return {**answer, "affected_nodes": None, "affected_edges": None, "commits": {}}
+
+
+class Ingest(Operation[Ingested], frozen=True, kw_only=True):
+    """Load rows into a branch, which is made with them when it is not there."""
+
+    endpoint = post(
+        "/ingest",
+        "ingest",
+        Action.CHANGE,
+        IngestedShape,
+        "IngestBody",
+        takes_lines=True,
+        errors=(404, 409, 502),
+    )
+    result_type = Ingested
+
+    branch: str | None = None
+    base: str | None = field(name="from", default=None)
+    mode: ModeName = "merge"
+    message: str | None = None
+    dry_run: bool = False
+    data: RowInput
+
+    @property
+    def changed_branch(self) -> str | None:
+        return named_or_main(self.branch)
+
+    def answer(self, result: Ingested, backend: Backend) -> dict[str, Json]:
+        return result.to_answer(backend.uri)
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        return {**answer, "commits": {}, "loaded": {**answer["loaded"], "commits": {}}}
+
+
+class Load(Operation[Loaded], frozen=True, kw_only=True):
+    """Load rows into a branch that is there."""
+
+    endpoint = post(
+        "/load",
+        "load",
+        Action.CHANGE,
+        LoadedShape,
+        "LoadBody",
+        takes_lines=True,
+        errors=(404, 409, 502),
+    )
+    result_type = Loaded
+
+    branch: str | None = None
+    mode: ModeName = "append"
+    message: str | None = None
+    dry_run: bool = False
+    data: RowInput
+
+    @property
+    def changed_branch(self) -> str | None:
+        return named_or_main(self.branch)
+
+    def answer(self, result: Loaded, backend: Backend) -> dict[str, Json]:
+        return result.to_answer(backend.uri)
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        return {**answer, "commits": {}}
+
+
+OPERATIONS = (Mutate, Ingest, Load)

@@ -1,0 +1,49 @@
+"""Blamed: one property, its value, and the commit that set it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from omnigraph.errors import Json
+from omnigraph.schema.catalog import StoredType
+from omnigraph.schema.json_rows import property_from_json
+from omnigraph.schema.values import to_json_value
+from omnigraph.versioning.commit import Commit, commit_named, with_commits
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """A property, its value, and the commit that set it."""
+
+    property: str
+    value: object
+    commit: Commit
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "property": self.property,
+            "value": to_json_value(self.value),
+            "commit": self.commit.id,
+            "actor_id": self.commit.actor,
+            "created_at": self.commit.created_at,
+            "message": self.commit.message,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], stored: StoredType) -> Self:
+        """Return one entry of `blame_json`; the stored type has the types of its values."""
+        name = document["property"]
+        value = property_from_json(document["value"], stored, name)
+        return cls(name, value, commit_named(document, "commit"))
+
+
+def blame_json(blamed: Sequence[Blamed]) -> dict[str, Json]:
+    """Return who set the properties of a row as JSON, with the commits."""
+    rows: Json = [each.to_json() for each in blamed]
+    return with_commits({"blame": rows}, *(each.commit for each in blamed))
+
+
+def blame_from_json(document: Mapping[str, Any], stored: StoredType) -> list[Blamed]:
+    """Return who set the properties of a row, as `blame_json` wrote it."""
+    commits = document["commits"]
+    return [Blamed.from_json({**each, "commits": commits}, stored) for each in document["blame"]]

@@ -1,0 +1,174 @@
+"""Conflict: one row that two sides changed incompatibly, and the choices that resolve it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from omnigraph.errors import InputError
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.json_rows import property_from_json, row_from_json
+from omnigraph.syntax.problems import chosen, nearest_name, shorten
+
+
+class Side(StrEnum):
+    """Whose version of something is taken."""
+
+    OURS = "ours"
+    THEIRS = "theirs"
+
+
+class ConflictKind(StrEnum):
+    """Why two sides cannot be merged."""
+
+    DIVERGENT_INSERT = "DivergentInsert"
+    DIVERGENT_UPDATE = "DivergentUpdate"
+    DELETE_VS_UPDATE = "DeleteVsUpdate"
+    ORPHAN_EDGE = "OrphanEdge"
+    UNIQUE = "UniqueViolation"
+    CARDINALITY = "CardinalityViolation"
+    VALUE = "ValueConstraintViolation"
+
+
+_BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """One row that two sides changed incompatibly.
+
+    The values are those of the row, or of one named property; None where there is none.
+    """
+
+    kind: ConflictKind
+    type: str
+    table_key: str
+    row_id: str | None
+    message: str
+    property: str | None = None
+    base: object = None
+    ours: object = None
+    theirs: object = None
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], catalog: Catalog) -> Self:
+        """Return a conflict as `Merge.to_json` wrote it; the catalog has the types of values."""
+        stored, name = catalog.stored(document["type_name"]), document["property"]
+
+        def value(side: str) -> object:
+            found = document[side]
+            if stored is None or found is None:
+                return found
+            if isinstance(found, dict):
+                return row_from_json(found, stored)
+            return property_from_json(found, stored, name)
+
+        return cls(
+            kind=ConflictKind(document["kind"]),
+            type=document["type_name"],
+            table_key=document["table_key"],
+            row_id=document["row_id"],
+            message=document["message"],
+            property=name,
+            base=value("base"),
+            ours=value("ours"),
+            theirs=value("theirs"),
+        )
+
+
+# The keys of a conflict as a preview writes it, and the choice that is added to it.
+CHOICE_KEYS = frozenset(
+    (
+        *("kind", "table_key", "type_name", "row_id", "property", "message"),
+        *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
+        "take",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolutions:
+    """Whose version is taken where both sides changed: for all, a type, a row or a property."""
+
+    default: Side | None = None
+    types: Mapping[str, Side] = field(default_factory=dict)
+    rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
+    properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, given: "Resolutions | Side | str | None") -> "Resolutions":
+        """Return the resolutions that an argument means; raise InputError for an unknown side."""
+        found = given if isinstance(given, Resolutions) else cls(given)  # type: ignore[arg-type]
+        return cls(
+            None if found.default is None else chosen(Side, found.default),
+            {key: chosen(Side, side) for key, side in found.types.items()},
+            {key: chosen(Side, side) for key, side in found.rows.items()},
+            {key: chosen(Side, side) for key, side in found.properties.items()},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of a request that say whose version is taken."""
+        rows: list[dict[str, Any]] = [
+            {"type_name": name, "row_id": row_id, "take": str(side)}
+            for (name, row_id), side in self.rows.items()
+        ]
+        kind = str(ConflictKind.DIVERGENT_UPDATE)
+        rows += [
+            {"type_name": name, "row_id": row_id, "property": of, "kind": kind, "take": str(side)}
+            for (name, row_id, of), side in self.properties.items()
+        ]
+        take = None if self.default is None else str(self.default)
+        types = {name: str(side) for name, side in self.types.items()}
+        return {"take": take, "types": types, "resolutions": rows}
+
+    @classmethod
+    def from_json(
+        cls,
+        take: str | None,
+        types: Mapping[str, str] | None,
+        resolutions: Iterable[Mapping[str, Any]] | None,
+    ) -> "Resolutions":
+        """Return the resolutions that the fields of a request mean."""
+        try:
+            found = cls.from_choices(resolutions or (), None if take is None else Side(take))
+            sides = {name: Side(side) for name, side in (types or {}).items()}
+            return replace(found, types=sides)
+        except (KeyError, ValueError):
+            hint = "send the conflicts of a preview, with `take` set to ours or theirs"
+            raise InputError("the resolutions cannot be read", hint=hint) from None
+
+    @staticmethod
+    def from_choices(
+        choices: Iterable[Mapping[str, object]], default: Side | None = None
+    ) -> "Resolutions":
+        """Return the choices of conflicts with `take` set, in the form that a preview writes."""
+        rows: dict[tuple[str, str], Side] = {}
+        properties: dict[tuple[str, str, str], Side] = {}
+        for choice in choices:
+            _check_keys(choice)
+            if choice.get("take") is None:
+                continue
+            side = Side(str(choice["take"]))
+            key = str(choice["type_name"]), str(choice["row_id"])
+            name = choice.get("property")
+            if name is None or choice.get("kind") not in _BY_PROPERTY:
+                rows[key] = side
+            else:
+                properties[*key, str(name)] = side
+        return Resolutions(default, {}, rows, properties)
+
+    def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
+        """Return the side that was chosen for a row or one of its properties, if any."""
+        found = None if name is None else self.properties.get((type_name, row_id, name))
+        found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
+        return found or self.default
+
+
+def _check_keys(choice: Mapping[str, object]) -> None:
+    """Raise InputError when a choice has an unknown key, which may be a misspelt `take`."""
+    unknown = sorted(set(choice) - CHOICE_KEYS)
+    if unknown:
+        name = shorten(unknown[0])
+        near = nearest_name(name, sorted(CHOICE_KEYS))
+        hint = None if near is None else f"did you mean '{near}'?"
+        raise InputError(f"unknown key '{name}' in the resolutions", hint=hint)

@@ -1,0 +1,44 @@
+"""Run record: one run: where it publishes to, where it writes, and how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from omnigraph.errors import Json
+
+
+class RunStatus(StrEnum):
+    """How far a run has come."""
+
+    RUNNING = "running"
+    PUBLISHED = "published"
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A run: where it publishes to, where it writes, and how it ended."""
+
+    run_id: str
+    target_branch: str
+    run_branch: str
+    base_snapshot_id: str
+    base_manifest_version: int
+    operation_hash: str | None
+    actor_id: str | None
+    status: RunStatus
+    published_snapshot_id: str | None
+    created_at: int
+    updated_at: int
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the record as JSON."""
+        found: dict[str, Json] = asdict(self)
+        return {**found, "status": str(self.status)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the record that `to_json` wrote."""
+        return cls(**{**document, "status": RunStatus(document["status"])})

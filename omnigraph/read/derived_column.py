@@ -1,0 +1,45 @@
+"""Derived column: what is computed from a whole column, cached by the version of its table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic
+
+import pyarrow as pa
+
+from omnigraph.data.derived.memory import Content
+from omnigraph.data.derived.numbering import Numbers
+from omnigraph.read.reader import Reader
+from omnigraph.schema.catalog import column_name
+from omnigraph.storage.reading import ADDRESS, read_with_addresses
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedColumn(Generic[Content]):
+    """What was made of a column in table order, and the ordinals of the rows in that order.
+
+    `numbering` is held because its identity is part of the cache key: while it lives, no other
+    object can have that identity.
+    """
+
+    content: Content
+    ordinals: Numbers
+    numbering: object
+
+    @property
+    def nbytes(self) -> int:
+        return self.content.nbytes + self.ordinals.nbytes
+
+
+def derive_column(
+    reader: Reader, name: str, column: str, make: Callable[[pa.Array], Content]
+) -> DerivedColumn[Content]:
+    """Return what `make` makes of the column of a type; it is made once per table version."""
+    table, numbering = reader.table(name), reader.numbering(name)
+    stored_name = column_name(reader.stored(name), column)
+
+    def build() -> DerivedColumn[Content]:
+        found = read_with_addresses(table, [stored_name])
+        values = found[stored_name].combine_chunks()
+        return DerivedColumn(make(values), numbering.at(found[ADDRESS].to_numpy()), numbering)
+
+    return reader.cache.get((make, *table.key, stored_name, id(numbering)), build)

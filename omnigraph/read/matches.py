@@ -1,0 +1,129 @@
+"""Matches: the matches of a pattern so far: for each variable a column of codes, and a weight."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.data.derived.adjacency import is_row_range
+from omnigraph.data.derived.numbering import Numbers
+from omnigraph.errors import ResultOverflowError
+
+# A little less than I64 holds, because floats are used to see whether a count is larger.
+_MOST_COUNTED = 9_200_000_000_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LateColumn:
+    """A column that is computed, one value for each row, only when it is needed."""
+
+    rows: "Matches"
+    make: "Callable[[Matches], pa.Array]"
+
+    def take(self, places: pa.Array) -> "LateColumn":
+        """Return the column of the rows at some places."""
+        return LateColumn(self.rows.take(places.to_numpy()), self.make)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Matches as columns. A row of weight n stands for n equal rows; no weights means 1 each.
+
+    `columns` holds what operators computed, such as scores.
+    """
+
+    count: int
+    codes: Mapping[str, Numbers] = field(default_factory=dict)
+    weights: Numbers | None = None
+    columns: Mapping[str, pa.Array | LateColumn] = field(default_factory=dict)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a computed column."""
+        found = self.columns[name]
+        return found.make(found.rows) if isinstance(found, LateColumn) else found
+
+    def take(self, places: Numbers) -> "Matches":
+        """Return the rows at some places, in that order."""
+        if len(places) == self.count and is_row_range(places):
+            return self
+        at = pa.array(places)
+        return Matches(
+            len(places),
+            {name: codes[places] for name, codes in self.codes.items()},
+            None if self.weights is None else self.weights[places],
+            {name: column.take(at) for name, column in self.columns.items()},
+        )
+
+    def keep(self, mask: "np.ndarray") -> "Matches":
+        """Return the rows for which the mask is true."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def bind(self, variable: str, codes: Numbers) -> "Matches":
+        """Return the rows with one more variable."""
+        return replace(self, codes={**self.codes, variable: codes})
+
+    def multiply(self, factors: Numbers) -> "Matches":
+        """Return the rows with their weights multiplied; rows multiplied by 0 go."""
+        weights = factors if self.weights is None else multiply_counts(self.weights, factors)
+        return replace(self, weights=weights).keep(factors > 0)
+
+    @property
+    def total(self) -> int:
+        """The number of rows these stand for."""
+        return self.count if self.weights is None else sum_counts(self.weights)
+
+    def with_column(self, name: str, values: pa.Array) -> "Matches":
+        """Return the rows with one more computed column."""
+        return replace(self, columns={**self.columns, name: values})
+
+    def repeat(self) -> "Matches":
+        """Return every row as often as its weight says."""
+        if self.weights is None:
+            return self
+        return replace(self, weights=None).take(np.repeat(np.arange(self.count), self.weights))
+
+    def slices(self, sizes: "Callable[[], int]") -> "Iterator[Matches]":
+        """Yield the rows, each as often as it counts, as many at a time as `sizes` returns."""
+        ends = None if self.weights is None else np.cumsum(self.weights)
+        plain = replace(self, weights=None)
+        at, end = 0, self.total
+        while at < end:
+            places = np.arange(at, min(at + sizes(), end))
+            at += len(places)
+            if ends is not None:
+                places = np.searchsorted(ends, places, side="right")
+            yield plain.take(places)
+
+
+ONE_ROW = Matches(1)
+
+
+def multiply_counts(one: Numbers, other: Numbers) -> Numbers:
+    """Multiply counts; raises ResultOverflowError when a product does not fit 64 bits."""
+    if _greatest(one) * _greatest(other) > _MOST_COUNTED:
+        _check_countable((one.astype(np.float64) * other).max())
+    return one * other
+
+
+def sum_products(one: Numbers, other: Numbers) -> int:
+    """Return the sum of the products of two columns; raises when it does not fit 64 bits."""
+    if _greatest(one) * _greatest(other) * len(one) <= _MOST_COUNTED:
+        return int(np.dot(one, other))
+    return sum_counts(multiply_counts(one, other))
+
+
+def sum_counts(counts: Numbers) -> int:
+    """Return the sum of counts; raises ResultOverflowError when it does not fit 64 bits."""
+    if _greatest(counts) * len(counts) > _MOST_COUNTED:
+        _check_countable(counts.sum(dtype=np.float64))
+    return int(counts.sum())
+
+
+def _greatest(counts: Numbers) -> int:
+    return int(counts.max(initial=0))
+
+
+def _check_countable(rough: float) -> None:
+    if rough > _MOST_COUNTED:
+        raise ResultOverflowError("the pattern matches more often than I64 can count")

@@ -1,0 +1,190 @@
+"""Frames: the nodes and edges of a snapshot as frames of Spark."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as fn
+
+from omnigraph.data.values.columns import to_array
+from omnigraph.data.values.recast import recast
+from omnigraph.query.checked import Step
+from omnigraph.query.expr import EntityKind, EntityType
+from omnigraph.read.reader import DirectedEdge, Leg, Reader, find_ways
+from omnigraph.read.spark.matches import ColumnNames, EntityColumns, TypedProperty
+from omnigraph.schema.catalog import column_name
+from omnigraph.spark.connector import to_arrow_schema, to_spark_schema, to_spark_type
+from omnigraph.storage.reading import read_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+# Fewer rows are read faster here than by tasks, and Spark then knows that they are few.
+FEW_ROWS = 20_000
+
+# The settings of a store that have another name in the environment.
+_VARIABLES = {"aws_endpoint": "AWS_ENDPOINT_URL", "allow_http": "AWS_ALLOW_HTTP"}
+_ENDS = ("src", "dst")
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFrame:
+    """A frame of all rows that a variable can stand for."""
+
+    frame: "DataFrame"
+    entity: EntityColumns
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFrame:
+    """A frame of pairs of nodes and, for named edges, of the edges between them."""
+
+    frame: "DataFrame"
+    start: EntityColumns
+    end: EntityColumns
+    edge: EntityColumns | None = None
+
+
+@dataclass(frozen=True)
+class SnapshotFrames:
+    """The tables of one snapshot, all read at the same commit."""
+
+    spark: "SparkSession"
+    reader: Reader
+    names: ColumnNames = field(default_factory=ColumnNames)
+
+    def scan(self, kind: EntityType, fields: Iterable[TypedProperty]) -> EntityFrame:
+        """Return all rows of some types with these properties; null where a type lacks one."""
+        wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
+        names = self.names.new_list(2 + len(wanted))
+        parts = [self._read_type(name, wanted) for name in kind.types]
+        frame = self._union(parts, wanted).toDF(*names)
+        own = dict(zip(wanted, names[2:], strict=True))
+        return EntityFrame(frame, EntityColumns(kind, names[0], names[1], own))
+
+    def pairs(self, steps: tuple[Step, ...], source: EntityType, target: EntityType) -> LinkFrame:
+        """Return every pair of nodes that steps join, once."""
+        parts = [
+            self._table(way.edge.name, self._ends(way))
+            .toDF("start", "end")
+            .select("start", self._number(way.start), "end", self._number(way.end))
+            for way in self._ways(steps, source, target)
+        ]
+        names = self.names.new_list(4)
+        frame = self._union(parts, [], width=2).distinct().toDF(*names)
+        return LinkFrame(
+            frame,
+            EntityColumns(source, names[0], names[1]),
+            EntityColumns(target, names[2], names[3]),
+        )
+
+    def edges(
+        self,
+        steps: tuple[Step, ...],
+        source: EntityType,
+        target: EntityType,
+        fields: Iterable[TypedProperty],
+    ) -> LinkFrame:
+        """Return every edge that steps lead along, with the nodes at its ends."""
+        kind = EntityType(EntityKind.EDGE, tuple(dict.fromkeys(step.edge for step in steps)))
+        wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
+        names = self.names.new_list(6 + len(wanted))
+        parts = [self._read_edges(way, wanted) for way in self._ways(steps, source, target)]
+        frame = self._union(parts, wanted, width=3).toDF(*names)
+        own = dict(zip(wanted, names[6:], strict=True))
+        # An edge from a node to itself leads the same way in both directions.
+        return LinkFrame(
+            frame.dropDuplicates(names[:6]),
+            EntityColumns(source, names[0], names[1]),
+            EntityColumns(target, names[2], names[3]),
+            EntityColumns(kind, names[4], names[5], own),
+        )
+
+    def _read_edges(self, way: DirectedEdge, wanted: Sequence[TypedProperty]) -> "DataFrame":
+        """Return the edges of one type in one direction."""
+        start, end = self._ends(way)
+        known = self._find_columns(way.edge.name, wanted)
+        columns = list(dict.fromkeys([start, end, "id", *known.values()]))
+        frame = self._table(way.edge.name, columns)
+        at = dict(zip(columns, frame.columns, strict=True))
+        return frame.select(
+            fn.col(at[start]),
+            self._number(way.start),
+            fn.col(at[end]),
+            self._number(way.end),
+            fn.col(at["id"]),
+            self._number(way.edge.name),
+            *(self._value(item, at.get(known.get(item, ""))) for item in wanted),
+        )
+
+    def _read_type(self, name: str, wanted: Sequence[TypedProperty]) -> "DataFrame":
+        known = self._find_columns(name, wanted)
+        columns = list(dict.fromkeys(["id", *known.values()]))
+        frame = self._table(name, columns)
+        at = dict(zip(columns, frame.columns, strict=True))
+        values = (self._value(item, at.get(known.get(item, ""))) for item in wanted)
+        return frame.select(fn.col(at["id"]), self._number(name), *values)
+
+    def _find_columns(self, name: str, wanted: Sequence[TypedProperty]) -> dict[TypedProperty, str]:
+        """Return the columns of the properties that a type has with these types."""
+        stored = self.reader.stored(name)
+        return {
+            (item, kind): column_name(stored, item)
+            for item, kind in wanted
+            if stored.column(item) == kind
+        }
+
+    def _value(self, item: TypedProperty, column: str | None) -> "Column":
+        kind = to_spark_type(item[1])
+        return fn.lit(None).cast(kind) if column is None else fn.col(column)
+
+    def _number(self, name: str) -> "Column":
+        return fn.lit(self.reader.number(name))
+
+    def _ends(self, way: DirectedEdge) -> tuple[str, str]:
+        return (_ENDS[1], _ENDS[0]) if way.backwards else _ENDS
+
+    def _ways(
+        self, steps: tuple[Step, ...], source: EntityType, target: EntityType
+    ) -> list[DirectedEdge]:
+        leg = Leg(steps, self.reader.domain(source), self.reader.domain(target))
+        return find_ways(self.reader, leg)
+
+    def _union(
+        self, parts: "Sequence[DataFrame]", wanted: Sequence[TypedProperty], width: int = 1
+    ) -> "DataFrame":
+        """Return the rows of all parts: ids with their types, and properties."""
+        if parts:
+            return reduce(lambda one, other: one.unionAll(other), parts)
+        kinds: list[DataType | str] = ["string", "int"] * width
+        kinds += [to_spark_type(kind) for _, kind in wanted]
+        nothing = [fn.lit(None).cast(kind).alias(f"n{at}") for at, kind in enumerate(kinds)]
+        return self.spark.range(0).select(nothing)
+
+    def _table(self, name: str, columns: Sequence[str]) -> "DataFrame":
+        """Return some columns of a type; a small table travels with the query."""
+        if self.reader.count(name) < FEW_ROWS:
+            frame = self._send_table(name, columns)
+        else:
+            read = self.spark.read.format("omnigraph").options(**self._options)
+            frame = read.options(type=name, columns=",".join(columns)).load()
+        return frame.toDF(*self.names.new_list(len(columns)))
+
+    def _send_table(self, name: str, columns: Sequence[str]) -> "DataFrame":
+        stored, rows = self.reader.stored(name), read_columns(self.reader.table(name), columns)
+        schema = to_spark_schema(stored, columns)
+        kinds = to_arrow_schema(schema)
+        pairs = zip(rows.columns, kinds.types, strict=True)
+        arrays = [recast(to_array(column), kind) for column, kind in pairs]
+        return self.spark.createDataFrame(pa.table(arrays, schema=kinds), schema)
+
+    @cached_property
+    def _options(self) -> dict[str, str]:
+        snapshot = self.reader.snapshot
+        store = snapshot.tables.store
+        given = {_VARIABLES.get(name, name): value for name, value in store.options.items()}
+        known = {name: value for name, value in given.items() if name.lower().startswith("aws_")}
+        return {"path": store.root, "snapshot": snapshot.commit.id, **known}

@@ -1,0 +1,70 @@
+"""Usage: which properties of its variables a plan reads, and which variables a block shares."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from omnigraph.query.expr import Expr, Predicate, PropertyRef, VariableRef, parts, variables
+from omnigraph.query.plan import (
+    Aggregate,
+    Expand,
+    Filter,
+    NodeScan,
+    Operator,
+    Order,
+    Project,
+    flatten,
+)
+from omnigraph.read.operators.project import object_fields
+from omnigraph.read.road import pattern_expressions
+from omnigraph.read.spark.matches import TypedProperty
+from omnigraph.schema.catalog import Catalog
+
+
+def find_properties(
+    operators: Sequence[Operator], catalog: Catalog
+) -> Mapping[str, list[TypedProperty]]:
+    """Return for each variable the properties that operators read; searches read their own."""
+    found: defaultdict[str, dict[TypedProperty, None]] = defaultdict(dict)
+    for operator in flatten(operators):
+        for expr in _expressions(operator):
+            for part in parts(expr):
+                if isinstance(part, PropertyRef) and part.variable is not None:
+                    found[part.variable][part.property, part.type] = None
+        for shown in _objects(operator):
+            found[shown.variable] |= dict.fromkeys(object_fields(shown.type, catalog).items())
+    return {name: list(fields) for name, fields in found.items()}
+
+
+def find_variables(operators: Sequence[Operator]) -> set[str]:
+    """Return the variables that the operators of a block name."""
+    found: set[str] = set()
+    for operator in flatten(operators):
+        if isinstance(operator, Expand):
+            found |= {operator.source, operator.target}
+        for expr in _expressions(operator):
+            found |= variables(expr)
+    return found
+
+
+def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:
+    match operator:
+        case NodeScan() | Expand() | Filter():
+            return pattern_expressions(operator)
+        case Aggregate(keys, aggregates):
+            return [column.expr for column in (*keys, *aggregates)]
+        case Project(columns):
+            return [column.expr for column in columns]
+        case Order(keys, _):
+            return [key.expr for key in keys]
+        case _:
+            return ()
+
+
+def _objects(operator: Operator) -> list[VariableRef]:
+    """Return the variables that become whole objects."""
+    match operator:
+        case Project(columns) | Aggregate(keys=columns):
+            exprs = [column.expr for column in columns]
+        case _:
+            exprs = []
+    return [expr for expr in exprs if isinstance(expr, VariableRef)]

@@ -1,0 +1,216 @@
+"""Handlers: an operation is run and its result becomes an answer; most by `perform`."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Literal
+
+import msgspec
+
+from omnigraph import __version__
+from omnigraph.api.operation import ARROW, JSON, LINES, TEXT, Operation, Shape, named_or_main
+from omnigraph.api.operations.branches import MergeBranch
+from omnigraph.api.operations.changes import GetDiff, ListChanges
+from omnigraph.api.operations.maintenance import OptimizeBranch
+from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
+from omnigraph.api.operations.write import Ingest, Load, Mutate
+from omnigraph.errors import Json, OmniGraphError
+from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.server.call import Answer, Handler, ServerCall, WholeAnswer, json_answer
+from omnigraph.server.metrics import MEDIA_TYPE
+from omnigraph.server.refusal import Refusal
+from omnigraph.spark.choice import engine_for_request
+from omnigraph.storage.layout import FORMAT
+
+_CHANGES_AT_A_TIME = 500
+_BYTES_AT_A_TIME = 256 << 10
+
+
+class ServerShape(Shape, frozen=True, kw_only=True):
+    """What the server is, the newest format of graphs that it knows, and where to look."""
+
+    name: str
+    version: str
+    format_version: int
+    openapi: str
+    health: str
+
+
+class HealthShape(Shape, frozen=True, kw_only=True):
+    """The server answers.
+
+    `reload_failing` names what could not be read again, so that the old one is in force: `tokens`
+    or `policy`.
+    """
+
+    status: Literal["ok"]
+    version: str
+    format_version: int
+    reload_failing: list[str]
+
+
+def about(_: ServerCall) -> Answer:
+    """Tell what this is, and where it is described."""
+    return json_answer(
+        {
+            "name": "omnigraph-server",
+            "version": __version__,
+            "format_version": FORMAT,
+            "openapi": "/openapi.json",
+            "health": "/healthz",
+        }
+    )
+
+
+def health(call: ServerCall) -> Answer:
+    """Tell that the server answers, and whether it works with old tokens or an old policy."""
+    failing: list[Json] = [*sorted(call.about.metrics.failing)]
+    return json_answer(
+        {
+            "status": "ok",
+            "version": __version__,
+            "format_version": FORMAT,
+            "reload_failing": failing,
+        }
+    )
+
+
+def ready(call: ServerCall) -> Answer:
+    """Tell that the graph can be read; a Refusal when it cannot."""
+    try:
+        call.backend.access.repository.manifest.newest()
+    except OmniGraphError:
+        raise Refusal(503, "not_ready", "the graph cannot be read now") from None
+    return health(call)
+
+
+def metrics(call: ServerCall) -> Answer:
+    """Return what the server counts."""
+    return WholeAnswer(call.about.metrics.text().encode(), MEDIA_TYPE)
+
+
+def openapi(call: ServerCall) -> Answer:
+    """Return the OpenAPI document of the server."""
+    return WholeAnswer(call.about.openapi)
+
+
+def perform(call: ServerCall) -> Answer:
+    """Run an operation and answer with its document.
+
+    Of a repeated request, errors that say that it was done before mean success.
+    """
+    operation, keyed = call.operation, call.keyed
+    if keyed is not None:
+        operation = operation.keyed(keyed.name_for(call.backend.actor))
+    try:
+        with _turn(call, operation):
+            result = call.backend.run(operation, _options(call, operation))
+    except operation.settled_by as done:
+        if keyed is None or not keyed.repeats:
+            raise
+        result = operation.settled(call.backend, done)
+    answer = operation.answer(result, call.backend)
+    branch = operation.changed_branch
+    if branch is not None and not call.may_read(branch):
+        answer = operation.redacted(answer)
+    return json_answer(answer)
+
+
+def read(call: ServerCall) -> Answer:
+    """Run a read: rows as JSON or as Arrow while they are made, a plan or a profile."""
+    operation: ReadRows = call.operation
+    if operation.mode == "explain" or (operation.mode == "profile" and call.accept != ARROW):
+        return perform(call)
+    found = call.backend.run(operation, call.options)
+    if call.accept == ARROW:
+        return call.rows(found.to_ipc(), ARROW)
+    head: dict[str, Json] = {
+        **operation.head(found.query_name),
+        "row_count": found.count,
+        "columns": [*found.columns],
+    }
+    return call.rows(_listed(head, "rows", found.to_json()), JSON)
+
+
+def export(call: ServerCall) -> Answer:
+    """Send rows as JSON lines, while they are read; the actor has to be allowed to read as well."""
+    pin = call.backend.pin(call.operation.place)
+    parts = call.backend.run(call.operation, replace(call.options, pinned=pin.snapshot))
+    return call.export(parts, LINES)
+
+
+def schema(call: ServerCall) -> Answer:
+    """Send a schema: as JSON, or as it is for those who accept plain text."""
+    if call.accept != TEXT:
+        return perform(call)
+    text = call.backend.run(call.operation, call.options).source
+    return WholeAnswer(text.encode(), f"{TEXT}; charset=utf-8")
+
+
+def diff(call: ServerCall) -> Answer:
+    """Send net changes, while they are read."""
+    operation: GetDiff = call.operation
+    if operation.stat:
+        return perform(call)
+    found = call.backend.run(operation, call.options)
+    return call.export(_listed(operation.head(found), "changes", _change_parts(found)), JSON)
+
+
+def changes(call: ServerCall) -> Answer:
+    """Send what the next commits changed, while it is read."""
+    operation: ListChanges = call.operation
+    head, shown = operation.page(call.backend.run(operation, call.options))
+    return call.export(_listed(head, "commits", _commit_parts(shown)), JSON)
+
+
+HANDLERS: Mapping[type[Operation[Any]], Handler] = {
+    ReadRows: read,
+    ExportRows: export,
+    GetSchema: schema,
+    GetDiff: diff,
+    ListChanges: changes,
+}
+
+
+def _turn(call: ServerCall, operation: Operation[Any]) -> AbstractContextManager[None]:
+    """Let mutations of a branch come one after another, so that none has to be run again."""
+    if isinstance(operation, Mutate):
+        return call.turns.of(named_or_main(operation.branch))
+    return nullcontext()
+
+
+def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN401
+    """Return the options of a call, with Spark for much work if it runs already.
+
+    Nobody waits until it has started.
+    """
+    if not isinstance(operation, Load | Ingest | MergeBranch | OptimizeBranch):
+        return call.options
+    return replace(call.options, engine=engine_for_request(call.rows_size))
+
+
+def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a document whose last field is a list that is made some members at a time."""
+    yield msgspec.json.encode(head)[:-1] + b',"%s":[' % name.encode()
+    yield from members
+    yield b"]}"
+
+
+def _commit_parts(found: list[CommitChanges]) -> Iterator[bytes]:
+    for number, each in enumerate(found):
+        yield b"," if number else b""
+        yield from _listed(each.summary(), "changes", _change_parts(each.changes))
+
+
+def _change_parts(found: ChangeSet) -> Iterator[bytes]:
+    """Yield the changes as the members of a JSON list."""
+    made: list[bytes] = []
+    size, before = 0, b""
+    for each in found.documents():
+        made.append(msgspec.json.encode(each))
+        size += len(made[-1])
+        if len(made) >= _CHANGES_AT_A_TIME or size >= _BYTES_AT_A_TIME:
+            yield before + b",".join(made)
+            made, size, before = [], 0, b","
+    if made:
+        yield before + b",".join(made)
