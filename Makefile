@@ -78,8 +78,9 @@ schemas: $(STAMP) ## The long run of random schemas against the model
 protocol: $(STAMP) ## The model of the commit protocol: all pairs of operations with one fault
 	$(BIN)/python -m tests.protocol.campaign
 
-docs: $(STAMP) ## Write the reference of the commands anew, from the commands
+docs: $(STAMP) ## Write the pages anew that are made: the commands, and the licences of dependencies
 	$(BIN)/python -m tests.docs.reference
+	$(BIN)/python -m tests.docs.licences
 
 $(TOOLS)/.ready: requirements-build.lock
 	$(PYTHON) -m venv $(TOOLS)
