@@ -38,17 +38,19 @@ def _problem(address: str, port: int, seconds: float) -> str | None:
             connection.request("GET", "/healthz")
             answer = connection.getresponse()
             status, body = answer.status, answer.read(_MOST_BYTES)
-    except (OSError, HTTPException) as failed:
-        return str(failed) if isinstance(failed, OSError) else f"{type(failed).__name__}: {failed}"
-    # A server that takes requests by certain names alone refuses this one; so it does answer.
-    if status == 200 and _said(body, "status") == "ok":
+    except OSError as failed:
+        return str(failed)
+    except HTTPException as failed:
+        return f"{type(failed).__name__}: {failed}"
+    if status == 200 and _field(body, "status") == "ok":
         return None
-    if status == 400 and _said(body, "code") == "bad_host":
+    # A server that takes requests by certain names alone refuses this one; so it does answer.
+    if status == 400 and _field(body, "code") == "bad_host":
         return None
     return "another program answers" if status == 200 else f"it answers with {status}"
 
 
-def _said(body: bytes, name: str) -> object:
+def _field(body: bytes, name: str) -> object:
     try:
         document = json.loads(body)
     except ValueError:
