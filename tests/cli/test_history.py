@@ -183,8 +183,9 @@ def test_runs_are_listed_and_given_up(run: Run) -> None:
     )
     listed = answered(run("run", "list", "g.omni", "--json"))["runs"]
     assert [each["run_id"] for each in listed] == [second, first]
-    again = run("run", "abort", first, "g.omni")
-    assert (again.exit_code, "is aborted already" in again.stderr) == (1, True)
+    assert answered(run("run", "abort", first, "g.omni", "--json")) == aborted
+    late = run("run", "publish", first, "g.omni")
+    assert (late.exit_code, "aborted" in late.stderr) == (1, True)
 
 
 def test_an_operation_that_is_begun_again_gets_its_run(run: Run) -> None:
