@@ -193,7 +193,7 @@ def test_a_twin_that_comes_while_an_operation_is_looked_for_is_found(
             waiting.pop()()
         return result
 
-    monkeypatch.setattr("omnigraph.versioning.transact.repeated", found)
+    monkeypatch.setattr("omnigraph.versioning.transact.find_repeated", found)
     receipt = do(settled.branch(expect=expect, operation_id="op"), person("dan"))
     assert counts(receipt) == (1, 0)
     assert receipt.commit == settled.snapshot().commit
