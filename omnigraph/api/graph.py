@@ -272,7 +272,7 @@ class Graph(Closing):
         return self.backend.run(publish, CallOptions(actor=actor))
 
     def abort_run(self, run_id: str) -> RunRecord:
-        """Give a run up; what it wrote is never published."""
+        """Abort a run; what it wrote is never published."""
         return self.backend.run(AbortRun(run_id=run_id))
 
     def fail_run(self, run_id: str) -> RunRecord:
@@ -443,7 +443,7 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
     ) -> SchemaApplied:
-        """Give a branch another schema, with everything that follows, as one commit."""
+        """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
         return self.branch(place_of(branch), actor=actor, message=message).apply_schema(schema)
 
     def report(

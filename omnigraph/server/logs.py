@@ -14,7 +14,7 @@ _LONGEST = 300
 
 
 class Lines(logging.Formatter):
-    """Gives records as lines of JSON; what an exception says is left out, where it was is not."""
+    """Formats records as lines of JSON, with the place of an exception but not its message."""
 
     def format(self, record: logging.LogRecord) -> str:
         found: dict[str, Json] = {

@@ -163,7 +163,7 @@ def publish_run(access: Access, operation: PublishRun, options: CallOptions) -> 
 
 
 def end_run(access: Access, operation: RunEnding, _: CallOptions) -> RunRecord:
-    """Give a run up, as aborted or failed; what it wrote is never published."""
+    """End a run as aborted or failed; what it wrote is never published."""
     from omnigraph.merge.runs import end_run as end
 
     access.run(operation.run_id, Action.RUN_ABORT)

@@ -35,7 +35,7 @@ def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> 
 
 
 def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -> SchemaApplied:
-    """Give a branch another schema, with everything that follows for its tables."""
+    """Apply a schema to a branch, with everything that follows for its tables."""
     from omnigraph.evolve.migrate import apply_schema as apply
 
     access.check(operation.branch, Action.SCHEMA_APPLY)

@@ -109,7 +109,7 @@ class RunEnding(Operation[RunRecord], frozen=True, kw_only=True):
 
 
 class AbortRun(RunEnding, frozen=True, kw_only=True):
-    """Give a run up."""
+    """Abort a run."""
 
     endpoint = post("/runs/{run_id}/abort", "abort_run", Action.RUN_ABORT, RunShape)
     status = RunStatus.ABORTED

@@ -59,7 +59,7 @@ class PlanSchema(Operation[SchemaPlan], frozen=True, kw_only=True):
 
 
 class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
-    """Give a branch another schema as one commit; with `expect` only when it stands there."""
+    """Apply a schema to a branch as one commit; with `expect`, only where it stands there."""
 
     endpoint = post(
         "/schema/apply", "apply_schema", Action.SCHEMA_APPLY, SchemaAppliedShape, "ApplyBody"

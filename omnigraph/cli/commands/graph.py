@@ -112,7 +112,7 @@ def delete(session: Session, name: str) -> None:
 @click.argument("new_name")
 @graph_options
 def rename(session: Session, name: str, new_name: str) -> None:
-    """Give the branch NAME the name NEW_NAME."""
+    """Rename the branch NAME to NEW_NAME."""
     graph = session.graph(writing=True)
     graph.rename_branch(name, new_name)
     session.show({"uri": graph.uri, "name": new_name}, f"renamed branch {name} to {new_name}")

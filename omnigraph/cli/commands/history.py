@@ -61,7 +61,7 @@ def blame(session: Session, type_name: str, row_id: str, branch: str | None) -> 
 
 @click.group()
 def tag() -> None:
-    """Give names to commits."""
+    """Name commits."""
 
 
 @tag.command("create")
@@ -75,7 +75,7 @@ def tag() -> None:
 )
 @graph_options
 def create_tag(session: Session, name: str, place: str | None) -> None:
-    """Give the name NAME to a commit."""
+    """Name a commit NAME."""
     commit = session.graph(writing=True).create_tag(name, session.branch(place))
     session.show({"name": name, "commit": commit}, f"{name} is commit {commit}")
 
@@ -148,7 +148,7 @@ def publish_run(session: Session, run_id: str) -> None:
 @click.argument("run_id")
 @graph_options
 def abort_run(session: Session, run_id: str) -> None:
-    """Give the run RUN_ID up."""
+    """Abort the run RUN_ID."""
     session.show_fields(session.graph(writing=True).abort_run(run_id).to_json())
 
 

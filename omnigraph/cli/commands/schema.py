@@ -95,7 +95,7 @@ def apply(
     branch: str | None,
     message: str | None,
 ) -> None:
-    """Give a branch another schema, with all that follows for its rows, as one commit.
+    """Apply a schema to a branch, with all that follows for its rows, as one commit.
 
     What is not supported, and rows that break a new rule, are told in full, and then nothing is
     changed. A plan that was kept is applied only where the branch still stands as it was planned;
