@@ -165,7 +165,7 @@ def _bury_head(root: Path) -> None:
     version = _head(root).tables[PERSON].version
     cleanup, begun = manifest.begin_cleanup(manifest.newest(), "c1")
     manifest.mark_cleaning(manifest.bury(begun, cleanup, [(PERSON, version)]), cleanup)
-    _manifest_table(root).unlink()
+    _version_file(root).unlink()
 
 
 def _lose_commit(root: Path) -> None:

@@ -54,7 +54,7 @@ def test_coverage_says_why_rows_are_pending(graph: Graph) -> None:
         _run("coverage", graph.uri, *words).stdout for words in ((), ("--snapshot", first.id))
     )
 
-    assert "node:Person.age btree: 0 indexed, 6 pending: so few rows are read faster" in now
+    assert "node:Person.age btree: 0 indexed, 6 pending: scanning so few rows is faster" in now
     assert "node:Person.age btree: 0 indexed, 1 pending" in then
 
 
