@@ -100,6 +100,7 @@ GRAPH = {
     "optimize": Use(lambda g, _: g.optimize("open"), (("admin", None),)),
     "ensure_indices": Use(lambda g, _: g.ensure_indices("open"), (("admin", None),)),
     "cleanup": Use(lambda g, _: g.cleanup(keep=1), (("admin", None),)),
+    "backup": Use(lambda g, w: g.backup(w.root.parent / "copy"), (("admin", None),)),
     "fsck": Use(lambda g, _: g.fsck(), (("admin", None),)),
 }
 VIEW = {

@@ -91,5 +91,5 @@ def test_an_open_handle_obeys_the_policy_that_was_reloaded(path: Path, world: Wo
     assert view.catalog.nodes
     path.write_text(POLICY.replace("outside: [una]", "outside: []"))
     policy.reload()
-    with pytest.raises(Exception, match="does not allow 'read'"):
+    with pytest.raises(Exception, match="does not allow 'una' to 'read'"):
         _ = view.catalog
