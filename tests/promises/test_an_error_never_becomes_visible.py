@@ -19,6 +19,7 @@ from omnigraph.errors import (
     OutcomeUnknownError,
     StorageError,
 )
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.writes import Append
 from tests.promises.faults import (
@@ -271,6 +272,7 @@ def test_a_writer_that_others_never_let_through_is_told_that_it_lost(
     lane: Lane, faults: Faults
 ) -> None:
     graph = new_graph(lane.root)
+    graph.repository.patience = Patience(seconds=0.1)
 
     with faults.broken(flip("before"), CROWDED), pytest.raises(HeadMovedError):
         _add(graph, "ann")

@@ -14,6 +14,7 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import HeadMovedError
 from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.table import Tables
+from omnigraph.versioning.attempts import Patience
 from omnigraph.versioning.writes import Append
 from tests.races.verdict import after_appending, after_counting
 from tests.races.worker import (
@@ -179,6 +180,7 @@ def test_a_manifest_too_busy_to_be_appended_to_is_a_conflict_like_any_other(
         raise CommitRejectedError("Failed to commit the transaction after 20 retries.")
 
     monkeypatch.setattr(Tables, "add_rows", busy)
+    graph.repository.patience = Patience(seconds=0.1)
 
     with pytest.raises(HeadMovedError):
         write(graph, {PERSON: (Append(people({"ann": 1})),)})
