@@ -70,7 +70,7 @@ def _acquire(file: int, wait: float) -> None:
 
 def _lock_path(root: str, branch: str) -> Path | None:
     """Return the lock file of a branch; None without a temporary folder of our own."""
-    folder = Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f".omnigraph-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:
