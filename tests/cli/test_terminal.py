@@ -221,6 +221,15 @@ def test_ctrl_c_drops_what_is_typed_and_ctrl_d_leaves(talk: Talk) -> None:
     talk.child.expect(pexpect.EOF)
 
 
+@pytest.fixture
+def usual_ctrl_c() -> Iterator[None]:
+    """Ctrl-C does what it does in a new process, whatever this one was started with."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_ctrl_c")
 def test_ctrl_c_cancels_the_query_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +249,7 @@ def test_ctrl_c_cancels_the_query_that_runs(
         read_until_interrupted(graph, query, ReadTarget("main"))
 
 
+@pytest.mark.usefixtures("usual_ctrl_c")
 def test_ctrl_c_cancels_the_change_that_runs(tmp_path: Path) -> None:
     graph = init(tmp_path / "g.omni", (GOLDEN / "people.pg").read_text(), durable=False)
     lines = [{"type": "Person", "data": {"name": f"p{number}"}} for number in range(2_000)]
