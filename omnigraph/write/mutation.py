@@ -13,7 +13,7 @@ from omnigraph.errors import (
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.dense_reader import DenseReader
-from omnigraph.read.execution import Execution, PlanRequest
+from omnigraph.read.execution import PlanRequest
 from omnigraph.schema.catalog import NodeType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
@@ -66,24 +66,16 @@ class _MutationPlanner:
 
     def propose(self) -> Proposal[MutationPlan]:
         """Run the mutation and check what it leaves."""
-        reader = DenseReader(self.snapshot, self.topology)
-        run = Execution(
-            reader=reader,
-            params=self.terms.params,
-            now=self.terms.now,
-            budget=self.terms.budget,
-            environment=self.terms.environment,
-            cancelled=self.terms.cancelled,
-        )
+        execution = self.terms.start(DenseReader(self.snapshot, self.topology))
         vectors = VectorFiller.of(self.repository.store, self.terms.environment)
-        draft = run_mutation(run, self.plan, vectors)
+        draft = run_mutation(execution, self.plan, vectors)
         changes = draft.changes()
         verdict = validate(self.snapshot, changes)
         if found := _drop_repeats([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
         if not changes:
             return Proposal(None, self.plan)
-        run.check(0)
+        execution.check(0)
         return Proposal(self._write_set(changes, verdict.looked_at), self.plan)
 
     def _write_set(self, changes: Mapping[str, TypeChange], looked_at: frozenset[str]) -> WriteSet:
