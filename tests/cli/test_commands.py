@@ -221,7 +221,8 @@ def test_a_real_bash_completes_commands(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_no_file_of_a_graph_is_world_writable(folder: Path, umask: int) -> None:
-    command = ["sh", "-c", f"umask {umask:03o} && omnigraph init --schema people.pg g.omni"]
+    script = f'umask {umask:03o} && "$0" init --schema people.pg g.omni'
+    command = ["sh", "-c", script, str(BIN / "omnigraph")]
     assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
 
     modes = {path.stat().st_mode & 0o777 for path in (folder / "g.omni").rglob("*")}

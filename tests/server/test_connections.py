@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -216,11 +217,14 @@ FEW = replace(QUICK, connections=4, header_seconds=20.0, body_seconds=20.0)
 
 def _answered(found: socket.socket, request: bytes = HEALTH) -> bool:
     """Tell whether a request gets an answer on an open connection."""
-    found.settimeout(5)
+    found.settimeout(20)
     try:
         found.sendall(request)
-        return found.recv(65_536).startswith(b"HTTP/1.1 200")
-    except (ConnectionError, OSError):
+        with HTTPResponse(found) as answer:
+            answer.begin()
+            answer.read()
+            return answer.status == 200
+    except (HTTPException, OSError):
         return False
 
 
