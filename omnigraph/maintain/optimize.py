@@ -198,11 +198,12 @@ class _OptimizePlanner:
         left = [key for key in snapshot.catalog.by_identity if key not in before]
         tables = {**before, **after, **{key: snapshot.table(key) for key in left}}
         found = [
-            _table_result(snapshot, key, before.get(key, table), table)
+            replace(
+                _table_result(snapshot, key, before.get(key, table), table), yielded=key in left
+            )
             for key, table in tables.items()
         ]
-        done = tuple(replace(each, yielded=each.table_key in left) for each in found)
-        return Optimized(branch=self.branch, engine=engine, tables=done, commit=None)
+        return Optimized(branch=self.branch, engine=engine, tables=tuple(found), commit=None)
 
 
 def _after(commit: Commit | None) -> AbstractContextManager[None]:
@@ -217,7 +218,7 @@ def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> 
     old, new = fragment_numbers(before), fragment_numbers(after)
     stored = snapshot.catalog.by_identity[key]
     return OptimizedTable(
-        table_key=key,
+        table_key=stored.table_key,
         fragments_removed=len(old - new),
         fragments_added=len(new - old),
         committed=before.version != after.version,

@@ -344,7 +344,7 @@ class _MergePlan:
         return Conflict(
             kind=_KINDS.get(violation.code, ConflictKind.VALUE),
             type=stored.name,
-            table_key=stored.identity,
+            table_key=stored.table_key,
             row_id=violation.id,
             message=violation.render().partition(": ")[2],
             property=violation.field,
