@@ -37,8 +37,7 @@ def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> Change
     if operation.merge_base:
         base = history.merge_base(access.repository, old.commit.id, new.commit.id)
         old = access.repository.pin(base)
-    wanted.check(old.catalog, new.catalog)
-    return SnapshotChanges(old, new, wanted)
+    return SnapshotChanges(old, new, wanted.bound(old.catalog, new.catalog))
 
 
 def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iterator[CommitChanges]:
@@ -49,7 +48,7 @@ def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iter
     access.check(operation.branch, Action.READ)
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
     past = [] if since is None else [repository.pin(access.commit(since)).catalog]
-    wanted.check(access.standing(operation.branch, Action.READ).catalog, *past)
+    wanted = wanted.bound(access.standing(operation.branch, Action.READ).catalog, *past)
 
     def changes() -> Iterator[CommitChanges]:
         for commit in history.since(repository, operation.branch, since):
