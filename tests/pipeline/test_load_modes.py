@@ -205,6 +205,8 @@ def test_a_default_is_for_new_rows(tmp_path: Path, engine: str) -> None:
     graph.load(given, mode="merge", engine=engine)
 
     assert {row["k"]: row["kind"] for row in rows(graph, "node:P")} == {"a": "staff", "b": "guest"}
+    graph.load(given, mode="replace", engine=engine)
+    assert {row["k"]: row["kind"] for row in rows(graph, "node:P")} == {"a": "guest", "b": "guest"}
 
 
 def test_merge_reports_a_value_that_a_row_kept_and_another_now_has(tmp_path: Path) -> None:

@@ -64,9 +64,11 @@ class Meeting:
         table = self.places[part.stored.name].open()
         before = look_up_rows(table, "id", ids.drop_null(), rows.schema.names)
         before = before.cast(rows.schema).combine_chunks()
+        if self.mode is LoadMode.REPLACE:
+            return MetRows(_complete(part), before)
         known = find_places(rows, before) >= 0
         kept = replace(part, columns=_defaults_where(part, ~known))
-        if self.mode is LoadMode.MERGE and known.any():
+        if known.any():
             whole = pa.Table.from_batches([kept.columns.set_column(0, "id", ids)])
             whole = keep_unnamed(part.stored, whole, before, part.named).combine_chunks()
             columns = whole.to_batches()[0].set_column(0, "id", part.columns["id"])
