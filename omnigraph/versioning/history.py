@@ -24,7 +24,7 @@ def log(
     repository: Repository, branch: str = MAIN, *, after: str | None = None
 ) -> Iterator[Commit]:
     """Yield the commits of a branch, newest first; `after` continues behind one of them."""
-    walk = _Walk(repository)
+    walk = Walk(repository)
     commit: Commit | None
     if after is None:
         commit = repository.manifest.head_commit(branch, walk.at)
@@ -36,26 +36,30 @@ def log(
 
 
 def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
-    """Yield the commits of a branch after one of them, oldest first; by default after the first.
+    """Yield the commits of a branch after one of them, oldest first.
 
-    Commits that changed no content are left out. Raises CommitNotFoundError when the branch never
-    stood at the commit.
+    By default they start behind the first one, or behind the oldest that no cleanup has removed
+    the tables of since. Commits that changed no content are left out. Raises CommitNotFoundError
+    when the branch never stood at the commit.
     """
+    at = repository.manifest.newest()
+    buried = repository.manifest.buried(at) if commit_id is None else set()
     later: list[Commit] = []
     for commit in log(repository, branch):
-        if commit.id == commit_id:
+        if commit.id == commit_id or not commit.table_versions.isdisjoint(buried):
             break
         later.append(commit)
     else:
         if commit_id is not None:
             raise CommitNotFoundError(f"'{branch}' never stood at {commit_id}")
-        later.pop()
+    if commit_id is None:
+        del later[-1:]  # what was before it is not known
     return (commit for commit in reversed(later) if commit.kind is not CommitKind.PHYSICAL)
 
 
 def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
     """Pin the commit with which a branch reached a version."""
-    walk = _Walk(repository)
+    walk = Walk(repository)
     head = repository.manifest.head_commit(branch, walk.at)
     for commit in walk.down_to(head, version):
         if commit.version == version:
@@ -70,7 +74,7 @@ def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, .
     Commits are visited by falling version: when one is reached, all its descendants have been
     visited, and nothing older than the bases is read.
     """
-    walk = _Walk(repository)
+    walk = Walk(repository)
     marks: dict[str, int] = {}
     queue: list[tuple[int, str]] = []
 
@@ -102,7 +106,7 @@ def containing(
     repository: Repository, at: Table, commit_ids: Collection[str], heads: Iterable[Head]
 ) -> dict[str, Head]:
     """Return, for each of some commits, the first of some heads that descends from it, if any."""
-    walk = _Walk(repository, at)
+    walk = Walk(repository, at)
     known = repository.manifest.commits(commit_ids, at)
     oldest = min((commit.version for commit in known.values()), default=0)
     found: dict[str, Head] = {}
@@ -121,7 +125,7 @@ def containing(
     return found
 
 
-class _Walk:
+class Walk:
     """Follows parents in one version of the manifest.
 
     Where few branches have commits of about the same version, all these are read at once. In a

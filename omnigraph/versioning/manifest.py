@@ -358,6 +358,14 @@ class Manifest:
             return set()
         return {version for cleanup, version in self._graves(at, versions) if cleanup <= last}
 
+    def buried_of(self, at: Table, key: str) -> set[int]:
+        """Return the versions of one table that a cleanup removed."""
+        last = last_cleanup(at)
+        if not last:
+            return set()
+        found = self._buried_where(at, _is_tombstone() & (pc.field("table_key") == key))
+        return {version for cleanup, (_, version) in found if cleanup <= last}
+
     def cleanups_of(self, at: Table, versions: Iterable[tuple[str, int]]) -> set[str]:
         """Return the marked cleanups that buried any of some versions and were not revoked."""
         last = last_cleanup(at)
@@ -374,6 +382,11 @@ class Manifest:
         if versions is not None:
             ids = [_tombstone(key, version) for key, version in versions]
             where = pc.field("object_id").isin(pa.array(ids, pa.utf8()))
+        return self._buried_where(at, where)
+
+    def _buried_where(
+        self, at: Table, where: pc.Expression
+    ) -> Iterator[tuple[str, tuple[str, int]]]:
         for row in at.scan(["location", "table_key", "table_version"], where).to_pylist():
             place, _, cleanup = (row["location"] or "").partition("/")
             if place == _CLEANUP and not self.is_revoked(at, cleanup):
