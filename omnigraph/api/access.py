@@ -14,12 +14,14 @@ from omnigraph.errors import (
     BranchNotFoundError,
     CommitNotFoundError,
     DeniedError,
+    HeadMovedError,
     InputError,
     MergeConflictsError,
     NotFoundError,
     RunNotFoundError,
     SchemaConflictError,
     TagNotFoundError,
+    ViolationsError,
 )
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
@@ -192,10 +194,34 @@ class Access:
         try:
             yield
         except (MergeConflictsError, SchemaConflictError):
-            name = branch if self.policy is None else self._judged(branch, action)
+            name = self._name_of(branch, action)
             if not self.may(Action.READ, name):
                 raise DeniedError(self.actor, Action.READ, name) from None
             raise
+
+    @contextmanager
+    def expecting(self, branch: str, action: Action, expect: str | None) -> Iterator[None]:
+        """Change a branch that the actor may do this to, where it stands at `expect`.
+
+        Where it stands instead, and which of its rows break a rule of a new schema, is shown only
+        to an actor who may read it.
+        """
+        self.check(branch, action)
+        try:
+            yield
+        except HeadMovedError as moved:
+            if expect is None or self.may(Action.READ, self._name_of(branch, action)):
+                raise
+            message = f"'{branch}' does not stand at {expect}"
+            raise HeadMovedError(message, hint=moved.hint) from None
+        except ViolationsError:
+            name = self._name_of(branch, action)
+            if action is Action.SCHEMA_APPLY and not self.may(Action.READ, name):
+                raise DeniedError(self.actor, Action.READ, name) from None
+            raise
+
+    def _name_of(self, branch: str, action: Action) -> str:
+        return branch if self.policy is None else self._judged(branch, action)
 
     def tag(self, name: str) -> str | None:
         """Return the commit of a tag that the actor can see; None where everybody sees all."""

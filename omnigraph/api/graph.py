@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
+    from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.repository import Repository
@@ -273,11 +274,15 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
     ) -> RunRecord:
-        """Merge what a run wrote into its target; its branch is removed."""
+        """Merge what a run wrote into its target; its branch is removed.
+
+        `seconds` and `cancelled` end it before it publishes, and the run goes on.
+        """
         choices = Resolutions.parse(resolutions).to_json()
         publish = PublishRun(run_id=run_id, message=message, **choices)
-        return self.backend.run(publish, CallOptions(actor=actor))
+        return self.backend.run(publish, CallOptions(actor=actor).with_how(bulk))
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Abort a run; what it wrote is never published."""
@@ -434,10 +439,11 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Undo what a commit did, as a new commit of a branch."""
         target = self.branch(place_of(branch), actor=actor, message=message)
-        return target.revert(commit_id, resolutions=resolutions)
+        return target.revert(commit_id, resolutions=resolutions, **bulk)
 
     def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
         """Return what a schema would change on a branch; nothing is written."""
@@ -450,9 +456,11 @@ class Graph(Closing):
         *,
         actor: str | None = None,
         message: str | None = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
         """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
-        return self.branch(place_of(branch), actor=actor, message=message).apply_schema(schema)
+        target = self.branch(place_of(branch), actor=actor, message=message)
+        return target.apply_schema(schema, **limits)
 
     def report(
         self,
@@ -480,6 +488,7 @@ class Graph(Closing):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
+        `seconds` and `cancelled` end it before it publishes.
         """
         optimize = OptimizeBranch(branch=branch, indexes_only=how.get("indexes_only", False))
         return self.backend.run(optimize, CallOptions().with_how(how))

@@ -179,9 +179,8 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
         """Return the result that the document of an answer holds."""
         return cast(R, self.result_type and self.result_type.from_json(answer))
 
-    @property
-    def changed_branch(self) -> str | None:
-        """The branch of which an answer shows rows or commits, if it does so by a change."""
+    def changed_branch(self, answer: Document) -> str | None:
+        """Return the branch of which an answer shows rows or commits, if it does so by a change."""
         return None
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:

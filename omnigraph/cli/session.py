@@ -34,6 +34,7 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.address import Address, Naming, remember_config
 from omnigraph.cli.output import Document, coloured, show_json
+from omnigraph.cli.program import Program, keep_pandas_out
 from omnigraph.cli.spark import spark_settings
 from omnigraph.errors import (
     Code,
@@ -129,6 +130,8 @@ class Session(Naming):
         self, *, writing: bool = False, keeps_topology: bool | None = None, stored: bool = False
     ) -> "Graph":
         """Open the graph itself, if need be with stored queries; a server's is refused."""
+        if click.get_current_context().find_object(Program) is not None:
+            keep_pandas_out()
         from omnigraph.api.graph import open as open_graph
 
         return open_graph(

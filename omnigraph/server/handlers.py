@@ -119,7 +119,7 @@ def perform(call: ServerCall) -> Answer:
             raise
         result = operation.settled(call.backend, done)
     answer = operation.answer(result, call.backend)
-    branch = operation.changed_branch
+    branch = operation.changed_branch(answer)
     if branch is not None and not call.may_read(branch):
         answer = operation.redacted(answer)
     return json_answer(answer)
