@@ -20,6 +20,7 @@ nearest     finds rows by vector in the index of a table, and measures its recal
 sweep       the files that no version of a table needs, from a listing and the versions
 inspect     compares the files that a version should have with those that exist
 durable     flushes files on a local disk, so that they survive a power loss
+reach       keeps files that every user of the machine could change where only some can get at them
 failures    turns what Lance and the object store raise into errors of our own
 causes      why a store refused or did not answer, from what its client says, and what to do
 waiting     runs work that waits for a store, and gives up after a time limit
