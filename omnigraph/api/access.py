@@ -25,6 +25,7 @@ from omnigraph.errors import (
 )
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
+from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
@@ -53,6 +54,9 @@ class Access:
     topology: Topology
     actor: str | None = None
     policy: Decider | None = None
+    queries: StoredQueries = NO_QUERIES
+    # The stored query that is to be invoked.
+    query: str | None = None
 
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
@@ -79,6 +83,20 @@ class Access:
     def acting_as(self, actor: str | None) -> Self:
         """Return the same access for another actor."""
         return replace(self, actor=actor)
+
+    def with_queries(self, queries: StoredQueries) -> Self:
+        """Return the same access to a graph with stored queries."""
+        return replace(self, queries=queries)
+
+    def invoking(self, query: str) -> Self:
+        """Return the same access for `invoke_query`, which the policy decides by the query."""
+        return replace(self, query=query)
+
+    def has_role(self, roles: Collection[str]) -> bool:
+        """Return whether the actor is in one of some groups; where there are none, everybody is."""
+        if not roles or self.policy is None:
+            return True
+        return not set(roles).isdisjoint(self.policy.groups_of(self.actor))
 
     def author(self, given: str | None) -> str | None:
         """Return who is noted as the author of a change; an actor acts for nobody else."""
@@ -283,7 +301,8 @@ class Access:
     def _request(self, action: Action, branch: str | None) -> Request:
         if action.takes_target:
             return Request(self.actor, action, target_branch=branch)
-        return Request(self.actor, action, branch=branch)
+        query = self.query if action is Action.INVOKE_QUERY else None
+        return Request(self.actor, action, branch=branch, query=query)
 
     def _judged(self, branch: str, action: Action) -> str:
         """Return the branch as which one is judged: that of a run as the target of the run."""

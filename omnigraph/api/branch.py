@@ -53,6 +53,10 @@ class Branch(View):
         """The name of the branch."""
         return self.place
 
+    @property
+    def _notes(self) -> dict[str, Any]:
+        return {"message": self._message, "expect": self._expect}
+
     def mutate(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> Receipt:

@@ -39,6 +39,7 @@ from omnigraph.api.operations.runs import (
     PublishRun,
 )
 from omnigraph.api.operations.write import Ingest
+from omnigraph.api.queries import Queries
 from omnigraph.api.texts import schema_source
 from omnigraph.api.view import Place, View, place_of
 from omnigraph.errors import InputError
@@ -67,11 +68,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.api.profile import Explanation, Profile
+    from omnigraph.api.registry import QueryFiles
     from omnigraph.data.result import Result
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
     from omnigraph.policy.actions import Decider
+    from omnigraph.query.stored import StoredQueries
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
@@ -141,6 +144,11 @@ class Graph(Closing):
     def schema(self) -> str:
         """The text of the schema of `main`."""
         return self.branch().schema
+
+    @property
+    def queries(self) -> Queries:
+        """The stored queries that the actor may run on `main`; see `View.queries`."""
+        return self.branch().queries
 
     def branch(
         self,
@@ -574,6 +582,7 @@ def open(  # noqa: A001 - read as omnigraph.open
     keeps_topology: bool | None = None,
     actor: str | None = None,
     policy: "Decider | str | Path | None" = None,
+    queries: "StoredQueries | QueryFiles | None" = None,
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
 
@@ -582,6 +591,8 @@ def open(  # noqa: A001 - read as omnigraph.open
 
     The actor is noted with every change. With a policy, a `Path` to its file or its text, the
     actor can do what it allows and nothing else.
+
+    `queries` are the files or folders of the stored queries that `Graph.queries` has.
     """
     from omnigraph.api.access import Access
     from omnigraph.api.local.backend import LocalBackend
@@ -590,7 +601,7 @@ def open(  # noqa: A001 - read as omnigraph.open
     repository = open_repository(uri, read_only=read_only, durable=durable)
     keeps = not read_only if keeps_topology is None else keeps_topology
     access = Access.to(repository, keeps=keeps).under(_policy(policy), actor)
-    return Graph(LocalBackend(access))
+    return Graph(LocalBackend(access.with_queries(_queries(queries))))
 
 
 def restore(
@@ -619,6 +630,15 @@ def connect(url: str, *, token: str | None = None, seconds: float | None = None)
     from omnigraph.api.http import HttpBackend
 
     return Graph(HttpBackend(Client(url, token, seconds=seconds)))
+
+
+def _queries(given: "StoredQueries | QueryFiles | None") -> "StoredQueries":
+    from omnigraph.api.registry import open_queries
+    from omnigraph.query.stored import NO_QUERIES, StoredQueries
+
+    if given is None or isinstance(given, StoredQueries):
+        return given or NO_QUERIES
+    return open_queries(given)
 
 
 def _policy(given: "Decider | str | Path | None") -> "Decider | None":
