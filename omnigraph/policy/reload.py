@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
-from omnigraph.policy.actions import Decision, Request
+from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
 
 
@@ -28,6 +28,13 @@ class ReloadedPolicy:
     def groups_of(self, actor: str | None) -> Collection[str]:
         """Return the groups that an actor is in by the policy in force."""
         return self.current.groups_of(actor)
+
+    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+        """Return whether there is a branch on which an actor may do something."""
+        rules = self.current.rules
+        return any(
+            rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
+        )
 
     def reload(self) -> bool:
         """Read the file again; return whether the policy changed.

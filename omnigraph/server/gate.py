@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
+from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.query.stored import unknown_query
 from omnigraph.server.incoming import bearer_of
@@ -30,7 +31,7 @@ _noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
 class NotedPolicy:
     """A policy of which every decision is noted for the log of the request that it was made for."""
 
-    held: ReloadedPolicy
+    held: ReloadedPolicy | ReadersOnly
 
     def decide(self, request: Request) -> Decision:
         """Return the decision of the policy in force."""
@@ -44,10 +45,7 @@ class NotedPolicy:
 
     def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
-        rules = self.held.current.rules
-        return any(
-            rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
-        )
+        return self.held.somewhere(actor, action, query)
 
 
 def begin_notes() -> list[tuple[Request, Decision]]:
@@ -177,7 +175,8 @@ class Gate:
 
     @property
     def _paths(self) -> dict[str, Path]:
-        found = {} if self.policy is None else {"policy": self.policy.held.path}
+        path = None if self.policy is None else self.policy.held.path
+        found = {} if path is None else {"policy": path}
         return found if self.source.path is None else {**found, "tokens": self.source.path}
 
     def _note_failure(self, what: str, failed: Exception) -> None:

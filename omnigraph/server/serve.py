@@ -17,6 +17,7 @@ import uvicorn
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
@@ -53,6 +54,7 @@ class Settings:
     queries: QueryFiles | None = None
     hosts: tuple[str, ...] = ()
     is_public: bool = False
+    allows_writes: bool = False
     limits: Limits = field(default_factory=Limits)
     spark: SparkSettings = field(default_factory=SparkSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
@@ -88,7 +90,7 @@ def app_of(settings: Settings) -> App:
     if settings.policy is not None and not source.is_given:
         raise ConfigError("a policy needs tokens, which tell who asks", hint="give tokens")
     metrics = Metrics()
-    policy = None if settings.policy is None else NotedPolicy(ReloadedPolicy(settings.policy))
+    policy = _policy(settings, has_tokens=source.is_given)
     return App(
         graph=open_graph(settings.uri, policy=policy, queries=settings.queries),
         router=Router(TABLE),
@@ -97,6 +99,13 @@ def app_of(settings: Settings) -> App:
         about=About(metrics, openapi(TABLE, has_tokens=source.is_given)),
         hosts=settings.known_hosts,
     )
+
+
+def _policy(settings: Settings, *, has_tokens: bool) -> NotedPolicy | None:
+    """Return what decides; with tokens and without a policy, actors may only read."""
+    if settings.policy is not None:
+        return NotedPolicy(ReloadedPolicy(settings.policy))
+    return NotedPolicy(ReadersOnly()) if has_tokens and not settings.allows_writes else None
 
 
 class Server(uvicorn.Server):
@@ -141,8 +150,12 @@ class Server(uvicorn.Server):
             address=self.address,
             uri=self.app.graph.uri,
             tokens=source or "none: everybody on this machine may do everything",
-            policy=self.app.gate.policy is not None,
+            policy=self._settings.policy is not None,
         )
+        held = None if self.app.gate.policy is None else self.app.gate.policy.held
+        if isinstance(held, ReadersOnly):
+            hint = "give --policy, or say --allow-writes-without-policy"
+            warn("without a policy, those with a token may only read", hint=hint)
         asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
         if self._settings.port == 0:
             print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
