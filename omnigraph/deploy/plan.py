@@ -211,6 +211,6 @@ def _resources(document: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
 def _obstacles(plan: SchemaPlan) -> list[str]:
     found = list(plan.unsupported)
     if plan.violation_count:
-        first = plan.violations[0].message if plan.violations else ""
+        first = plan.violations[0].reason if plan.violations else ""
         found.append(f"{plan.violation_count:,} rows break a new rule: {first}")
     return found

@@ -230,7 +230,12 @@ def test_of_two_applies_at_once_one_wins(folder: Path, lane: Lane) -> None:
     lane.skip_second_opinion()
     applied(folder, lane.root)
     both = threading.Barrier(2, timeout=60)
-    steps.observer = lambda step: both.wait() and None if step == "cluster revision" else None
+
+    def meet(step: str) -> None:
+        if step == "cluster revision":
+            both.wait()
+
+    steps.observer = meet
     outcomes: list[object] = []
 
     def run(age: str) -> None:
