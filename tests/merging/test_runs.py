@@ -160,7 +160,7 @@ def test_a_run_ends_in_one_way_and_says_so_again(graph: Graph) -> None:
         run = begun(graph, update("ada", age=1))
         ended, head = end(run.run_id), graph.snapshot().commit.id
 
-        assert end(run.run_id) == open_graph(graph.uri).run(run.run_id) == ended
+        assert end(run.run_id) == open_graph(graph.uri).run_record(run.run_id) == ended
         for other in set(ends) - {end}:
             with pytest.raises(InputError, match=f"is {ended.status} already"):
                 other(run.run_id)
@@ -179,10 +179,10 @@ def test_runs_are_listed_newest_first_and_outlive_the_process(graph: Graph) -> N
         (second.run_id, "running"),
         (first.run_id, "aborted"),
     ]
-    assert found.run(second.run_id) == second
+    assert found.run_record(second.run_id) == second
     for unknown in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "../x", ""):
         with pytest.raises(RunNotFoundError):
-            found.run(unknown)
+            found.run_record(unknown)
 
 
 def test_an_operation_that_is_begun_again_gets_the_run_that_it_has(graph: Graph) -> None:
@@ -279,7 +279,7 @@ def test_a_run_published_just_before_a_crash_is_published_once(
 
     again = open_graph(graph.uri)
     head = again.snapshot().commit.id
-    assert str(again.run(run.run_id).status) == "running"
+    assert str(again.run_record(run.run_id).status) == "running"
     done = again.publish_run(run.run_id)
 
     assert (str(done.status), done.published_snapshot_id) == ("published", head)
@@ -497,5 +497,5 @@ def test_a_claim_that_a_crash_left_gives_way_in_time_but_not_to_a_lie(
     with pytest.raises(InputError, match="is published already"):
         later.abort_run(landed.run_id)
 
-    assert str(later.run(landed.run_id).status) == "published"
+    assert str(later.run_record(landed.run_id).status) == "published"
     assert (age(graph, "ada"), age(graph, "bob"), hidden(graph)) == (30, 1, set())

@@ -84,11 +84,11 @@ def network_lines(graph: Any, catalog: Catalog) -> Iterator[bytes]:  # noqa: ANN
     edges = keyed or ((one, other, None, each) for one, other, each in graph.edges(data=True))
     for source, target, key, values in edges:
         ends = (nodes[source], nodes[target])
-        stored = _edge_type(key, values, (ends[0][0].name, ends[1][0].name), catalog)
-        given = {name: value for name, value in values.items() if name != "type" or _has(stored)}
-        own = {"id": key[1]} if _is_named(key, stored) and not stored.key else {}
+        edge = _edge_type(key, values, (ends[0][0].name, ends[1][0].name), catalog)
+        given = {name: value for name, value in values.items() if name != "type" or _has(edge)}
+        own = {"id": key[1]} if _is_named(key, edge) and not edge.key else {}
         row = {"from": _id_of(ends[0], source), "to": _id_of(ends[1], target), **own, **given}
-        yield _network_line(record_of(stored, row))
+        yield _network_line(record_of(edge, row))
 
 
 def to_records(data: bytes, stored: StoredType) -> bytes:
