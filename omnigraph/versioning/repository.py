@@ -269,9 +269,10 @@ def open_repository(
     read_only: bool = False,
     clock: Clock | None = None,
     durable: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> Repository:
     """Open a graph; for writing, the store is checked and an older format brought up to date."""
-    store = store_at(uri)
+    store = replace(store_at(uri), environment=environment)
     tables = Tables(store, durable=durable)
     manifest = Manifest(tables)
     newest = manifest.newest()
