@@ -150,7 +150,7 @@ def _revoke_interrupted(repository: Repository) -> None:
     at = manifest.newest()
     heads = [head.commit for head in manifest.heads(at).values()]
     commits = manifest.commits(heads, at).values()
-    versions = {each for commit in commits for each in _versions(commit)}
+    versions = {each for commit in commits for each in commit.table_versions}
     interrupted = manifest.cleanups_of(at, versions)
     if interrupted:
         manifest.revoke(at, interrupted - _begun_to_remove(repository, at, interrupted))
@@ -266,12 +266,7 @@ def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:
 
 
 def _has(commit: Commit, versions: Iterable[tuple[str, int]]) -> bool:
-    return not _versions(commit).isdisjoint(versions)
-
-
-def _versions(commit: Commit) -> set[tuple[str, int]]:
-    """Return the versions of tables that a commit has, by table key."""
-    return {(key, state.version) for key, state in commit.tables.items()}
+    return not commit.table_versions.isdisjoint(versions)
 
 
 def _others(

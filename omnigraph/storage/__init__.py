@@ -10,6 +10,7 @@ forward     the newest version of a moving table, and whether it is still the sa
 staging     versions of a table assembled from pieces that many processes write and index
 reading     rows of one version of a table, by address and by condition
 delta       the rows in which two versions of a table differ, found from their fragments
+row_place   where a version stores a row, and where the version before it stored the row
 indexes     the indexes that a table has, and how they are extended to new fragments
 fold        picks small and half-deleted fragments to rewrite, so that a growing table stays quick
 compaction  rewrites many fragments of a table as few large ones

@@ -126,6 +126,11 @@ class Table:
         with report_as(f"cannot count {self.path}"):
             return int(self.dataset.count_rows())
 
+    def count_where(self, where: pc.Expression) -> int:
+        """Return the number of rows that meet a condition; with an index, without reading them."""
+        with report_as(f"cannot count {self.path}"):
+            return int(self.dataset.count_rows(filter=where))
+
     def scan(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:

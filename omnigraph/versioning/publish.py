@@ -93,7 +93,7 @@ class _Attempt:
         except CommitRejectedError:
             return None
         reached("head flipped")
-        manifest.remember([commit])
+        manifest.remember(commit)
         sync_flip(self.repository, flipped, f"commit {commit.id}")
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
