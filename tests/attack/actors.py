@@ -47,7 +47,6 @@ class Writer:
         if act in (self._age, self._drop) and not known:
             act = self._add
         act(self.chance.choice(known) if known else "")
-        self.asker.target.counts["writes"] += 1
 
     def _new(self) -> tuple[str, int]:
         self.made += 1

@@ -33,6 +33,9 @@ class Asker:
         """Close the connections."""
         self._client.close()
 
+    def _may_wait(self) -> bool:
+        return time.monotonic() < self.last and not self.target.violations
+
     def try_once(
         self, method: str, path: str, body: object = None, key: str | None = None
     ) -> httpx.Response | None:
@@ -68,7 +71,7 @@ class Asker:
     def insist(self, method: str, path: str, body: object = None, *, writes: bool = True) -> Any:
         """Send a request until it is done, and return the document of the answer."""
         key = uuid4().hex if writes else None
-        while time.monotonic() < self.last:
+        while self._may_wait():
             answer = self.try_once(method, path, body, key)
             if answer is not None and answer.status_code == 200:
                 return answer.json()
@@ -83,12 +86,14 @@ class Asker:
         """
         key = uuid4().hex
         answer = self.try_once(method, path, body, key)
-        if answer is not None:
-            return answer.status_code == 200
-        while time.monotonic() < self.last:
+        if answer is not None and answer.status_code != 200:
+            self.target.counts["refused"] += 1
+            return False
+        while answer is None or answer.status_code != 200:
+            if not self._may_wait():
+                raise GivenUpError(f"{method} {path}")
             self.target.counts["sent again"] += 1
-            answer = self.try_once(method, path, body, key)
-            if answer is not None and answer.status_code == 200:
-                return True
             time.sleep(_PAUSE)
-        raise GivenUpError(f"{method} {path}")
+            answer = self.try_once(method, path, body, key)
+        self.target.counts["writes"] += 1
+        return True
