@@ -128,7 +128,8 @@ def report(target: Target, seconds: float, seed: int) -> str:
     return (
         f"attack: {counts['writes']:,} writes and {counts['loops']} loops of agents acknowledged, "
         f"{counts['refused']} refused, {counts['reads']:,} reads, "
-        f"{counts['sent again']:,} sent again, {counts['unknown']} unknown; {ended} kills, {counts['terminate']} stops, "
+        f"{counts['sent again']:,} sent again, {counts['unknown']} unknown; "
+        f"{ended} kills, {counts['terminate']} stops, "
         f"{counts['faults']} faults, {counts['hostile']:,} hostile requests, "
         f"{counts['connections']:,} connections, {counts['care']} times cared for; at most "
         f"{target.resident >> 20:,} MiB, {counts['checks']} checks, "
