@@ -1,11 +1,36 @@
 """Reload: a policy that can be read again from its file while it is in use."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """A policy that never changes, because it is part of an immutable revision."""
+
+    current: Policy
+    path: None = None
+
+    def decide(self, request: Request) -> Decision:
+        """Decide by the policy."""
+        return self.current.decide(request)
+
+    def groups_of(self, actor: str | None) -> Collection[str]:
+        """Return the groups that an actor is in."""
+        return self.current.groups_of(actor)
+
+    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+        """Return whether there is a branch on which an actor may do something."""
+        return _allows_somewhere(self.current, actor, action, query)
+
+    def reload(self) -> bool:
+        """Return that nothing changed."""
+        return False
 
 
 class ReloadedPolicy:
@@ -31,10 +56,7 @@ class ReloadedPolicy:
 
     def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
-        rules = self.current.rules
-        return any(
-            rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
-        )
+        return _allows_somewhere(self.current, actor, action, query)
 
     def reload(self) -> bool:
         """Read the file again; return whether the policy changed.
@@ -46,3 +68,10 @@ class ReloadedPolicy:
             return False
         self._loaded = (data, parse_policy(str(self.path), data))
         return True
+
+
+def _allows_somewhere(policy: Policy, actor: str, action: Action, query: str | None) -> bool:
+    rules = policy.rules
+    return any(
+        rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
+    )

@@ -14,7 +14,7 @@ from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.readers import ReadersOnly
-from omnigraph.policy.reload import ReloadedPolicy
+from omnigraph.policy.reload import FixedPolicy, ReloadedPolicy
 from omnigraph.query.stored import unknown_query
 from omnigraph.server.incoming import bearer_of
 from omnigraph.server.logs import log, warn
@@ -31,7 +31,7 @@ _noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
 class NotedPolicy:
     """A policy of which every decision is noted for the log of the request that it was made for."""
 
-    held: ReloadedPolicy | ReadersOnly
+    held: ReloadedPolicy | FixedPolicy | ReadersOnly
 
     def decide(self, request: Request) -> Decision:
         """Return the decision of the policy in force."""
@@ -42,6 +42,10 @@ class NotedPolicy:
     def groups_of(self, actor: str | None) -> Collection[str]:
         """Return the groups that an actor is in by the policy in force."""
         return self.held.groups_of(actor)
+
+    def knows(self, actor: str | None) -> bool:
+        """Return whether an actor may know of what the policy is for."""
+        return isinstance(self.held, ReadersOnly) or bool(self.groups_of(actor))
 
     def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
@@ -111,26 +115,27 @@ class Gate:
         actor: str | None,
         branch: str | None = None,
         *,
+        policy: NotedPolicy | None,
         query: str | None = None,
     ) -> None:
         """Raise DeniedError when policy denies, as far as that is known without the body.
 
         A stored query that the actor may not run is not there, and a list of them is empty.
         """
-        if self.policy is None or not isinstance(route.guard, Action):
+        if policy is None or not isinstance(route.guard, Action):
             return
         action = route.guard
         if action is Action.INVOKE_QUERY:
-            if query is not None and not self.policy.somewhere(actor or "", action, query):
+            if query is not None and not policy.somewhere(actor or "", action, query):
                 raise unknown_query(query)
             return
         if branch is not None:
             is_target = action.takes_target
             named = {"target_branch": branch} if is_target else {"branch": branch}
-            is_allowed = self.policy.decide(Request(actor, action, **named)).allowed
+            is_allowed = policy.decide(Request(actor, action, **named)).allowed
         else:
             is_allowed = actor is not None and any(
-                self.policy.somewhere(actor, each) for each in (action, *route.suffices)
+                policy.somewhere(actor, each) for each in (action, *route.suffices)
             )
             if not is_allowed:
                 reason = "no rule allows it on any branch"
