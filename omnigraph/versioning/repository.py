@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, cast
@@ -24,7 +25,7 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
-from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.indexes import first_indexes_of
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
@@ -38,6 +39,7 @@ from omnigraph.versioning.ulid import Clock, is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _MOST_ATTEMPTS = 1_000
+_FEW_TYPES, _CREATED_AT_A_TIME = 16, 8
 _COMPLETED_LATER = "opening the graph for writing completes it"
 _LOOK = "open it to see whether it was made"
 
@@ -217,7 +219,7 @@ def create(
     tables.clear_blank(layout.MANIFEST)
     digest = write_schema(store, catalog, source)
     reached("schema written")
-    states = {key: _create_table(tables, stored) for key, stored in catalog.by_identity.items()}
+    states = _create_tables(tables, catalog)
     first = Commit(
         id=clock.ulid(),
         parents=(),
@@ -231,8 +233,6 @@ def create(
         actor=actor,
     )
     tables.sync([layout.schema_path(digest)])
-    for state in states.values():
-        tables.sync_table(tables.open(state.path, state.version))
     reached("tables synced")
     repository = Repository(store, tables, Manifest(tables), clock, read_only=False)
     repository.refuse_edited(store.objects.read(layout.SCHEMA_SOURCE))
@@ -303,9 +303,24 @@ def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
     return stored
 
 
+def _create_tables(tables: Tables, catalog: Catalog) -> dict[str, TableState]:
+    """Create the empty tables of all types, flushed; those of a wide schema side by side."""
+
+    def create_one(stored: StoredType) -> TableState:
+        state = _create_table(tables, stored)
+        tables.sync_table(tables.open(state.path, state.version))
+        return state
+
+    types = catalog.by_identity
+    if len(types) <= _FEW_TYPES:
+        return {key: create_one(stored) for key, stored in types.items()}
+    with ThreadPoolExecutor(_CREATED_AT_A_TIME) as pool:
+        return dict(zip(types, pool.map(create_one, types.values()), strict=True))
+
+
 def _create_table(tables: Tables, stored: StoredType) -> TableState:
     """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
-    schema, indexes = arrow_schema(stored), indexes_of(stored)
+    schema, indexes = arrow_schema(stored), first_indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
         table: Table | None = tables.create(path, schema, indexes)
