@@ -119,9 +119,12 @@ class Code(StrEnum):
     READ_ONLY_PROPERTY = "T24"
     KEY_UPDATE = "T25"
     VALUE_OUT_OF_RANGE = "T26"
+    MISUSED_FUNCTION = "T27"
 
     PROPERTY_NEVER_UPDATED = "L201"
     MUTATION_WITHOUT_PARAMS = "L202"
+
+    UNCOMPUTABLE = "E1"
 
     MISSING_PARAM = "P1"
     UNKNOWN_PARAM = "P2"
@@ -279,6 +282,13 @@ class QueryError(SourceError):
 
     summary = "the query does not compile"
     letters = "QTD"
+
+
+class ExpressionError(SourceError):
+    """Something that a query computes has no value for a row: a division by zero, for instance."""
+
+    summary = "the query has no answer"
+    letters = "E"
 
 
 class ParamsError(_ProblemsError):

@@ -202,9 +202,12 @@ class _ReadChecker:
         if self._check_comparable(checked):
             return
         keys: set[Expr] = {
-            column.expr for column in checked.columns if not isinstance(column.expr, Aggregate)
+            column.expr for column in checked.columns if not _has_parts(column.expr, Aggregate)
         }
         if checked.grouped:
+            spans = {_column_name(each): each.expr.span for each in self.read.projections}
+            for column in checked.columns:
+                self._check_grouped(column.expr, keys, spans[column.name])
             for predicate, node in zip(checked.having, self.read.having, strict=True):
                 self._check_grouped(predicate, keys, node.span)
         for key, ordering in zip(checked.order, self.read.order, strict=True):
@@ -216,7 +219,8 @@ class _ReadChecker:
         spans = {_column_name(each): each.expr.span for each in self.read.projections}
         for column in checked.columns:
             kind = type_of(column.expr)
-            if isinstance(column.expr, Aggregate | Known) and not isinstance(kind, VectorType):
+            is_free = isinstance(column.expr, Known) or _has_parts(column.expr, Aggregate)
+            if is_free and not isinstance(kind, VectorType):
                 continue
             if kind is None or not (isinstance(kind, EntityType) or is_single(kind)):
                 message = f"rows cannot be grouped or made distinct by {kind} values"
@@ -272,7 +276,11 @@ def _has_aggregate(
     columns: Iterable[Expr], having: Iterable[Predicate], order: Iterable[OrderKey]
 ) -> bool:
     exprs: list[Expr | Predicate] = [*columns, *having, *(key.expr for key in order)]
-    return any(isinstance(part, Aggregate) for each in exprs for part in parts(each))
+    return any(_has_parts(each, Aggregate) for each in exprs)
+
+
+def _has_parts(node: Expr | Predicate, kind: type) -> bool:
+    return any(isinstance(part, kind) for part in parts(node))
 
 
 def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) -> bool:

@@ -8,6 +8,7 @@ from enum import Enum
 from omnigraph.errors import Json
 from omnigraph.query import checked, expr, plan
 from omnigraph.query.checked import Direction
+from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.printer import hops_text
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import ValueType
@@ -84,6 +85,27 @@ def expr_text(node: expr.Expr) -> str:
             return _call("rrf", [*rankings, k])
         case expr.Aggregate(function, argument, distinct, _):
             return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
+        case expr.Call():
+            return _call_text(node)
+
+
+def _call_text(call: expr.Call) -> str:
+    """Return a function as it is written, an operator between its sides."""
+    match call:
+        case expr.Call(function, arguments, _) if function in FUNCTIONS:
+            return _call(function, arguments)
+        case expr.Call(function, (operand,), _):
+            return f"{function}{_side(operand)}"
+        case expr.Call(function, (left, right), _):
+            return f"{_side(left)} {function} {_side(right)}"
+        case _:
+            raise AssertionError(f"{call.function} has one or two sides")
+
+
+def _side(node: expr.Expr) -> str:
+    text = expr_text(node)
+    is_operation = isinstance(node, expr.Call) and node.function not in FUNCTIONS
+    return f"({text})" if is_operation else text
 
 
 def _call(function: str, arguments: Iterable[expr.Expr]) -> str:

@@ -1,13 +1,15 @@
 """Expr: typed expressions, which check makes of the text and the engine computes."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from omnigraph.query.ast import Operator
+from omnigraph.query.functions import can_fail
 from omnigraph.schema.types import BOOL, DATETIME, F64, Scalar, ValueType
 from omnigraph.schema.values import Value
+from omnigraph.span import Span
 
 
 class EntityKind(StrEnum):
@@ -142,9 +144,24 @@ class Aggregate:
     """`count`, `sum`, `avg`, `min` or `max` over the rows of a group; nulls do not count."""
 
     function: str
-    argument: "VariableRef | PropertyRef"
+    argument: "VariableRef | PropertyRef | ColumnRef | Call"
     distinct: bool
     type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or an operator of values, computed for each row."""
+
+    function: str
+    arguments: tuple["Expr", ...]
+    type: ValueType
+    span: Span = field(compare=False, repr=False)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether some arguments have no result."""
+        return can_fail(self.function, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +205,16 @@ class Not:
 # Known before anything is read, and the same for all rows.
 Known: TypeAlias = Constant | ParamRef | Now | ListOf
 Expr: TypeAlias = (
-    Known | VariableRef | PropertyRef | ColumnRef | TextMatch | Bm25 | Nearest | Rrf | Aggregate
+    Known
+    | VariableRef
+    | PropertyRef
+    | ColumnRef
+    | TextMatch
+    | Bm25
+    | Nearest
+    | Rrf
+    | Aggregate
+    | Call
 )
 Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
 
@@ -219,10 +245,17 @@ def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
             return (*rankings, k)
         case Aggregate(argument=argument):
             return (argument,)
+        case Call(arguments=arguments):
+            return arguments
         case ListOf(items, _):
             return items
         case _:
             return ()
+
+
+def may_fail(node: "Expr | Predicate") -> bool:
+    """Return whether a node computes something that has no result for some rows."""
+    return any(isinstance(part, Call) and part.can_fail for part in parts(node))
 
 
 def variables(node: "Expr | Predicate") -> set[str]:

@@ -4,11 +4,12 @@ Keywords are words that mean something only where the grammar asks for them, so 
 name a property, an edge, a parameter, a query or an alias; a few places look ahead to tell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import (
     And,
+    Arithmetic,
     Assignments,
     Binding,
     Clause,
@@ -23,6 +24,7 @@ from omnigraph.query.ast import (
     ListExpr,
     Mutation,
     Negation,
+    Negative,
     Not,
     NullTest,
     Operator,
@@ -42,19 +44,25 @@ from omnigraph.query.ast import (
     Update,
     Variable,
 )
+from omnigraph.query.functions import SCALAR_FUNCTIONS
 from omnigraph.schema.type_parser import parse_type
 from omnigraph.schema.values import BadValue, parse_date, parse_datetime
 from omnigraph.span import Source, Span
 from omnigraph.syntax.cursor import Cursor, Unparsable
+from omnigraph.syntax.lexer import END, Token
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems, suggest
 
 MOST_PARAMS = 1_000
 MOST_ITEMS = 8_192
+MOST_OPERATORS = 100
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 TEXT_FUNCTIONS = ("search", "fuzzy", "match_text")
 RANKINGS = ("bm25", "nearest", "rrf")
-_FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
+_SPECIAL = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
+_FUNCTIONS = (*_SPECIAL, *SCALAR_FUNCTIONS)
+_SUMS = ("+", "-")
+_PRODUCTS = ("*", "/", "%")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
 _SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
@@ -71,6 +79,9 @@ def parse_queries(source: Source, problems: Problems) -> QueryFile:
 
 class _ExpressionParser(Cursor):
     """The rules for values and predicates."""
+
+    _values = 0
+    _operators = 0
 
     def predicate(self) -> Predicate:
         items = [self._conjunction()]
@@ -104,7 +115,7 @@ class _ExpressionParser(Cursor):
         return not (second.kind in _SIGNS or second.text in (*_WORD_OPERATORS, "is"))
 
     def _test(self) -> Predicate:
-        if self.at("("):
+        if self.at("(") and not self._parentheses_hold_a_value():
             self.advance()
             with self.nested():
                 inner = self.predicate()
@@ -133,18 +144,76 @@ class _ExpressionParser(Cursor):
         return Comparison(left, operator, right, left.span.to(right.span))
 
     def _at_operator(self) -> bool:
-        token = self.token
+        return self._is_operator(self.token)
+
+    def _is_operator(self, token: Token) -> bool:
         if token.kind == "word":
             return token.text in _WORD_OPERATORS
         return token.kind in _SIGNS
 
+    def _parentheses_hold_a_value(self) -> bool:
+        """Distinguish `($a.n + 1) * 2 > 3` from `($a.n > 1) or …` by what follows."""
+        depth = ahead = 0
+        while True:
+            token = self.peek(ahead)
+            depth += (token.kind == "(") - (token.kind == ")")
+            if depth == 0 or token.kind == END:
+                break
+            ahead += 1
+        follower = self.peek(ahead + 1)
+        is_tested = self._is_operator(follower) or follower.text == "is"
+        return is_tested or follower.kind in (*_SUMS, *_PRODUCTS)
+
     def expr(self) -> Expr:
+        """Take a value: products before sums, and from left to right."""
+        if self._values == 0:
+            self._operators = 0
+        self._values += 1
+        left = self._product()
+        while self.token.kind in _SUMS:
+            left = self._operation(left, self._product)
+        self._values -= 1
+        return left
+
+    def _product(self) -> Expr:
+        left = self._signed()
+        while self.token.kind in _PRODUCTS:
+            left = self._operation(left, self._signed)
+        return left
+
+    def _operation(self, left: Expr, operand: Callable[[], Expr]) -> Arithmetic:
+        operator = self.advance()
+        self._count_operator(operator)
+        right = operand()
+        return Arithmetic(left, operator.text, right, left.span.to(right.span))
+
+    def _signed(self) -> Expr:
+        if not self.at("-") or self._at_negative_number():
+            return self._single()
+        sign = self.advance()
+        self._count_operator(sign)
+        operand = self._signed()
+        return Negative(operand, sign.span.to(operand.span))
+
+    def _at_negative_number(self) -> bool:
+        follower = self.peek(1)
+        return follower.kind in ("int", "float") and self.token.end == follower.start
+
+    def _count_operator(self, operator: Token) -> None:
+        self._operators += 1
+        if self._operators > MOST_OPERATORS:
+            message = f"an expression can have at most {MOST_OPERATORS} operators"
+            self.fail_cap(operator.span, message)
+
+    def _single(self) -> Expr:
         token = self.token
         match token.kind:
             case "var":
                 return self._variable_or_access()
             case "[":
                 return self._list()
+            case "(":
+                return self._in_parentheses()
             case "string" | "int" | "float" | "-":
                 return self.scalar("a value")
             case "word" if token.text in ("true", "false"):
@@ -162,7 +231,14 @@ class _ExpressionParser(Cursor):
     def _at_call(self) -> bool:
         """Distinguish the calls `count (…)` and `cuont(…)` from `total (…)`, which is a name."""
         word, follower = self.token, self.peek(1)
-        return follower.kind == "(" and (word.text in _FUNCTIONS or word.end == follower.start)
+        return follower.kind == "(" and (word.text in _SPECIAL or word.end == follower.start)
+
+    def _in_parentheses(self) -> Expr:
+        self.advance()
+        with self.nested():
+            inner = self.expr()
+        self.expect(")")
+        return inner
 
     def variable(self, what: str = "a variable") -> Variable:
         token = self.expect("var", what)
@@ -337,6 +413,7 @@ class _QueryParser(_PatternParser):
         return self.at_word("query") and self.peek(1).kind == "word" and self.peek(2).kind == "("
 
     def query(self) -> Query:
+        self._values = 0
         is_body = any(map(self.at_word, ("match", *_STATEMENTS)))
         self.expect_word("query", "write query NAME() { … } around it" if is_body else None)
         name = self.ident("the name of the query")

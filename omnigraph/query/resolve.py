@@ -20,6 +20,7 @@ from omnigraph.query.comparing import (
     type_of,
 )
 from omnigraph.query.expr import EntityKind, EntityType
+from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
 from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
 from omnigraph.schema.catalog import EDGE_ENDS, Catalog, StoredType
 from omnigraph.schema.type_parser import TypeRef
@@ -138,6 +139,58 @@ class ExpressionResolver:
                 return self._list(node)
             case ast.FunctionCall():
                 return self._call(node)
+            case ast.Arithmetic():
+                return self._arithmetic(node)
+            case ast.Negative(operand, span):
+                value, kind = self._argument(operand)
+                found = negative_type(kind)
+                if found is None:
+                    message = f"'-' needs a number, not {kind}"
+                    self._fail(Code.UNSUITABLE_OPERATOR, span, message)
+                return expr.Call("-", (value,), found, span)
+
+    def _arithmetic(self, node: ast.Arithmetic) -> expr.Call:
+        (left, ours), (right, theirs) = self._argument(node.left), self._argument(node.right)
+        kind = operation_type(node.operator, ours, theirs)
+        if kind is None:
+            message = f"'{node.operator}' does not take {ours} and {theirs}"
+            hint = "it takes two numbers"
+            if node.operator in ("+", "-"):
+                hint = "it takes two numbers, two Strings, or a Date and a number of days"
+            self._fail(Code.UNSUITABLE_OPERATOR, node.span, message, hint)
+        return expr.Call(node.operator, (left, right), kind, node.span)
+
+    def _function(self, node: ast.FunctionCall) -> expr.Call:
+        function = FUNCTIONS[node.function]
+        if not function.least <= len(node.arguments) <= function.most:
+            counts = dict.fromkeys((function.least, function.most))
+            message = (
+                f"{node.function} takes {' to '.join(map(str, counts))} arguments,"
+                f" not {len(node.arguments)}"
+            )
+            self._fail(Code.MISUSED_FUNCTION, node.span, message, f"write {function.form}")
+        found = [self._argument(each) for each in node.arguments]
+        kind = function.type_of([each for _, each in found])
+        if kind is None:
+            given = " and ".join(str(each) for _, each in found)
+            message = f"{node.function} takes {function.takes}, not {given}"
+            self._fail(Code.MISUSED_FUNCTION, node.span, message, f"write {function.form}")
+        return expr.Call(node.function, tuple(value for value, _ in found), kind, node.span)
+
+    def _argument(self, node: ast.Expr) -> tuple[expr.Expr, ValueType]:
+        """Return what a function or operator is given, and its type: one value for each row."""
+        found = self._value(node)
+        if isinstance(found, expr.Bm25 | expr.Nearest | expr.Rrf):
+            message = "a ranking stands by itself; nothing is computed from its score"
+            self._fail(Code.MISUSED_SEARCH, node.span, message)
+        if isinstance(found, expr.ListOf | expr.TextMatch):
+            what = "a list" if isinstance(found, expr.ListOf) else "a search"
+            self._fail(Code.NOT_A_VALUE, node.span, f"nothing can be computed from {what}")
+        kind = type_of(found)
+        if kind is None or isinstance(kind, EntityType):
+            message = f"nothing can be computed from {type_name(found)}; name a property of it"
+            self._fail(Code.NOT_A_VALUE, node.span, message)
+        return found, kind
 
     def _left_side(self, node: ast.Expr) -> ast.Expr:
         """Read `true` on the left side as the property of that name, where a row has one."""
@@ -236,6 +289,8 @@ class ExpressionResolver:
             if node.arguments:
                 self._fail(Code.NOT_A_VALUE, node.span, "now() takes no arguments")
             return expr.Now()
+        if node.function in FUNCTIONS:
+            return self._function(node)
         if node.function in TEXT_FUNCTIONS:
             if self.row is not None:
                 message = f"{node.function} is not allowed in a mutation"
@@ -358,12 +413,12 @@ class ExpressionResolver:
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         within = replace(self, in_result=False, aliases=None)
         argument = within._value(node.arguments[0])
-        if not isinstance(argument, expr.VariableRef | expr.PropertyRef):
-            message = f"{node.function} takes a variable or a property"
+        if not isinstance(argument, expr.VariableRef | expr.PropertyRef | expr.Call):
+            message = f"{node.function} takes a variable, a property or what is computed from them"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         if (
             node.distinct
-            and isinstance(argument, expr.PropertyRef)
+            and isinstance(argument, expr.PropertyRef | expr.Call)
             and not is_single(argument.type)
         ):
             message = f"{argument.type} values cannot be compared, so they cannot be distinct"
