@@ -174,6 +174,9 @@ def negative_type(kind: ValueType) -> ValueType | None:
 
 def can_fail(function: str, kind: ValueType) -> bool:
     """Return whether some arguments of a function have no result, when it is of this type."""
+    if function == "coalesce":
+        # A whole number may be none of the floats, and a negative one no U64.
+        return is_number(kind) and kind != I64
     if function in FUNCTIONS:
         return FUNCTIONS[function].can_fail
     return kind != STRING

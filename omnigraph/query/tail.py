@@ -13,9 +13,11 @@ from omnigraph.query.expr import (
     Expr,
     Known,
     Nearest,
+    Predicate,
     Ranking,
     Rrf,
     map_operands,
+    may_fail,
     parts,
     variables,
 )
@@ -28,7 +30,7 @@ def lower_tail(read: CheckedRead) -> list[plan.Operator]:
         return _grouped(read)
     ranks = _Ranks({key.expr for key in read.order})
     columns = [Column(each.name, ranks.column(each.expr)) for each in read.columns]
-    having = [plan.Filter(map_operands(each, ranks.column)) for each in read.having]
+    having = [plan.Filter(map_operands(each, ranks.column)) for each in _tests(read)]
     keys = [OrderKey(ranks.column(key.expr), key.descending) for key in read.order]
     before: list[plan.Operator] = [*ranks.operators, *having]
     if read.distinct:
@@ -61,7 +63,7 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
     """Group by the projections without aggregates; groups are distinct already."""
     names = _ResultColumns([each for each in read.columns if not _is_of_groups(each.expr)])
     visible = tuple(Column(each.name, names.of_groups(each.expr)) for each in read.columns)
-    having = [plan.Filter(map_operands(each, names.of_groups)) for each in read.having]
+    having = [plan.Filter(map_operands(each, names.of_groups)) for each in _tests(read)]
     keys = tuple(OrderKey(names.of_groups(key.expr), key.descending) for key in read.order)
     groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))
     aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate))
@@ -75,6 +77,11 @@ def _is_of_groups(expr: Expr) -> bool:
     return isinstance(expr, Call) and (
         not variables(expr) or any(isinstance(part, Aggregate) for part in parts(expr))
     )
+
+
+def _tests(read: CheckedRead) -> list[Predicate]:
+    """Return the conditions on the result; what can fail is asked about what the others keep."""
+    return sorted(read.having, key=may_fail)
 
 
 def _limit(read: CheckedRead) -> list[plan.Operator]:

@@ -75,6 +75,24 @@ def compute(function: str, arguments: Sequence[Operand], kind: ValueType) -> Ope
     return _PLAIN[function](arguments[0], arrow_type(kind))
 
 
+def convert_exactly(column: Operand, kind: ValueType) -> Operand:
+    """Return the same values as another type; raises Uncomputable for one that it does not have."""
+    wide = arrow_type(kind)
+    if column.type == wide:
+        return column
+    try:
+        return column.cast(wide)
+    except pa.ArrowInvalid:
+        at = _first_true(_is_true(pc.not_equal(*_compared(column, wide))))
+        value = None if at is None else _pick(column, at)
+        raise Uncomputable(f"no {kind} has this value", (value,)) from None
+
+
+def _compared(column: Operand, wide: pa.DataType) -> tuple[Operand, Operand]:
+    decimal = pa.decimal256(40, 0)
+    return column.cast(decimal), column.cast(wide, safe=False).cast(decimal, safe=False)
+
+
 def _operate(sign: str, left: Operand, right: Operand, kind: ValueType) -> Operand:
     if kind == STRING:
         texts = [each.cast(pa.utf8()) for each in (left, right)]

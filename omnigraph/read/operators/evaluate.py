@@ -18,7 +18,7 @@ from omnigraph.data.values.comparison import (
     is_member,
     starts_with,
 )
-from omnigraph.data.values.computing import Uncomputable, compute
+from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly
 from omnigraph.data.values.equality import Mask
 from omnigraph.errors import Code, ExpressionError, Problem, ResultOverflowError
 from omnigraph.query.ast import Operator
@@ -47,11 +47,10 @@ from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.operators.search import match_texts
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
+from omnigraph.schema.types import BOOL, ListType, ScalarType, ValueType, is_text
 from omnigraph.span import Source
 
-_BOOL = pa.bool_()
-_UNKNOWN = pa.scalar(None, _BOOL)
+_UNKNOWN = pa.scalar(None, pa.bool_())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +88,13 @@ class Evaluation:
                 return self._scalar(expr)
             case TextMatch():
                 return self.truth(expr)
-            case Call("coalesce", arguments, kind):
-                return self._first_known(arguments, arrow_type(kind))
+            case Call(type=kind) if not self.rows.count:
+                # Without rows nothing is computed, so nothing fails.
+                return pa.array([], arrow_type(kind))
             case Call(function, arguments, kind):
                 try:
+                    if function == "coalesce":
+                        return self._first_known(arguments, kind)
                     return compute(function, [self.value(each) for each in arguments], kind)
                 except Uncomputable as failed:
                     raise uncomputable_error(expr, failed, self.execution.source) from None
@@ -138,19 +140,19 @@ class Evaluation:
         return truth
 
     def _of_some(
-        self, mask: Mask, value: "Callable[[Evaluation], Operand]", kind: pa.DataType = _BOOL
+        self, mask: Mask, value: "Callable[[Evaluation], Operand]", kind: ValueType = BOOL
     ) -> pa.Array:
         """Return what is computed for the rows of a mask, and null for the others."""
         places = np.flatnonzero(mask)
         some = Evaluation(self.execution, self.rows.take(places))
-        found = broadcast(value(some), len(places)).cast(kind)
+        found = convert_exactly(broadcast(value(some), len(places)), kind)
         at = np.full(self.rows.count, -1)
         at[places] = np.arange(len(places))
         return found.take(pa.array(at, mask=~mask))
 
-    def _first_known(self, arguments: Sequence[Expr], kind: pa.DataType) -> pa.Array:
+    def _first_known(self, arguments: Sequence[Expr], kind: ValueType) -> pa.Array:
         """Return the first argument that is not null, each computed only for rows that need it."""
-        found = self.column(arguments[0]).cast(kind)
+        found = convert_exactly(self.column(arguments[0]), kind)
         for each in arguments[1:]:
             missing = np.asarray(found.is_null(), bool)
             if not missing.any():

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StructField, StructType
 
-from omnigraph.data.values.computing import Uncomputable, compute
+from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly
 from omnigraph.data.values.recast import recast
 from omnigraph.errors import Code, ExpressionError, Problem
 from omnigraph.query.expr import Call
@@ -42,7 +42,11 @@ def compute_column(
             for each, kind in zip(columns, kinds, strict=True)
         ]
         try:
-            found = compute(call.function, some, call.type)
+            found = (
+                convert_exactly(*some, call.type)
+                if call.function == "coalesce"
+                else compute(call.function, some, call.type)
+            )
         except Uncomputable as failed:
             raise RuntimeError(_describe(call, failed)) from None
         at = np.full(len(mask), -1)

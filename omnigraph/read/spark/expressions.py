@@ -100,8 +100,8 @@ class FrameExpressions:
                 return to_literal(evaluate_fixed(self.execution, expr), kind)
             case TextMatch():
                 return self.truth(expr)
-            case Call("coalesce", arguments, kind):
-                return self._first_known(arguments, kind)
+            case Call("coalesce"):
+                return self._first_known(expr)
             case Call(_, arguments, _):
                 kinds = [type_of(each) for each in arguments]
                 values = [self.value(each) for each in arguments]
@@ -141,14 +141,22 @@ class FrameExpressions:
             truth = found if truth is None else combine(truth, found)
         return truth  # type: ignore[return-value]
 
-    def _first_known(self, arguments: Sequence[Expr], kind: ValueType) -> "Column":
+    def _first_known(self, call: Call) -> "Column":
         """Return the first argument that is not null; later ones are computed where needed."""
-        shown = to_spark_type(kind)
-        found = self.value(arguments[0]).cast(shown)
-        for each in arguments[1:]:
+        found = self._as_type(call.arguments[0], call)
+        for each in call.arguments[1:]:
             within = self._where(found.isNull())
-            found = fn.coalesce(found, within.value(each).cast(shown))
+            found = fn.coalesce(found, within._as_type(each, call))
         return found
+
+    def _as_type(self, expr: Expr, call: Call) -> "Column":
+        """Return an argument as its function returns it."""
+        kind = type_of(expr)
+        assert kind is not None
+        assert not isinstance(kind, EntityType)
+        if kind == call.type or not call.can_fail:
+            return self.value(expr).cast(to_spark_type(call.type))
+        return compute_column(call, [kind], [self.value(expr)], self._wanted)
 
     def _where(self, wanted: "Column") -> "FrameExpressions":
         """Return expressions that are computed only for some of the rows."""

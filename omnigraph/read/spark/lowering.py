@@ -37,6 +37,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    asks_what_can_fail,
 )
 from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
@@ -126,7 +127,10 @@ class _Lowering:
                     tally.add(operator)
                     self._bind(operator)
                     continue
-            elif tally.is_pending and not isinstance(operator, Filter | AntiJoin | Optional):
+            elif tally.is_pending and not (
+                isinstance(operator, Filter | AntiJoin | Optional)
+                and not asks_what_can_fail(operator)
+            ):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
             matches = self._execute_operator(matches, operator, following)
