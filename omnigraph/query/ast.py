@@ -44,6 +44,21 @@ class PropertyAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class AllProperties:
+    """`$p.*`: a column for each property."""
+
+    variable: Variable
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """The `*` of `count(*)`."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """`count(distinct $p)`, `bm25($d.text, $q)`, `now()`: a function and its arguments."""
 
@@ -81,7 +96,16 @@ class Negative:
 
 # A bare name is an alias in return, having and order, and a property in where and set.
 Expr: TypeAlias = (
-    Literal | Variable | PropertyAccess | Name | FunctionCall | ListExpr | Arithmetic | Negative
+    Literal
+    | Variable
+    | PropertyAccess
+    | AllProperties
+    | Star
+    | Name
+    | FunctionCall
+    | ListExpr
+    | Arithmetic
+    | Negative
 )
 
 

@@ -71,6 +71,8 @@ def expr_text(node: expr.Expr) -> str:
             return "now()"
         case expr.ListOf(items, _):
             return f"[{', '.join(map(expr_text, items))}]"
+        case expr.EveryRow():
+            return "*"
         case expr.PropertyRef(None, name, _) | expr.ColumnRef(name, _):
             return name
         case expr.PropertyRef(variable, name, _):

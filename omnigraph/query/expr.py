@@ -86,6 +86,13 @@ class ColumnRef:
     type: "ValueType | EntityType"
 
 
+@dataclass(frozen=True, slots=True)
+class EveryRow:
+    """What `count(*)` counts: no row lacks it."""
+
+    type: ClassVar[ValueType] = BOOL
+
+
 class TextFunction(StrEnum):
     """How a text predicate matches."""
 
@@ -144,7 +151,7 @@ class Aggregate:
     """`count`, `sum`, `avg`, `min` or `max` over the rows of a group; nulls do not count."""
 
     function: str
-    argument: "VariableRef | PropertyRef | ColumnRef | Call"
+    argument: "VariableRef | PropertyRef | ColumnRef | Call | EveryRow"
     distinct: bool
     type: ValueType
 
@@ -209,6 +216,7 @@ Expr: TypeAlias = (
     | VariableRef
     | PropertyRef
     | ColumnRef
+    | EveryRow
     | TextMatch
     | Bm25
     | Nearest

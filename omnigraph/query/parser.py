@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import (
+    AllProperties,
     And,
     Arithmetic,
     Assignments,
@@ -39,6 +40,7 @@ from omnigraph.query.ast import (
     QueryFile,
     Read,
     RowBound,
+    Star,
     Statement,
     Traversal,
     Update,
@@ -56,6 +58,8 @@ from omnigraph.syntax.problems import Problems, suggest
 MOST_PARAMS = 1_000
 MOST_ITEMS = 8_192
 MOST_OPERATORS = 100
+# The name of a read that is written without one.
+LONE_READ = "query"
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 TEXT_FUNCTIONS = ("search", "fuzzy", "match_text")
 RANKINGS = ("bm25", "nearest", "rrf")
@@ -74,6 +78,8 @@ def parse_queries(source: Source, problems: Problems) -> QueryFile:
     parser = _QueryParser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
     if problems.total:
         return QueryFile(())
+    if parser.starts_read():
+        return QueryFile(tuple(parser.declarations(parser.lone_read, lambda: False)))
     return QueryFile(tuple(parser.declarations(parser.query, parser.starts_query)))
 
 
@@ -247,9 +253,11 @@ class _ExpressionParser(Cursor):
             self.fail(token.span, f"variable '${name}' must start with a lower-case letter")
         return Variable(name, token.span)
 
-    def _variable_or_access(self) -> Variable | PropertyAccess:
+    def _variable_or_access(self) -> Variable | PropertyAccess | AllProperties:
         variable = self.variable()
         if self.accept("."):
+            if (star := self.accept("*")) is not None:
+                return AllProperties(variable, variable.span.to(star.span))
             return PropertyAccess(variable, self.ident("the name of a property"))
         return variable
 
@@ -274,6 +282,9 @@ class _ExpressionParser(Cursor):
         self.expect("(")
         if name.text in ("date", "datetime"):
             return self._date(name.text, name.span)
+        if name.text == "count" and self.at("*"):
+            star = Star(self.advance().span)
+            return FunctionCall(name.text, (star,), name.span.to(self.expect(")").span))
         distinct = self.at_word("distinct") and self.peek(1).kind != ")"
         if distinct:
             self.advance()
@@ -412,6 +423,16 @@ class _QueryParser(_PatternParser):
     def starts_query(self) -> bool:
         return self.at_word("query") and self.peek(1).kind == "word" and self.peek(2).kind == "("
 
+    def starts_read(self) -> bool:
+        return self.at_word("match") and self.peek(1).kind == "{"
+
+    def lone_read(self) -> Query:
+        """Take a read without a name around it, which is all that its text holds."""
+        start = self.token.span
+        body = self._read()
+        self.expect(END, self._rest_expected(body, "the end"))
+        return Query(name=Name(LONE_READ, start), params=(), body=body)
+
     def query(self) -> Query:
         self._values = 0
         is_body = any(map(self.at_word, ("match", *_STATEMENTS)))
@@ -436,10 +457,10 @@ class _QueryParser(_PatternParser):
             instruction=notes.get("instruction"),
         )
 
-    def _rest_expected(self, body: Read | Mutation) -> str:
+    def _rest_expected(self, body: Read | Mutation, end: str = "'}'") -> str:
         if isinstance(body, Mutation):
-            return "another statement or '}'"
-        return "having, order, skip, limit (in this order) or '}'"
+            return f"another statement or {end}"
+        return f"having, order, skip, limit (in this order) or {end}"
 
     def _param(self) -> Param:
         variable = self.variable("a parameter")

@@ -1,6 +1,7 @@
 """Printer: expressions and hops of a parsed query, as the language writes them."""
 
 from omnigraph.query.ast import (
+    AllProperties,
     Arithmetic,
     Expr,
     FunctionCall,
@@ -8,6 +9,7 @@ from omnigraph.query.ast import (
     ListExpr,
     Negative,
     PropertyAccess,
+    Star,
     Variable,
 )
 from omnigraph.syntax.literal import Literal, Name, literal_text
@@ -28,6 +30,10 @@ def expr_text(expr: Expr) -> str:
             return text
         case ListExpr(items, _):
             return f"[{', '.join(map(expr_text, items))}]"
+        case AllProperties(variable, _):
+            return f"${variable.name}.*"
+        case Star():
+            return "*"
         case FunctionCall(function, arguments, _, distinct):
             inside = ", ".join(map(expr_text, arguments))
             return f"{function}({'distinct ' if distinct else ''}{inside})"

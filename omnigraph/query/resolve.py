@@ -22,9 +22,10 @@ from omnigraph.query.comparing import (
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
 from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
-from omnigraph.schema.catalog import EDGE_ENDS, Catalog, StoredType
+from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import (
+    BLOB,
     BOOL,
     DATE,
     DATETIME,
@@ -46,6 +47,10 @@ from omnigraph.syntax.problems import Problems, list_names
 
 RRF_K = 60
 MOST_EDITS = 10
+_OPERANDS = {
+    "+": "it takes two numbers, two Strings, or a Date and a number of days",
+    "-": "it takes two numbers, two Dates, or a Date and a number of days",
+}
 
 
 class Unresolved(Exception):
@@ -133,6 +138,12 @@ class ExpressionResolver:
                 return self._variable(node)
             case ast.PropertyAccess():
                 return self.access(node)
+            case ast.Star():
+                raise AssertionError("only count takes a star, and it does not ask for its value")
+            case ast.AllProperties(variable, span):
+                hint = f"name one of them: ${variable.name}.property"
+                message = "all properties can only be returned, each as a column"
+                self._fail(Code.NOT_A_VALUE, span, message, hint)
             case Name():
                 return self._name(node)
             case ast.ListExpr():
@@ -154,9 +165,7 @@ class ExpressionResolver:
         kind = operation_type(node.operator, ours, theirs)
         if kind is None:
             message = f"'{node.operator}' does not take {ours} and {theirs}"
-            hint = "it takes two numbers"
-            if node.operator in ("+", "-"):
-                hint = "it takes two numbers, two Strings, or a Date and a number of days"
+            hint = _OPERANDS.get(node.operator, "it takes two numbers")
             self._fail(Code.UNSUITABLE_OPERATOR, node.span, message, hint)
         return expr.Call(node.operator, (left, right), kind, node.span)
 
@@ -164,10 +173,9 @@ class ExpressionResolver:
         function = FUNCTIONS[node.function]
         if not function.least <= len(node.arguments) <= function.most:
             counts = dict.fromkeys((function.least, function.most))
-            message = (
-                f"{node.function} takes {' to '.join(map(str, counts))} arguments,"
-                f" not {len(node.arguments)}"
-            )
+            noun = "argument" if function.most == 1 else "arguments"
+            taken = f"{' to '.join(map(str, counts))} {noun}"
+            message = f"{node.function} takes {taken}, not {len(node.arguments)}"
             self._fail(Code.MISUSED_FUNCTION, node.span, message, f"write {function.form}")
         found = [self._argument(each) for each in node.arguments]
         kind = function.type_of([each for _, each in found])
@@ -243,6 +251,20 @@ class ExpressionResolver:
             column = EDGE_ENDS.get(column, column)
         return expr.PropertyRef(bound.name, column, found)
 
+    def all_properties(self, node: ast.AllProperties) -> list[ast.PropertyAccess] | None:
+        """Return the properties that `$variable.*` stands for; None if a problem was reported."""
+        try:
+            if node.variable.name in self.params:
+                message = f"'${node.variable.name}' is a parameter and has no properties"
+                self._fail(Code.UNKNOWN_PROPERTY, node.span, message)
+            bound = self._bound(node.variable)
+        except Unresolved:
+            return None
+        system = NODE_COLUMNS if bound.is_node else EDGE_COLUMNS
+        names = [name for name in property_names(bound, self.catalog) if name not in system]
+        shown = [name for name in names if _is_shown(property_type(bound, name, self.catalog))]
+        return [ast.PropertyAccess(node.variable, Name(name, node.span)) for name in shown]
+
     def _name(self, node: Name) -> expr.Expr:
         if self.row is not None:
             return self._row_property(node, self.row)
@@ -298,7 +320,7 @@ class ExpressionResolver:
             return self._text_match(node)
         if not self.in_result:
             code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
-            hint = "use it in return, having or order, by itself"
+            hint = "use it in return, having or order"
             self._fail(code, node.span, f"{node.function} is not allowed here", hint)
         if node.function in AGGREGATES:
             return self._aggregate(node)
@@ -408,6 +430,8 @@ class ExpressionResolver:
             self._fail(Code.MISUSED_SEARCH, node.span, message, f"write {example}")
 
     def _aggregate(self, node: ast.FunctionCall) -> expr.Aggregate:
+        if node.arguments and isinstance(node.arguments[0], ast.Star):
+            return expr.Aggregate("count", expr.EveryRow(), distinct=False, type=I64)
         if len(node.arguments) != 1:
             message = f"{node.function} takes one argument"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
@@ -499,6 +523,11 @@ def _aggregate_type(function: str, kind: "ValueType | EntityType | None") -> Val
     if not is_number(kind):
         return None
     return I64 if function == "sum" and is_integer(kind) else F64
+
+
+def _is_shown(kind: ValueType | None) -> bool:
+    """Return whether an object of a result shows properties of a type."""
+    return kind != BLOB and not isinstance(kind, VectorType)
 
 
 def _within(constant: expr.Constant, least: int, most: int) -> bool:

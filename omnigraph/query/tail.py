@@ -62,7 +62,12 @@ def _distinct(
 def _grouped(read: CheckedRead) -> list[plan.Operator]:
     """Group by the projections without aggregates; groups are distinct already."""
     names = _ResultColumns([each for each in read.columns if not _is_of_groups(each.expr)])
-    visible = tuple(Column(each.name, names.of_groups(each.expr)) for each in read.columns)
+    visible = tuple(
+        Column(
+            each.name, names.of_groups(each.expr) if _is_of_groups(each.expr) else _as_column(each)
+        )
+        for each in read.columns
+    )
     having = [plan.Filter(map_operands(each, names.of_groups)) for each in _tests(read)]
     keys = tuple(OrderKey(names.of_groups(key.expr), key.descending) for key in read.order)
     groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))

@@ -676,6 +676,8 @@ class _Writer:
             )
         if self.chance(0.1):
             return Shown(f"count({distinct}{one}) * 2 + 1", alias, I64)
+        if self.chance(0.1):
+            return Shown("count(*)", alias, I64)
         if function == "count" and self.chance(0.6):
             return Shown(f"count({distinct}{one})", alias, I64)
         if not pairs:

@@ -358,6 +358,8 @@ class _Group:
                 return None if entity is None else self.oracle.property(entity, name)
             case expr.Aggregate():
                 return self._aggregate(node)
+            case expr.EveryRow():
+                return True
             case expr.Call("coalesce", arguments, kind):
                 found = (self.value(each) for each in arguments)
                 value = next((each for each in found if each is not None), None)

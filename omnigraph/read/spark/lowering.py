@@ -16,6 +16,7 @@ from omnigraph.query.expr import (
     ColumnRef,
     EntityKind,
     EntityType,
+    EveryRow,
     Expr,
     Predicate,
     PropertyRef,
@@ -185,7 +186,7 @@ class _Lowering:
         for each in aggregates:
             assert isinstance(each.expr, AggregateExpr)
             matches, argument = self._compute(matches, each.expr.argument)
-            assert isinstance(argument, VariableRef | PropertyRef | ColumnRef)
+            assert isinstance(argument, VariableRef | PropertyRef | ColumnRef | EveryRow)
             found.append(replace(each, expr=replace(each.expr, argument=argument)))
         return matches, tuple(found)
 
