@@ -153,12 +153,12 @@ class ExpressionResolver:
             case ast.Arithmetic():
                 return self._arithmetic(node)
             case ast.Negative(operand, span):
-                value, kind = self._argument(operand)
+                typed, kind = self._argument(operand)
                 found = negative_type(kind)
                 if found is None:
                     message = f"'-' needs a number, not {kind}"
                     self._fail(Code.UNSUITABLE_OPERATOR, span, message)
-                return expr.Call("-", (value,), found, span)
+                return expr.Call("-", (typed,), found, span)
 
     def _arithmetic(self, node: ast.Arithmetic) -> expr.Call:
         (left, ours), (right, theirs) = self._argument(node.left), self._argument(node.right)

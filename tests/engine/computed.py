@@ -21,7 +21,8 @@ def called(function: str, values: Sequence[Any], kind: ValueType) -> object:
     elif len(values) == 1:
         found = 0 - values[0]
     else:
-        found = _operated(function, *values, kind)
+        left, right = values
+        found = _operated(function, left, right, kind)
     return _fitting(found, kind)
 
 

@@ -139,9 +139,9 @@ class Oracle:
             rows = self._kept(
                 pattern, tests, rows, known, negates=optional is pattern.optionals[-1]
             )
-        for each in tests:
-            if expr.may_fail(each):
-                rows = [found for found in rows if _Group(self, [found]).truth(each)]
+        for test in tests:
+            if expr.may_fail(test):
+                rows = [found for found in rows if _Group(self, [found]).truth(test)]
         return rows
 
     def _kept(
@@ -362,8 +362,8 @@ class _Group:
                 return True
             case expr.Call("coalesce", arguments, kind):
                 found = (self.value(each) for each in arguments)
-                value = next((each for each in found if each is not None), None)
-                return None if value is None else converted(value, kind)
+                known = next((each for each in found if each is not None), None)
+                return None if known is None else converted(known, kind)
             case expr.Call(function, arguments, kind):
                 values = [self.value(each) for each in arguments]
                 return None if None in values else called(function, values, kind)

@@ -64,15 +64,16 @@ def compute(function: str, arguments: Sequence[Operand], kind: ValueType) -> Ope
     """
     if not any(map(is_array, arguments)):
         return compute(function, [pa.repeat(each, 1) for each in arguments], kind)[0]
+    first = arguments[0]
     if function in _CHECKED and len(arguments) == 2:
-        return _operate(function, *arguments, kind)
+        return _operate(function, first, arguments[1], kind)
     if function == "-":
-        return _operate("-", pa.scalar(0, arrow_type(kind)), *arguments, kind)
+        return _operate("-", pa.scalar(0, arrow_type(kind)), first, kind)
     if function == "abs":
-        return _absolute(arguments[0], kind)
+        return _absolute(first, kind)
     if function == "substring":
         return _substring(*arguments)
-    return _PLAIN[function](arguments[0], arrow_type(kind))
+    return _PLAIN[function](first, arrow_type(kind))
 
 
 def convert_exactly(column: Operand, kind: ValueType) -> Operand:

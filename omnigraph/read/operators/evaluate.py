@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -136,7 +136,9 @@ class Evaluation:
                 continue
             known = broadcast(truth, self.rows.count)
             is_open = np.asarray(pc.fill_null(pc.not_equal(known, decided), fill_value=True), bool)
-            truth = combine(known, self._of_some(is_open, lambda some, each=each: some.truth(each)))
+            truth = combine(
+                known, self._of_some(is_open, partial(Evaluation.truth, predicate=each))
+            )
         return truth
 
     def _of_some(
@@ -157,7 +159,7 @@ class Evaluation:
             missing = np.asarray(found.is_null(), bool)
             if not missing.any():
                 break
-            more = self._of_some(missing, lambda some, each=each: some.value(each), kind)
+            more = self._of_some(missing, partial(Evaluation.value, expr=each), kind)
             found = pc.coalesce(found, more)
         return found
 

@@ -43,7 +43,7 @@ def compute_column(
         ]
         try:
             found = (
-                convert_exactly(*some, call.type)
+                convert_exactly(some[0], call.type)
                 if call.function == "coalesce"
                 else compute(call.function, some, call.type)
             )
@@ -54,8 +54,8 @@ def compute_column(
         return recast(found.take(pa.array(at, mask=~mask)), target)
 
     # Spark must not move what can fail ahead of a condition that spares it.
-    function = fn.arrow_udf(computed, shown).asNondeterministic()
-    return function(wanted, *arguments)  # type: ignore[no-any-return]
+    function = fn.arrow_udf(computed, shown)  # type: ignore[attr-defined]
+    return function.asNondeterministic()(wanted, *arguments)  # type: ignore[no-any-return]
 
 
 def find_uncomputable(failed: Exception, source: Source | None) -> ExpressionError | None:

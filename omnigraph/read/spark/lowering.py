@@ -168,8 +168,8 @@ class _Lowering:
             case Order():
                 limit = following if isinstance(following, Limit) else None
                 rows = self._search_texts(matches, (key.expr for key in operator.keys))
-                rows, keys = self._compute_keys(repeat_rows(rows), operator.keys)
-                return self._sort(rows, replace(operator, keys=keys), limit)
+                rows, by = self._compute_keys(repeat_rows(rows), operator.keys)
+                return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
             case _:
