@@ -56,12 +56,16 @@ each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
 from omnigraph.span import Source, Span, show_span
+
+_MOST_CONFLICTS = 20
+_LONGEST_VALUE = 80
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -620,19 +624,46 @@ class MergeConflictsError(ConflictError):
 
     code = "merge_conflicts"
 
-    def __init__(self, conflicts: Sequence[Mapping[str, Json]]) -> None:
-        more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
-        hint = "preview the merge to see all conflicts, then choose a side for each"
-        super().__init__(f"{conflicts[0]['message']}{more}", hint=hint)
+    def __init__(
+        self, documents: Sequence[Mapping[str, Json]], conflicts: Sequence[Any] = ()
+    ) -> None:
+        more = "" if len(documents) == 1 else f" (and {len(documents) - 1} more)"
+        hint = "preview the merge to see all conflicts, then choose a side or a value for each"
+        super().__init__(f"{documents[0]['message']}{more}", hint=hint)
+        self.documents = tuple(documents)
         self.conflicts = tuple(conflicts)
 
+    def render(self) -> str:
+        shown = self.documents[:_MOST_CONFLICTS]
+        lines = [line for each in shown for line in conflict_lines(each)]
+        if len(self.documents) > len(shown):
+            lines.append(f"   … and {len(self.documents) - len(shown)} more conflicts")
+        return "\n".join([super().render(), *lines])
+
     def to_json(self) -> dict[str, Json]:
-        return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
+        return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.documents]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
         del source
         return cls(document["merge_conflicts"])
+
+
+def conflict_lines(conflict: Mapping[str, Json]) -> list[str]:
+    """Return a conflict, as a preview writes it, as lines for a person."""
+    name = conflict["property"]
+    of = "" if name is None else f" ({name})"
+    lines = [f"   - {conflict['kind']}: {conflict['message']}{of}"]
+    sides = ("base", "ours", "theirs")
+    if any(conflict[side] is not None for side in sides):
+        lines.append(f"       {', '.join(f'{side} {_shown(conflict[side])}' for side in sides)}")
+    return lines
+
+
+def _shown(value: Json) -> str:
+    """Return a value of a conflict, cut when it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 class DeniedError(OmniGraphError):

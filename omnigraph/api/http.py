@@ -23,22 +23,32 @@ from omnigraph.api.operation import (
 from omnigraph.api.operations.branches import ListBranches, ListTags
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
+from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import (
     ExportRows,
     GetSchema,
     GetSnapshot,
     ReadRecords,
     ReadRows,
+    catalog_at,
 )
 from omnigraph.api.operations.runs import ListRuns
 from omnigraph.api.operations.write import Ingest, Load, Mutate
-from omnigraph.errors import UnavailableError, ViolationsError
+from omnigraph.errors import (
+    DeniedError,
+    MergeConflictsError,
+    NotFoundError,
+    UnavailableError,
+    ViolationsError,
+)
 from omnigraph.merge.change_set import CommitChanges
+from omnigraph.merge.conflict import Conflict
 from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.versioning.retention import age_text
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
@@ -89,7 +99,20 @@ class HttpBackend:
         special = _SPECIAL.get(type(operation))
         if special is not None:
             return cast(R, special(self, operation, options))
-        return operation.result(self.document(operation, options), self)
+        try:
+            return operation.result(self.document(operation, options), self)
+        except MergeConflictsError as refused:
+            refused.conflicts = self._conflicts(refused)
+            raise
+
+    def _conflicts(self, refused: MergeConflictsError) -> tuple[Conflict, ...]:
+        """Return the conflicts of a merge that a server refused, as a preview has them."""
+        standing = refused.documents[0].get("ours_commit")
+        try:
+            catalog = None if standing is None else catalog_at(self, str(standing))
+        except (DeniedError, NotFoundError):  # who may merge need not be allowed to read
+            catalog = None
+        return tuple(Conflict.from_json(each, catalog) for each in refused.documents)
 
     def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:
         """Send an operation and return the answer as it came."""
@@ -184,6 +207,19 @@ def _mutate(backend: HttpBackend, operation: Mutate, options: CallOptions) -> ob
     return operation.result(backend.document(operation, options), backend)
 
 
+def _invoke(backend: HttpBackend, operation: InvokeQuery, options: CallOptions) -> object:
+    """Run a stored query; what it is, a read or a mutation, is seen by the answer."""
+    _refuse(options)
+    params = params_json(operation.params or {})
+    request = msgspec.structs.replace(operation, params=params).encode()
+    found = backend.client.invoke(request.path, request.body, key=options.operation_id)
+    if not isinstance(found, bytes):
+        return Receipt.from_json(found)
+    from omnigraph.data.result import Result, table_of
+
+    return Result(operation.name, table_of(found)).to_stream()
+
+
 def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions) -> object:
     """Send rows as a stream of lines; what is wrong with them is reported where they came from."""
     _refuse(options)
@@ -259,6 +295,7 @@ def _changes(
 _SPECIAL: Mapping[type[Operation[Any]], Callable[[HttpBackend, Any, CallOptions], object]] = {
     ReadRows: _read,
     Mutate: _mutate,
+    InvokeQuery: _invoke,
     Load: _upload,
     Ingest: _upload,
     ExportRows: _export,

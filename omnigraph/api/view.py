@@ -18,6 +18,7 @@ from omnigraph.api.operations.read import (
     ReadRecords,
     ReadRows,
 )
+from omnigraph.api.queries import Queries
 from omnigraph.api.texts import query_source
 from omnigraph.html import html_facts
 from omnigraph.merge.blamed import Blamed
@@ -82,6 +83,16 @@ class View:
         """The text of the schema."""
         return self._run(GetSchema(**place_fields(self.place))).source
 
+    @property
+    def queries(self) -> Queries:
+        """The stored queries that the actor may run here; `queries["name"](key=value)` runs one."""
+        return Queries(self._run, place_fields(self.place), self._notes)
+
+    @property
+    def _notes(self) -> dict[str, Any]:
+        """What goes with the changes that are made through this handle."""
+        return {}
+
     def query(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
     ) -> "Result":
@@ -128,10 +139,15 @@ class View:
         kinds: Iterable[str] = (),
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
+        merge_base: bool = False,
     ) -> ChangeSet:
-        """Return the net changes from here to another branch or commit, read as they are used."""
+        """Return the net changes from here to another branch or commit, read as they are used.
+
+        With `merge_base` they start where the two parted.
+        """
         wanted = filter_fields(kinds, types, ops)
-        return self._run(GetDiff(old=self.place, new=place_of(new), **wanted))
+        diff = GetDiff(old=self.place, new=place_of(new), merge_base=merge_base, **wanted)
+        return self._run(diff)
 
     def export(
         self,

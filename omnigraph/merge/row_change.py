@@ -1,7 +1,7 @@
 """Row change: one node or edge that was inserted, deleted or updated, and filters for changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from typing import Any, Self
@@ -90,7 +90,7 @@ class Change:
     @classmethod
     def from_json(cls, document: Mapping[str, Any], catalogs: Sequence[Catalog]) -> Self:
         """Return the change that `to_json` wrote; one of the catalogs has its type."""
-        known = (catalog.by_identity.get(document["table_key"]) for catalog in catalogs)
+        known = (catalog.by_table_key.get(document["table_key"]) for catalog in catalogs)
         stored = next(each for each in known if each is not None)
         before, after = document.get("before"), document.get("after")
         return cls(
@@ -109,8 +109,19 @@ class Change:
         what = f"{self.type_name} {self.id}" if ends is None else ""
         if ends is not None:
             what = f"{ends[0]} -{self.type_name}-> {ends[1]}"
-        details = [self.detail(name) for name in self.changed]
+        details = self.details()
         return f"{_MARKS[self.op]} {what}{'  ' if details else ''}{', '.join(details)}"
+
+    def details(self) -> list[str]:
+        """Return what an update changed, or the values of an insert, each on one line."""
+        if self.op is not Op.INSERT:
+            return [self.detail(name) for name in self.changed]
+        told = {"id", "from", "to"} if self.endpoints is not None else {"id"}
+        return [
+            f"{name} {_short(value)}"
+            for name, value in (self.after or {}).items()
+            if name not in told and value is not None and str(value) != self.id
+        ]
 
     def detail(self, name: str) -> str:
         """Return what was done to a property, on one line; long values are cut."""
@@ -122,11 +133,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes are of interest; an empty part selects all."""
+    """Which changes are of interest; an empty part selects all.
+
+    `identities` are those of the types, once `bound` has found them.
+    """
 
     kinds: frozenset[EntityKind] = frozenset()
     types: frozenset[str] = frozenset()
     ops: frozenset[Op] = frozenset()
+    identities: frozenset[str] = frozenset()
 
     @classmethod
     def parse(
@@ -142,18 +157,26 @@ class ChangeFilter:
             frozenset(parse_choice(Op, each) for each in ops or ()),
         )
 
-    def check(self, *catalogs: Catalog) -> None:
-        """Raise TableNotFoundError when no catalog has a requested type."""
-        known = {name for each in catalogs for name in (*each.nodes, *each.edges)}
+    def bound(self, *catalogs: Catalog) -> Self:
+        """Return the filter with the types that its names mean in any of some catalogs.
+
+        The old name of a renamed type means that type. Raises TableNotFoundError for a name that
+        no catalog has.
+        """
+        types = [each for catalog in catalogs for each in catalog.by_identity.values()]
+        names = [(name, each) for each in types for name in (each.name, each.renamed_from) if name]
+        known = {name for name, _ in names}
         for name in sorted(self.types - known):
             near = nearest_name(name, sorted(known))
             hint = None if near is None else f"did you mean '{near}'?"
             raise TableNotFoundError(f"no type '{name}'", hint=hint)
+        identities = frozenset(each.identity for name, each in names if name in self.types)
+        return replace(self, identities=identities)
 
     def admits(self, stored: StoredType) -> bool:
         """Whether changes of a type are of interest."""
         is_kind = not self.kinds or kind_of(stored) in self.kinds
-        return is_kind and (not self.types or stored.name in self.types)
+        return is_kind and (not self.types or stored.identity in self.identities)
 
     def admits_op(self, op: Op) -> bool:
         """Whether changes of this operation are of interest."""
@@ -163,7 +186,7 @@ class ChangeFilter:
 def changes_html(changes: Iterable[Change], stats: Mapping[str, Mapping[Op, int]]) -> str:
     """Return changes as a table for notebooks: the first ones, and how many there are."""
     rows = [
-        (str(each.op), each.type_name, each.id, ", ".join(map(each.detail, each.changed)))
+        (str(each.op), each.type_name, each.id, ", ".join(each.details()))
         for each in islice(changes, _SHOWN_CHANGES)
     ]
     more = sum(sum(counts.values()) for counts in stats.values()) - len(rows)

@@ -9,7 +9,7 @@ infer       the types of a pattern's variables and the directions of its travers
 resolve     resolves the names in values and predicates, and types them
 functions   what can be computed from values, on which types, and the type of the result
 comparing   which types an operator takes on its two sides
-statements  checks `insert`, `update` and `delete` against the catalog
+statements  checks `insert`, `replace`, `update` and `delete` against the catalog
 expr        typed expressions, which check makes of the text and the engine computes
 checked     a query with every name resolved and every expression typed, not yet ordered
 lower       a checked query to a plan, in a fixed order and without optimization
@@ -17,6 +17,7 @@ tail        lowers the part after the match: ranking, grouping, order, limit, pr
 plan        a query as data: a pipeline of operators that can be printed and rewritten
 rewrite     small rules that make a plan cheaper and keep its meaning
 compile     `.gq` text to plans in one call
+stored      queries under a name that others may run, and what each takes and returns
 params      binds values from JSON or Python to the parameters that a query declares
 explain     a plan as text for people and as JSON for programs
 lint        checks every query of a file and reports errors and doubtful queries

@@ -55,6 +55,7 @@ def test_each_property_is_blamed_on_the_commit_that_set_it(graph: Graph) -> None
         "actor_id": "eve",
         "created_at": graph.commit(second).created_at,
         "message": "a birthday",
+        "or_earlier": False,
     }
 
 
@@ -166,7 +167,7 @@ def test_a_commit_that_others_built_upon_cannot_simply_be_undone(
     with pytest.raises(MergeConflictsError) as caught:
         graph.revert(undone)
 
-    assert [one["kind"] for one in caught.value.conflicts] == [kind]
+    assert [one.kind for one in caught.value.conflicts] == [kind]
     assert content(graph) == now
 
 

@@ -65,7 +65,7 @@ class MergedShape(Shape, frozen=True, kw_only=True):
 
     source: str
     target: str
-    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
+    outcome: Literal["already_up_to_date", "fast_forward", "merged", "conflicts"]
     actor_id: str | None
     commit: str | None
     base_commit: str
@@ -109,7 +109,7 @@ class MergeOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     """An operation that merges.
 
     `take` says whose version is taken where both sides changed the same, `types` says it for the
-    rows of a type, and `resolutions` are conflicts of a preview with `take` set.
+    rows of a type, and `resolutions` are conflicts of a preview with `take` or `value` set.
     """
 
     take: SideName | None = None
@@ -214,8 +214,7 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     strict: bool = False
     preview: bool = False
 
-    @property
-    def changed_branch(self) -> str | None:
+    def changed_branch(self, answer: Document) -> str | None:
         return None if self.preview else self.target
 
     def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
@@ -241,8 +240,7 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
         about: dict[str, Json] = {"branch": self.branch, "reverted": self.commit, "commit": commit}
         return {**about, "merge": result.to_answer()}
 
-    @property
-    def changed_branch(self) -> str | None:
+    def changed_branch(self, answer: Document) -> str | None:
         return self.branch
 
     def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:

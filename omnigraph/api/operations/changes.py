@@ -67,7 +67,10 @@ class FeedShape(Shape, frozen=True, kw_only=True):
 
 
 class BlamedShape(Shape, frozen=True, kw_only=True):
-    """A property, its value, and the commit that set it."""
+    """A property, its value, and the commit that set it.
+
+    With `or_earlier` a cleanup removed what was before the commit, so an older one may have set it.
+    """
 
     property: str
     value: Any
@@ -75,6 +78,7 @@ class BlamedShape(Shape, frozen=True, kw_only=True):
     actor_id: str | None
     created_at: int
     message: str | None
+    or_earlier: bool
 
 
 class BlameShape(Shape, frozen=True, kw_only=True):
@@ -87,7 +91,10 @@ class BlameShape(Shape, frozen=True, kw_only=True):
 
 
 class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
-    """Return the net changes from one branch or commit to another, while they are read."""
+    """Return the net changes from one branch or commit to another, while they are read.
+
+    With `merge_base` they are compared from where the two parted: what `to` did since.
+    """
 
     endpoint = ask("/diff", "diff", DiffShape, "DiffBody")
 
@@ -97,6 +104,7 @@ class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
     ops: list[OpName] | None = None
     kinds: list[KindName] | None = None
     stat: bool = False
+    merge_base: bool = False
 
     def head(self, result: ChangeSet) -> dict[str, Json]:
         """Return all of an answer but the changes."""
