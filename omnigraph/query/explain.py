@@ -73,10 +73,26 @@ def expr_text(node: expr.Expr) -> str:
             return f"[{', '.join(map(expr_text, items))}]"
         case expr.EveryRow():
             return "*"
-        case expr.PropertyRef(None, name, _) | expr.ColumnRef(name, _):
+        case expr.ColumnRef(name, _):
             return name
-        case expr.PropertyRef(variable, name, _):
-            return f"{_variable(variable or '')}.{name}"
+        case expr.PropertyRef():
+            return _property(node)
+        case expr.TextMatch() | expr.Bm25() | expr.Nearest() | expr.Rrf():
+            return _search(node)
+        case expr.Aggregate(function, argument, distinct, _):
+            return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
+        case expr.Call():
+            return _call_text(node)
+
+
+def _property(ref: expr.PropertyRef) -> str:
+    """Return a property; that of the row that is changed has no variable."""
+    is_own = ref.variable is None or ref.variable.startswith("#")
+    return ref.property if is_own else f"{_variable(ref.variable or '')}.{ref.property}"
+
+
+def _search(node: expr.TextMatch | expr.Ranking) -> str:
+    match node:
         case expr.TextMatch(function, field, query, edits):
             return _call(function, [field, query, *([edits] if edits is not None else [])])
         case expr.Bm25(field, query):
@@ -85,10 +101,6 @@ def expr_text(node: expr.Expr) -> str:
             return _call("nearest", [field, query])
         case expr.Rrf(rankings, k):
             return _call("rrf", [*rankings, k])
-        case expr.Aggregate(function, argument, distinct, _):
-            return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
-        case expr.Call():
-            return _call_text(node)
 
 
 def _call_text(call: expr.Call) -> str:

@@ -1,7 +1,7 @@
 """Expr: typed expressions, which check makes of the text and the engine computes."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
@@ -294,6 +294,13 @@ def equality(predicate: Predicate) -> tuple[PropertyRef, Constant | ParamRef] | 
             return found, value
         case _:
             return None
+
+
+def map_leaves(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression with `change` applied to everything that it is computed from."""
+    if not isinstance(expr, Call):
+        return change(expr)
+    return replace(expr, arguments=tuple(map_leaves(each, change) for each in expr.arguments))
 
 
 def map_operands(predicate: Predicate, change: Callable[[Expr], Expr]) -> Predicate:

@@ -56,6 +56,7 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
             budget=options.budget or Budget(),
             environment=os.environ,
             cancelled=options.cancelled or Event(),
+            source=source,
         )
         return plan, terms
 
