@@ -12,6 +12,8 @@
     │   ├── UnsupportedMigrationError  the graph cannot be migrated to the given schema
     │   ├── UnreadableError       a file cannot be read
     │   ├── ConfigError           a configuration file is invalid
+    │   │   └── DeclarationError  the files of a deployment are invalid
+    │   ├── ApprovalNeededError   a graph would be deleted, and nobody approved of that
     │   ├── ViolationsError       records break the rules of their types
     │   ├── StoreError            the location cannot hold a graph
     │   ├── BranchNameError       the name is not a valid branch name
@@ -30,8 +32,10 @@
     │   ├── TableNotFoundError    there is no table with this key
     │   ├── RowNotFoundError      there is no node or edge with this id
     │   ├── TagNotFoundError      there is no tag with this name
+    │   ├── RevisionNotFoundError  there is no such revision of the deployment
     │   └── RunNotFoundError      there is no run with this id
     ├── ConflictError             another writer was faster; nothing was done
+    │   ├── DeploymentMovedError  the deployment is no longer what was planned on
     │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
     │   ├── HeadMovedError        the branch kept moving, or is not at the expected commit
     │   │   └── SchemaMovedError  the schema of the branch changed meanwhile
@@ -58,7 +62,7 @@ docs/errors.md.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
@@ -66,6 +70,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from omnigraph.span import Source, Span, show_span
 
 _MOST_CONFLICTS = 20
+_MOST_PROBLEMS = 50
 _LONGEST_VALUE = 80
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -349,6 +354,59 @@ class ConfigError(InputError):
     code = "config_invalid"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class FileProblem:
+    """What is wrong in a file, and in which line of it."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the problem as JSON."""
+        return {"file": self.file, "line": self.line, "message": self.message}
+
+
+class DeclarationError(ConfigError):
+    """The files of a deployment are invalid; nothing was done."""
+
+    code = "deployment_invalid"
+
+    def __init__(self, problems: Iterable[FileProblem]) -> None:
+        self.file_problems = tuple(sorted(set(problems)))
+        more = len(self.file_problems) - 1
+        first = f"{self.file_problems[0]}"
+        super().__init__(first if not more else f"{first} (and {more} more)")
+
+    def render(self) -> str:
+        shown = [f"   - {each}" for each in self.file_problems[:_MOST_PROBLEMS]]
+        more = len(self.file_problems) - len(shown)
+        rest = [f"   … and {more} more"] if more > 0 else []
+        count = len(self.file_problems)
+        head = f"error[{self.code}]: {count} problem{'' if count == 1 else 's'}; nothing was done"
+        return "\n".join([head, *shown, *rest])
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            **super().to_json(),
+            "file_problems": [each.to_json() for each in self.file_problems],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(FileProblem(**each) for each in document["file_problems"])
+
+
+class ApprovalNeededError(InputError):
+    """A graph would be deleted, and nobody approved of the plan that does so."""
+
+    code = "approval_needed"
+
+
 # Records that break rules are counted up to here, and from there on no longer looked for.
 MOST_VIOLATIONS = 100_000
 
@@ -544,6 +602,12 @@ class TagNotFoundError(NotFoundError):
     code = "tag_not_found"
 
 
+class RevisionNotFoundError(NotFoundError):
+    """There is no such revision of the deployment, or none that serves."""
+
+    code = "revision_not_found"
+
+
 class RunNotFoundError(NotFoundError):
     """There is no run with this id."""
 
@@ -584,6 +648,12 @@ class ExpectedVersionMismatchError(ConflictError):
             None if found[each] is None else int(found[each]) for each in ("expected", "actual")
         )
         return cls(found["table_key"], expected, actual)
+
+
+class DeploymentMovedError(ConflictError):
+    """The deployment is no longer what was planned on; nothing was published."""
+
+    code = "deployment_moved"
 
 
 class HeadMovedError(ConflictError):
