@@ -1,7 +1,6 @@
 """Reads: queries, rows, schemas and single values of a graph at hand."""
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -224,7 +223,7 @@ class _QueryRun:
             params=bind_params(self.plan, self.params),
             now=datetime.now(UTC),
             budget=self.options.budget or Budget(),
-            environment=os.environ,
+            environment=self.access.repository.store.variables,
             cancelled=self.options.cancelled or Event(),
             source=self.source,
         )
