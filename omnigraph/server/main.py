@@ -52,6 +52,14 @@ DEFAULT_BIND = "127.0.0.1:8080"
     is_flag=True,
     help="Fail when a graph of the deployment cannot be opened.",
 )
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    envvar="OMNIGRAPH_WORKERS",
+    default=1,
+    help="Processes that serve the address together.  [default: 1]",
+)
 @click.option("--policy", metavar="FILE", help="The policy.yaml; needs tokens.")
 @click.option(
     "--host",
@@ -87,6 +95,7 @@ def omnigraph_server(
     config: str | None,
     cluster: str | None,
     needs_all_graphs: bool,
+    workers: int,
     policy: str | None,
     hosts: tuple[str, ...],
     limits: tuple[str, ...],
@@ -104,6 +113,7 @@ def omnigraph_server(
             _check_health(*_address(found, bind), health)
             return
         from omnigraph.server.serve import serve
+        from omnigraph.server.workers import WorkerSettings
 
         settings = _settings(found, uri, target, bind, cluster)
         if cluster is not None and policy is not None:
@@ -118,6 +128,8 @@ def omnigraph_server(
                 hosts=hosts,
                 is_public=is_public,
                 needs_all_graphs=needs_all_graphs,
+                workers=workers,
+                worker=WorkerSettings.of(os.environ),
                 limits=_limits(limits),
             )
         )
@@ -220,3 +232,7 @@ def main() -> None:
     """Run the server's command line."""
     forbid_world_writable()
     omnigraph_server(prog_name="omnigraph-server")
+
+
+if __name__ == "__main__":
+    main()
