@@ -4,7 +4,8 @@
     ├── InputError                the caller's input is wrong; nothing was done
     │   ├── SourceError           problems in a text, each with its span
     │   │   ├── SchemaError       a `.pg` schema does not compile
-    │   │   └── QueryError        a `.gq` query does not compile
+    │   │   ├── QueryError        a `.gq` query does not compile
+    │   │   └── ExpressionError   what a query computes has no value for a row
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
     │   ├── SchemaEditedError     the graph's readable copy of its schema was edited by hand
@@ -128,6 +129,9 @@ class Code(StrEnum):
     READ_ONLY_PROPERTY = "T24"
     KEY_UPDATE = "T25"
     VALUE_OUT_OF_RANGE = "T26"
+    MISUSED_FUNCTION = "T27"
+
+    UNCOMPUTABLE = "E1"
 
     PROPERTY_NEVER_UPDATED = "L201"
     MUTATION_WITHOUT_PARAMS = "L202"
@@ -200,6 +204,12 @@ class OmniGraphError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __str__(self) -> str:
+        """Return all that a terminal shows: the message, then places, hints and problems."""
+        rendered = self.render()
+        rest = rendered.removeprefix(f"error[{self.code}]: {self.message}")
+        return f"{self.message}{rest}" if rest != rendered else f"{self.message}\n{rendered}"
 
     def render(self) -> str:
         """Return the error as text for a person."""
@@ -288,6 +298,13 @@ class QueryError(SourceError):
 
     summary = "the query does not compile"
     letters = "QTD"
+
+
+class ExpressionError(SourceError):
+    """What a query computes has no value for a row: a number is divided by zero, for instance."""
+
+    summary = "the query has no answer"
+    letters = "E"
 
 
 class ParamsError(_ProblemsError):
@@ -711,12 +728,13 @@ class MergeConflictsError(ConflictError):
 
 def conflict_lines(conflict: Mapping[str, Json]) -> list[str]:
     """Return a conflict, as a preview writes it, as lines for a person."""
-    name = conflict["property"]
+    name = conflict.get("property")
     of = "" if name is None else f" ({name})"
-    lines = [f"   - {conflict['kind']}: {conflict['message']}{of}"]
-    sides = ("base", "ours", "theirs")
-    if any(conflict[side] is not None for side in sides):
-        lines.append(f"       {', '.join(f'{side} {_shown(conflict[side])}' for side in sides)}")
+    lines = [f"   - {conflict.get('kind', 'conflict')}: {conflict['message']}{of}"]
+    sides = {side: conflict.get(side) for side in ("base", "ours", "theirs")}
+    if any(value is not None for value in sides.values()):
+        shown = ", ".join(f"{side} {_shown(value)}" for side, value in sides.items())
+        lines.append(f"       {shown}")
     return lines
 
 

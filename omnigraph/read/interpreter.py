@@ -26,6 +26,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    asks_what_can_fail,
 )
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
@@ -132,7 +133,7 @@ def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) 
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
                 continue
-        elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
+        elif counted.pending and not _can_wait(operator):
             # Only when the whole pattern is known: more may hang from what is counted.
             rows = _multiply(execution, rows, counted)
         following = tuple(operators[at + 1 : at + 3])
@@ -141,6 +142,11 @@ def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) 
         )
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
     return _multiply(execution, rows, counted) if counted.pending else rows
+
+
+def _can_wait(operator: Operator) -> bool:
+    """Return whether an operator can work on rows that are still to be multiplied, or dropped."""
+    return isinstance(operator, Filter | AntiJoin | Optional) and not asks_what_can_fail(operator)
 
 
 def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> Matches:

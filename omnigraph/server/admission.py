@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from omnigraph.server.limits import Limits
+from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.refusal import Refusal
-from omnigraph.server.shared import SharedTurns
 
 _Turn = asyncio.Future[None]
 

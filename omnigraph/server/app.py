@@ -47,11 +47,11 @@ from omnigraph.server.incoming import (
 )
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
+from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
 from omnigraph.server.router import Router
-from omnigraph.server.shared import SharedTurns
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.versioning.ulid import is_ulid
 

@@ -82,6 +82,12 @@ DEFAULT_BIND = "127.0.0.1:8080"
     help="Serve other machines without tokens: everybody may do everything.",
 )
 @click.option(
+    "--allow-writes-without-policy",
+    "allows_writes",
+    is_flag=True,
+    help="With tokens and no policy, let everybody who has one do everything.",
+)
+@click.option(
     "--health",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
@@ -100,6 +106,7 @@ def omnigraph_server(
     hosts: tuple[str, ...],
     limits: tuple[str, ...],
     is_public: bool,
+    allows_writes: bool,
     health: float | None,
 ) -> None:
     """Serve the graph at URI over HTTP.
@@ -112,8 +119,8 @@ def omnigraph_server(
         if health is not None:
             _check_health(*_address(found, bind), health)
             return
+        from omnigraph.server.process.workers import WorkerSettings
         from omnigraph.server.serve import serve
-        from omnigraph.server.workers import WorkerSettings
 
         settings = _settings(found, uri, target, bind, cluster)
         if cluster is not None and policy is not None:
@@ -127,6 +134,7 @@ def omnigraph_server(
                 policy=file,
                 hosts=hosts,
                 is_public=is_public,
+                allows_writes=allows_writes,
                 needs_all_graphs=needs_all_graphs,
                 workers=workers,
                 worker=WorkerSettings.of(os.environ),

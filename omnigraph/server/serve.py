@@ -19,23 +19,24 @@ import uvicorn
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
 from omnigraph.server.deployed import Deployment
-from omnigraph.server.descriptors import Exhaustion, connections_within
 from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import configure, log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
+from omnigraph.server.process.descriptors import Exhaustion, connections_within
+from omnigraph.server.process.shared import SharedTurns
+from omnigraph.server.process.workers import Supervisor, WorkerSettings
 from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
-from omnigraph.server.shared import SharedTurns
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.server.table import FLEET_TABLE, TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
-from omnigraph.server.workers import Supervisor, WorkerSettings
 from omnigraph.spark import session
 from omnigraph.spark.session import SparkSettings
 
@@ -65,6 +66,7 @@ class Settings:
     queries: QueryFiles | None = None
     hosts: tuple[str, ...] = ()
     is_public: bool = False
+    allows_writes: bool = False
     limits: Limits = field(default_factory=Limits)
     spark: SparkSettings = field(default_factory=SparkSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
@@ -112,10 +114,8 @@ def app_of(settings: Settings) -> App:
     if settings.policy is not None and not source.is_given:
         raise ConfigError("a policy needs tokens, which tell who asks", hint="give tokens")
     metrics = Metrics()
-    policy, deployment = None, None
+    policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
-        if settings.policy is not None:
-            policy = NotedPolicy(ReloadedPolicy(settings.policy))
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
         only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
         site, table = Site(graphs={only.name: only}, only=only), TABLE
@@ -125,8 +125,9 @@ def app_of(settings: Settings) -> App:
             metrics,
             needs_all=settings.needs_all_graphs,
             environment=settings.environment,
+            default=policy,
         )
-        site, table = deployment.site, FLEET_TABLE
+        site, table, policy = deployment.site, FLEET_TABLE, None
         _check_policies(site, has_tokens=source.is_given)
     shared = None
     if settings.worker is not None:
@@ -144,6 +145,13 @@ def app_of(settings: Settings) -> App:
         about=About(metrics, document, others),
         hosts=settings.known_hosts,
     )
+
+
+def _policy(settings: Settings, *, has_tokens: bool) -> NotedPolicy | None:
+    """Return what decides; with tokens and without a policy, actors may only read."""
+    if settings.policy is not None:
+        return NotedPolicy(ReloadedPolicy(settings.policy))
+    return NotedPolicy(ReadersOnly()) if has_tokens and not settings.allows_writes else None
 
 
 def _check_policies(site: Site, *, has_tokens: bool) -> None:
@@ -198,6 +206,7 @@ class Server(uvicorn.Server):
             worker.stop_when_alone()
         asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
         self.app.gate.warn_of_readers()
+        self._warn_of_no_policy()
         with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
         self._background = [
@@ -247,10 +256,16 @@ class Server(uvicorn.Server):
             address=self.address,
             uri=self._settings.cluster or self.app.backend.uri,
             tokens=source or "none: everybody on this machine may do everything",
-            policy=self.app.gate.policy is not None,
+            policy=self._settings.policy is not None,
         )
         if self._settings.port == 0:
             print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
+
+    def _warn_of_no_policy(self) -> None:
+        policies = [each.policy for each in self.app.site.graphs.values()]
+        if any(each is not None and isinstance(each.held, ReadersOnly) for each in policies):
+            hint = "give --policy, or say --allow-writes-without-policy"
+            warn("without a policy, those with a token may only read", hint=hint)
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         log("stopping", running=self.app.admission.running)

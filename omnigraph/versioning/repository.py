@@ -26,7 +26,7 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
-from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.indexes import first_indexes_of
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
@@ -40,7 +40,7 @@ from omnigraph.versioning.ulid import Clock, is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _MOST_ATTEMPTS = 1_000
-_CREATED_TOGETHER = 16
+_FEW_TYPES, _CREATED_TOGETHER = 16, 16
 _COMPLETED_LATER = "opening the graph for writing completes it"
 _LOOK = "open it to see whether it was made"
 
@@ -307,22 +307,27 @@ def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
 def _create_tables(tables: Tables, types: Iterable[StoredType]) -> dict[str, TableState]:
     """Create the empty tables of types and make them durable; returns them by identity.
 
-    In a bucket this is done side by side, because each takes dozens of requests in a row.
+    In a bucket this is done side by side, because each takes dozens of requests in a row. On a
+    disk, the tables of a wide schema are.
     """
     wanted = list(types)
-    if tables.store.is_local or len(wanted) < 2:
-        made = [_create_table(tables, each) for each in wanted]
-        for state in made:
-            tables.sync_table(tables.open(state.path, state.version))
+    if len(wanted) <= (_FEW_TYPES if tables.store.is_local else 1):
+        made = [_create_synced(tables, each) for each in wanted]
     else:
         with ThreadPoolExecutor(min(_CREATED_TOGETHER, len(wanted))) as pool:
-            made = list(pool.map(partial(_create_table, tables), wanted))
+            made = list(pool.map(partial(_create_synced, tables), wanted))
     return {stored.identity: state for stored, state in zip(wanted, made, strict=True)}
+
+
+def _create_synced(tables: Tables, stored: StoredType) -> TableState:
+    state = _create_table(tables, stored)
+    tables.sync_table(tables.open(state.path, state.version))
+    return state
 
 
 def _create_table(tables: Tables, stored: StoredType) -> TableState:
     """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
-    schema, indexes = arrow_schema(stored), indexes_of(stored)
+    schema, indexes = arrow_schema(stored), first_indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
         table: Table | None = tables.create(path, schema, indexes)

@@ -16,7 +16,7 @@ import pytest
 from omnigraph.api.graph import open as open_graph
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import Limits
-from omnigraph.server.shared import SharedTurns
+from omnigraph.server.process.shared import SharedTurns
 from tests.sample import new_graph
 from tests.server.process import Running, ask, running
 from tests.server.serving import ADD, ALL, PEOPLE

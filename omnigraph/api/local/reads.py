@@ -30,6 +30,7 @@ from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.schema.catalog import StoredType
+from omnigraph.span import Source
 from omnigraph.syntax.source import make_source
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -147,7 +148,7 @@ def read_rows(
     if not isinstance(plan, ReadPlan):
         hint = "run it with Branch.mutate, or with omnigraph change"
         raise InputError(f"'{plan.name}' is a mutation", hint=hint)
-    reading = _QueryRun(access, snapshot, plan, operation.params or {}, options, started)
+    reading = _QueryRun(access, snapshot, plan, source, operation.params or {}, options, started)
     match operation.mode:
         case "explain":
             return reading.explanation()
@@ -164,6 +165,7 @@ class _QueryRun:
     access: Access
     snapshot: Snapshot
     plan: ReadPlan
+    source: Source
     params: Mapping[str, object]
     options: CallOptions
     started: float
@@ -223,6 +225,7 @@ class _QueryRun:
             budget=self.options.budget or Budget(),
             environment=self.access.repository.store.variables,
             cancelled=self.options.cancelled or Event(),
+            source=self.source,
         )
 
 

@@ -55,6 +55,7 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
             budget=options.budget or Budget(),
             environment=access.repository.store.variables,
             cancelled=options.cancelled or Event(),
+            source=source,
         )
         return plan, terms
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from omnigraph.errors import ConfigError
 from omnigraph.server.logs import log, warn
-from omnigraph.server.shared import SharedTurns
+from omnigraph.server.process.shared import SharedTurns
 
 VARIABLE = "OMNIGRAPH_SERVER_WORKER"
 _FIRST_SECONDS = 120.0
