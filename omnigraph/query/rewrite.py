@@ -79,6 +79,15 @@ def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
         needed |= before
 
 
+def find_uncountable(operators: Operators) -> frozenset[str]:
+    """Return the variables that are read, or that order rows before some that are read."""
+    needed = _references(operators)
+    bound = {name for each in operators for name in _bound_by(each)}
+    while before := _ordering_before_others(operators, bound - needed):
+        needed |= before
+    return frozenset(needed)
+
+
 def _ordering_before_others(operators: Operators, counted: set[str]) -> set[str]:
     """Return the counted variables that order rows before some that are not counted."""
     for operator in operators:

@@ -1,6 +1,7 @@
 """Read: a plan becomes rows on one pinned snapshot.
 
 answer          runs a plan on a snapshot, along the road that costs less
+planner         the order in which a pattern is matched at the least cost
 road            whether a plan reads whole tables into memory or looks up single rows by index
 pushdown        the conditions of a scan that an index of its table can narrow down
 reader          the rows of one snapshot by ordinal, with their columns and the edges between them

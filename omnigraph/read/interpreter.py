@@ -132,8 +132,10 @@ def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) 
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
                 continue
+            if counted.pending and not counted.continues_in(operators[at:]):
+                # What goes by counting is not followed any further.
+                rows = _multiply(execution, rows, counted)
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
-            # Only when the whole pattern is known: more may hang from what is counted.
             rows = _multiply(execution, rows, counted)
         following = tuple(operators[at + 1 : at + 3])
         rows = _measure(

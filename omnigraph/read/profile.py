@@ -11,12 +11,16 @@ from omnigraph.storage.reading import metered
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Operators that ran together: the rows after them, their time, and the bytes they read."""
+    """Operators that ran together: the rows after them, their time, and the bytes they read.
+
+    `expected` is about how many rows the planner expected.
+    """
 
     operators: tuple[Operator, ...]
     rows: int
     seconds: float
     bytes: int
+    expected: int | None = None
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """Counting: variables that nothing reads multiply the weights of rows instead of being bound."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
-from omnigraph.query.plan import Expand, NodeScan
+from omnigraph.query.plan import Expand, NodeScan, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
@@ -51,6 +52,10 @@ class PatternCounter:
             self._children.setdefault(operator.source, []).append(operator)
             self._counted.add(operator.target)
             self._execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
+
+    def continues_in(self, operators: Sequence[Operator]) -> bool:
+        """Return whether more hangs from what is counted, so that it is not all known yet."""
+        return any(isinstance(each, Expand) and each.source in self._counted for each in operators)
 
     def apply(self, rows: Matches) -> Matches:
         """Return the rows multiplied by everything that was noted."""
