@@ -14,15 +14,18 @@ from omnigraph.errors import (
     BranchNotFoundError,
     CommitNotFoundError,
     DeniedError,
+    HeadMovedError,
     InputError,
     MergeConflictsError,
     NotFoundError,
     RunNotFoundError,
     SchemaConflictError,
     TagNotFoundError,
+    ViolationsError,
 )
 from omnigraph.merge.run_record import RunRecord
 from omnigraph.policy.actions import Action, Decider, Request
+from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.storage import layout
 from omnigraph.storage.table import Table
 from omnigraph.versioning import branches, history, tags
@@ -51,6 +54,9 @@ class Access:
     topology: Topology
     actor: str | None = None
     policy: Decider | None = None
+    queries: StoredQueries = NO_QUERIES
+    # The stored query that is to be invoked.
+    query: str | None = None
 
     @classmethod
     def to(cls, repository: Repository, *, keeps: bool) -> Self:
@@ -77,6 +83,20 @@ class Access:
     def acting_as(self, actor: str | None) -> Self:
         """Return the same access for another actor."""
         return replace(self, actor=actor)
+
+    def with_queries(self, queries: StoredQueries) -> Self:
+        """Return the same access to a graph with stored queries."""
+        return replace(self, queries=queries)
+
+    def invoking(self, query: str) -> Self:
+        """Return the same access for `invoke_query`, which the policy decides by the query."""
+        return replace(self, query=query)
+
+    def has_role(self, roles: Collection[str]) -> bool:
+        """Return whether the actor is in one of some groups; where there are none, everybody is."""
+        if not roles or self.policy is None:
+            return True
+        return not set(roles).isdisjoint(self.policy.groups_of(self.actor))
 
     def author(self, given: str | None) -> str | None:
         """Return who is noted as the author of a change; an actor acts for nobody else."""
@@ -174,10 +194,34 @@ class Access:
         try:
             yield
         except (MergeConflictsError, SchemaConflictError):
-            name = branch if self.policy is None else self._judged(branch, action)
+            name = self._name_of(branch, action)
             if not self.may(Action.READ, name):
                 raise DeniedError(self.actor, Action.READ, name) from None
             raise
+
+    @contextmanager
+    def expecting(self, branch: str, action: Action, expect: str | None) -> Iterator[None]:
+        """Change a branch that the actor may do this to, where it stands at `expect`.
+
+        Where it stands instead, and which of its rows break a rule of a new schema, is shown only
+        to an actor who may read it.
+        """
+        self.check(branch, action)
+        try:
+            yield
+        except HeadMovedError as moved:
+            if expect is None or self.may(Action.READ, self._name_of(branch, action)):
+                raise
+            message = f"'{branch}' does not stand at {expect}"
+            raise HeadMovedError(message, hint=moved.hint) from None
+        except ViolationsError:
+            name = self._name_of(branch, action)
+            if action is Action.SCHEMA_APPLY and not self.may(Action.READ, name):
+                raise DeniedError(self.actor, Action.READ, name) from None
+            raise
+
+    def _name_of(self, branch: str, action: Action) -> str:
+        return branch if self.policy is None else self._judged(branch, action)
 
     def tag(self, name: str) -> str | None:
         """Return the commit of a tag that the actor can see; None where everybody sees all."""
@@ -257,7 +301,8 @@ class Access:
     def _request(self, action: Action, branch: str | None) -> Request:
         if action.takes_target:
             return Request(self.actor, action, target_branch=branch)
-        return Request(self.actor, action, branch=branch)
+        query = self.query if action is Action.INVOKE_QUERY else None
+        return Request(self.actor, action, branch=branch, query=query)
 
     def _judged(self, branch: str, action: Action) -> str:
         """Return the branch as which one is judged: that of a run as the target of the run."""

@@ -27,6 +27,7 @@ from omnigraph.write.receipt import Receipt
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.write.load.inputs import Data
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
 
@@ -51,6 +52,10 @@ class Branch(View):
     def name(self) -> str:
         """The name of the branch."""
         return self.place
+
+    @property
+    def _notes(self) -> dict[str, Any]:
+        return {"message": self._message, "expect": self._expect}
 
     def mutate(
         self, source: str | Path | Source, name: str | None = None, /, **params: object
@@ -145,6 +150,7 @@ class Branch(View):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Undo what a commit did, as a new commit."""
         self._refuse_expect()
@@ -154,19 +160,22 @@ class Branch(View):
             message=message or self._message,
             **Resolutions.parse(resolutions).to_json(),
         )
-        return self._backend.run(revert, self._working({"actor": actor}))
+        return self._backend.run(revert, self._working({"actor": actor, **bulk}))
 
     def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
         """Return what a schema would change, and what is in its way; nothing is written."""
         source = schema_source(schema)
         return self._run(PlanSchema(schema_source=source.text, branch=self.name), source=source)
 
-    def apply_schema(self, schema: str | Path | Source | SavedPlan) -> SchemaApplied:
+    def apply_schema(
+        self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
+    ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
         Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
         and then nothing is changed. A plan that was saved is applied only where the branch still
-        stands as it was planned, else HeadMovedError.
+        stands as it was planned, else HeadMovedError. `seconds` and `cancelled` end it before it
+        publishes.
         """
         expect = self._expect
         if isinstance(schema, SavedPlan):
@@ -175,7 +184,7 @@ class Branch(View):
         change = ApplySchema(
             schema_source=source.text, branch=self.name, message=self._message, expect=expect
         )
-        return self._run(change, source=source)
+        return self._backend.run(change, self._working(limits, source=source))
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
         """Return the commits, newest first; `after` goes on behind one of them."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
@@ -91,6 +91,16 @@ class Client(Closing):
         return _json(
             self._send("POST", path, body=body, headers=_keyed(key), source=source, writes=True)
         )
+
+    def invoke(
+        self, path: str, body: Json, *, key: str | None = None
+    ) -> "bytes | Mapping[str, Json]":
+        """Send what may change something or not; rows come as an Arrow stream, all else as JSON."""
+        headers = {"accept": ARROW, **_keyed(key)}
+        answer = self._send("POST", path, body=body, headers=headers, writes=True)
+        if answer.media_type.startswith(ARROW):
+            return answer.content
+        return cast(Mapping[str, Json], _json(answer))
 
     def delete(self, path: str, *, key: str | None = None) -> Json:
         """Remove what a path names."""

@@ -39,6 +39,7 @@ from omnigraph.api.operations.runs import (
     PublishRun,
 )
 from omnigraph.api.operations.write import Ingest
+from omnigraph.api.queries import Queries
 from omnigraph.api.texts import schema_source
 from omnigraph.api.view import Place, View, place_of
 from omnigraph.errors import InputError
@@ -67,14 +68,17 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from omnigraph.api.profile import Explanation, Profile
+    from omnigraph.api.registry import QueryFiles
     from omnigraph.data.result import Result
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
     from omnigraph.policy.actions import Decider
+    from omnigraph.query.stored import StoredQueries
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
+    from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.spark.progress import Progress
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.repository import Repository
@@ -140,6 +144,11 @@ class Graph(Closing):
     def schema(self) -> str:
         """The text of the schema of `main`."""
         return self.branch().schema
+
+    @property
+    def queries(self) -> Queries:
+        """The stored queries that the actor may run on `main`; see `View.queries`."""
+        return self.branch().queries
 
     def branch(
         self,
@@ -265,11 +274,15 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
     ) -> RunRecord:
-        """Merge what a run wrote into its target; its branch is removed."""
+        """Merge what a run wrote into its target; its branch is removed.
+
+        `seconds` and `cancelled` end it before it publishes, and the run goes on.
+        """
         choices = Resolutions.parse(resolutions).to_json()
         publish = PublishRun(run_id=run_id, message=message, **choices)
-        return self.backend.run(publish, CallOptions(actor=actor))
+        return self.backend.run(publish, CallOptions(actor=actor).with_how(bulk))
 
     def abort_run(self, run_id: str) -> RunRecord:
         """Abort a run; what it wrote is never published."""
@@ -426,10 +439,11 @@ class Graph(Closing):
         actor: str | None = None,
         message: str | None = None,
         resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
     ) -> Merge:
         """Undo what a commit did, as a new commit of a branch."""
         target = self.branch(place_of(branch), actor=actor, message=message)
-        return target.revert(commit_id, resolutions=resolutions)
+        return target.revert(commit_id, resolutions=resolutions, **bulk)
 
     def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
         """Return what a schema would change on a branch; nothing is written."""
@@ -442,9 +456,11 @@ class Graph(Closing):
         *,
         actor: str | None = None,
         message: str | None = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
         """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
-        return self.branch(place_of(branch), actor=actor, message=message).apply_schema(schema)
+        target = self.branch(place_of(branch), actor=actor, message=message)
+        return target.apply_schema(schema, **limits)
 
     def report(
         self,
@@ -472,6 +488,7 @@ class Graph(Closing):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
+        `seconds` and `cancelled` end it before it publishes.
         """
         optimize = OptimizeBranch(branch=branch, indexes_only=how.get("indexes_only", False))
         return self.backend.run(optimize, CallOptions().with_how(how))
@@ -549,6 +566,7 @@ def open(  # noqa: A001 - read as omnigraph.open
     keeps_topology: bool | None = None,
     actor: str | None = None,
     policy: "Decider | str | Path | None" = None,
+    queries: "StoredQueries | QueryFiles | None" = None,
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
 
@@ -557,6 +575,8 @@ def open(  # noqa: A001 - read as omnigraph.open
 
     The actor is noted with every change. With a policy, a `Path` to its file or its text, the
     actor can do what it allows and nothing else.
+
+    `queries` are the files or folders of the stored queries that `Graph.queries` has.
     """
     from omnigraph.api.access import Access
     from omnigraph.api.local.backend import LocalBackend
@@ -565,7 +585,7 @@ def open(  # noqa: A001 - read as omnigraph.open
     repository = open_repository(uri, read_only=read_only, durable=durable)
     keeps = not read_only if keeps_topology is None else keeps_topology
     access = Access.to(repository, keeps=keeps).under(_policy(policy), actor)
-    return Graph(LocalBackend(access))
+    return Graph(LocalBackend(access.with_queries(_queries(queries))))
 
 
 def restore(
@@ -594,6 +614,15 @@ def connect(url: str, *, token: str | None = None, seconds: float | None = None)
     from omnigraph.api.http import HttpBackend
 
     return Graph(HttpBackend(Client(url, token, seconds=seconds)))
+
+
+def _queries(given: "StoredQueries | QueryFiles | None") -> "StoredQueries":
+    from omnigraph.api.registry import open_queries
+    from omnigraph.query.stored import NO_QUERIES, StoredQueries
+
+    if given is None or isinstance(given, StoredQueries):
+        return given or NO_QUERIES
+    return open_queries(given)
 
 
 def _policy(given: "Decider | str | Path | None") -> "Decider | None":

@@ -23,6 +23,7 @@ from omnigraph.api.operation import (
 from omnigraph.api.operations.branches import ListBranches, ListTags
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
+from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import (
     ExportRows,
     GetSchema,
@@ -39,6 +40,7 @@ from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
 from omnigraph.versioning.retention import age_text
+from omnigraph.write.receipt import Receipt
 
 if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
@@ -184,6 +186,19 @@ def _mutate(backend: HttpBackend, operation: Mutate, options: CallOptions) -> ob
     return operation.result(backend.document(operation, options), backend)
 
 
+def _invoke(backend: HttpBackend, operation: InvokeQuery, options: CallOptions) -> object:
+    """Run a stored query; what it is, a read or a mutation, is seen by the answer."""
+    _refuse(options)
+    params = params_json(operation.params or {})
+    request = msgspec.structs.replace(operation, params=params).encode()
+    found = backend.client.invoke(request.path, request.body, key=options.operation_id)
+    if not isinstance(found, bytes):
+        return Receipt.from_json(found)
+    from omnigraph.data.result import Result, table_of
+
+    return Result(operation.name, table_of(found)).to_stream()
+
+
 def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions) -> object:
     """Send rows as a stream of lines; what is wrong with them is reported where they came from."""
     _refuse(options)
@@ -259,6 +274,7 @@ def _changes(
 _SPECIAL: Mapping[type[Operation[Any]], Callable[[HttpBackend, Any, CallOptions], object]] = {
     ReadRows: _read,
     Mutate: _mutate,
+    InvokeQuery: _invoke,
     Load: _upload,
     Ingest: _upload,
     ExportRows: _export,

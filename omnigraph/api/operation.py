@@ -179,9 +179,8 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
         """Return the result that the document of an answer holds."""
         return cast(R, self.result_type and self.result_type.from_json(answer))
 
-    @property
-    def changed_branch(self) -> str | None:
-        """The branch of which an answer shows rows or commits, if it does so by a change."""
+    def changed_branch(self, answer: Document) -> str | None:
+        """Return the branch of which an answer shows rows or commits, if it does so by a change."""
         return None
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
@@ -195,6 +194,10 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
     def keyed(self, name: str) -> Self:
         """Return the operation of a request whose idempotency key has a name of its own."""
         return self
+
+    def may_change(self, backend: Any) -> bool:  # noqa: ANN401 - a LocalBackend
+        """Return whether an operation that writes in general can do so this time."""
+        return True
 
     def unavailable(self) -> UnavailableError:
         """Return why a server does not do this."""

@@ -18,6 +18,7 @@ from omnigraph.api.operations.read import (
     ReadRecords,
     ReadRows,
 )
+from omnigraph.api.queries import Queries
 from omnigraph.api.texts import query_source
 from omnigraph.html import html_facts
 from omnigraph.merge.blamed import Blamed
@@ -81,6 +82,16 @@ class View:
     def schema(self) -> str:
         """The text of the schema."""
         return self._run(GetSchema(**place_fields(self.place))).source
+
+    @property
+    def queries(self) -> Queries:
+        """The stored queries that the actor may run here; `queries["name"](key=value)` runs one."""
+        return Queries(self._run, place_fields(self.place), self._notes)
+
+    @property
+    def _notes(self) -> dict[str, Any]:
+        """What goes with the changes that are made through this handle."""
+        return {}
 
     def query(
         self, source: str | Path | Source, name: str | None = None, /, **params: object

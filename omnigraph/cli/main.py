@@ -3,40 +3,67 @@
 import os
 import sys
 import warnings
+from importlib import import_module
 
 import click
 
 from omnigraph import __version__
-from omnigraph.cli.commands.backup import backup, restore
-from omnigraph.cli.commands.blob import blob
-from omnigraph.cli.commands.change import change
-from omnigraph.cli.commands.completion import completion
-from omnigraph.cli.commands.data import ingest, load
-from omnigraph.cli.commands.doctor import doctor
-from omnigraph.cli.commands.embed import embed
-from omnigraph.cli.commands.example import example
-from omnigraph.cli.commands.explain import explain
-from omnigraph.cli.commands.export import export
-from omnigraph.cli.commands.graph import branch, commit, init, snapshot
-from omnigraph.cli.commands.history import blame, changes, run, tag
-from omnigraph.cli.commands.maintenance import cleanup, coverage, fsck, optimize
-from omnigraph.cli.commands.merge import diff, merge, revert
-from omnigraph.cli.commands.policy import policy
-from omnigraph.cli.commands.query import query
-from omnigraph.cli.commands.read import read
-from omnigraph.cli.commands.report import report
-from omnigraph.cli.commands.schema import schema
-from omnigraph.cli.commands.shell import shell
+from omnigraph.cli.program import Program
 from omnigraph.cli.session import exit_code, json_option, show_error, show_usage
 from omnigraph.errors import OmniGraphError
 from omnigraph.files.bytes import forbid_world_writable
 
 _INTERRUPTED = 130
 _WANTS_JSON = "omnigraph.wants_json"
+# The module of each command. Imported when it is called, so that none waits for the others.
+_HOMES = {
+    "init": "graph",
+    "load": "data",
+    "ingest": "data",
+    "read": "read",
+    "change": "change",
+    "shell": "shell",
+    "export": "export",
+    "blob": "blob",
+    "embed": "embed",
+    "snapshot": "graph",
+    "branch": "graph",
+    "commit": "graph",
+    "diff": "merge",
+    "changes": "history",
+    "revert": "merge",
+    "tag": "history",
+    "blame": "history",
+    "run": "history",
+    "query": "query",
+    "schema": "schema",
+    "policy": "policy",
+    "explain": "explain",
+    "optimize": "maintenance",
+    "coverage": "maintenance",
+    "cleanup": "maintenance",
+    "fsck": "maintenance",
+    "backup": "backup",
+    "restore": "backup",
+    "report": "report",
+    "example": "example",
+    "doctor": "doctor",
+    "completion": "completion",
+}
 
 
 class _Root(click.Group):
     """Turns every failure into one message and an exit code, never a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_HOMES])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _HOMES:
+            return super().get_command(ctx, cmd_name)
+        found = getattr(import_module(f"omnigraph.cli.commands.{_HOMES[cmd_name]}"), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Known before the command is, so that also a wrong usage is told as JSON.
@@ -87,49 +114,11 @@ def version(as_json: bool) -> None:
         click.echo(f"omnigraph {__version__} (graph format {FORMAT})")
 
 
-for command in (
-    init,
-    load,
-    ingest,
-    read,
-    change,
-    shell,
-    export,
-    blob,
-    embed,
-    snapshot,
-    branch,
-    commit,
-    diff,
-    changes,
-    revert,
-    tag,
-    blame,
-    run,
-    query,
-    schema,
-    policy,
-    explain,
-    optimize,
-    coverage,
-    cleanup,
-    fsck,
-    backup,
-    restore,
-    report,
-    example,
-    doctor,
-    completion,
-):
-    omnigraph.add_command(command)
-branch.add_command(merge)
-
-
 def main() -> None:
     """Run the command line; a reader that closes the pipe ends it quietly."""
     forbid_world_writable()
     try:
-        omnigraph(prog_name="omnigraph")
+        omnigraph(prog_name="omnigraph", obj=Program())
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

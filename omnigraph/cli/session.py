@@ -34,9 +34,11 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.address import Address, Naming, remember_config
 from omnigraph.cli.output import Document, coloured, show_json
+from omnigraph.cli.program import Program, keep_pandas_out
 from omnigraph.cli.spark import spark_settings
 from omnigraph.errors import (
     Code,
+    ConfigError,
     ConflictError,
     DeniedError,
     InputError,
@@ -51,6 +53,7 @@ from omnigraph.span import Source
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
+    from omnigraph.api.registry import QueryFiles
     from omnigraph.api.view import View
     from omnigraph.spark.progress import Progress
 
@@ -123,8 +126,12 @@ class Session(Naming):
             raise UnavailableError(message, hint="run it where the graph itself is")
         return self.address.uri
 
-    def open(self, *, writing: bool = False, keeps_topology: bool | None = None) -> "Graph":
-        """Open the graph itself; one that a server has is refused."""
+    def open(
+        self, *, writing: bool = False, keeps_topology: bool | None = None, stored: bool = False
+    ) -> "Graph":
+        """Open the graph itself, if need be with stored queries; a server's is refused."""
+        if click.get_current_context().find_object(Program) is not None:
+            keep_pandas_out()
         from omnigraph.api.graph import open as open_graph
 
         return open_graph(
@@ -133,6 +140,7 @@ class Session(Naming):
             keeps_topology=keeps_topology,
             actor=self.actor,
             policy=self._policy,
+            queries=self._queries if stored else None,
         )
 
     @property
@@ -141,10 +149,21 @@ class Session(Naming):
         config = None if self.actor is None else self.config
         return None if config is None else config.policy.file
 
-    def graph(self, *, writing: bool = False, keeps_topology: bool | None = None) -> "Graph":
+    @property
+    def _queries(self) -> "QueryFiles":
+        """The files of the stored queries of a graph at hand."""
+        found = None if self.config is None else self.config.queries
+        if found is None:
+            hint = "name their files by `queries:` in omnigraph.yaml"
+            raise ConfigError("no stored queries are named for this graph", hint=hint)
+        return found
+
+    def graph(
+        self, *, writing: bool = False, keeps_topology: bool | None = None, stored: bool = False
+    ) -> "Graph":
         """Open the graph, or connect to the server that has it."""
         if not self.address.is_remote:
-            return self.open(writing=writing, keeps_topology=keeps_topology)
+            return self.open(writing=writing, keeps_topology=keeps_topology, stored=stored)
         if self.actor is not None:
             raise click.UsageError("--as does not work with a server; the token says who acts")
         from omnigraph.api.graph import connect

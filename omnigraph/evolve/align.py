@@ -13,6 +13,7 @@ from omnigraph.schema.combine import combine_schemas
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.printer import print_schema
 from omnigraph.schema.steps import AddConstraint
+from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.commit import TableState
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
@@ -36,10 +37,11 @@ class Sides:
     violations: tuple[Violation, ...] = ()
 
 
-def align_sides(repository: Repository, sides: Sides) -> Sides:
+def align_sides(repository: Repository, sides: Sides, deadline: Deadline) -> Sides:
     """Bring the sides of a merge to one schema; raises SchemaConflictError when there is none.
 
-    Tables that change with it are written as versions that nobody sees.
+    Tables that change with it are written as versions that nobody sees. Raises CancelledError or
+    BudgetError when the deadline is over before that.
     """
     bases, ours, theirs = sides.bases, sides.ours, sides.theirs
     if all(each.commit.schema == ours.commit.schema for each in (*bases, theirs)):
@@ -48,18 +50,18 @@ def align_sides(repository: Repository, sides: Sides) -> Sides:
     catalog = _common(bases[0], ours, theirs)
     schema = _digest(repository, catalog, ours, theirs)
     branch = ours.commit.branch
-    own = migrate_tables(repository, ours, catalog, branch)
+    own, other, *older = (
+        migrate_tables(repository, each, catalog, branch, deadline)
+        for each in (ours, theirs, *bases)
+    )
     return Sides(
-        tuple(
-            _moved(each, catalog, migrate_tables(repository, each, catalog, branch))
-            for each in bases
-        ),
+        tuple(_moved(each, catalog, made) for each, made in zip(bases, older, strict=True)),
         _moved(ours, catalog, own),
-        _moved(theirs, catalog, migrate_tables(repository, theirs, catalog, branch)),
+        _moved(theirs, catalog, other),
         sides.standing,
         None if schema == ours.commit.schema else schema,
         own,
-        (*_broken(ours, catalog), *_without_edges(sides, catalog)),
+        (*_broken(ours, catalog, deadline), *_without_edges(sides, catalog, deadline)),
     )
 
 
@@ -85,7 +87,7 @@ def _moved(snapshot: Snapshot, catalog: Catalog, tables: Mapping[str, TableState
     return replace(snapshot, commit=commit, catalog=catalog)
 
 
-def _without_edges(sides: Sides, catalog: Catalog) -> Iterator[Violation]:
+def _without_edges(sides: Sides, catalog: Catalog, deadline: Deadline) -> Iterator[Violation]:
     """Yield the nodes that only we have and that lack edges which their schema requires."""
     for key, edge in catalog.by_identity.items():
         is_new = isinstance(edge, EdgeType) and key not in sides.ours.commit.tables
@@ -98,14 +100,14 @@ def _without_edges(sides: Sides, catalog: Catalog) -> Iterator[Violation]:
             for batch in lens(side, source).batches([])
             for row_id in batch["id"].to_pylist()
         }
-        for violation in without_edges(lens(sides.ours, source), edge):
+        for violation in without_edges(lens(sides.ours, source), edge, deadline):
             if violation.id not in known:
                 yield violation
 
 
-def _broken(ours: Snapshot, catalog: Catalog) -> Iterator[Violation]:
+def _broken(ours: Snapshot, catalog: Catalog, deadline: Deadline) -> Iterator[Violation]:
     """Yield the rows of ours that break a rule which only they have."""
     for step in plan_schema_migration(ours.catalog, catalog).steps:
         stored = catalog.stored(step.type_name) if isinstance(step, AddConstraint) else None
         if isinstance(step, AddConstraint) and stored is not None:
-            yield from broken_rules(lens(ours, stored), step.constraint)
+            yield from broken_rules(lens(ours, stored), step.constraint, deadline)

@@ -13,34 +13,38 @@ from omnigraph.errors import Code, Violation
 from omnigraph.evolve.lens import Lens
 from omnigraph.schema.catalog import EdgeType, NodeType, PatternCheck, Range, StoredType, field_name
 from omnigraph.schema.steps import AnyConstraint, IndexConstraint, UniqueConstraint
+from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import shorten
 
 _ORDINAL = "ordinal"
 
 
-def broken_rules(rows: Lens, constraint: AnyConstraint) -> Iterator[Violation]:
-    """Yield the rows that break a rule; an index is not one."""
+def broken_rules(rows: Lens, constraint: AnyConstraint, deadline: Deadline) -> Iterator[Violation]:
+    """Yield the rows that break a rule; an index is not one.
+
+    Raises CancelledError or BudgetError when the deadline is over before the last row is read.
+    """
     match constraint:
         case UniqueConstraint(properties=names):
-            return _repeated(rows, names)
+            return _repeated(rows, names, deadline)
         case Range() | PatternCheck():
-            return _unfit(rows, constraint)
+            return _unfit(rows, constraint, deadline)
         case IndexConstraint():
             return iter(())
 
 
-def without_edges(rows: Lens, edge: EdgeType) -> Iterator[Violation]:
+def without_edges(rows: Lens, edge: EdgeType, deadline: Deadline) -> Iterator[Violation]:
     """Yield the existing nodes that lack edges of a new type of which each needs some."""
     least = edge.cardinality.minimum
     if least < 1:
         return
     reason = f"0 {edge.name} leave the {rows.stored.name}; there must be at least {least}"
-    for batch in rows.batches([]):
+    for batch in _batches(rows, [], deadline):
         for row_id in batch["id"].to_pylist():
             yield Violation(code=Code.CARDINALITY, reason=reason, type=edge.name, id=row_id)
 
 
-def _unfit(rows: Lens, rule: Range | PatternCheck) -> Iterator[Violation]:
+def _unfit(rows: Lens, rule: Range | PatternCheck, deadline: Deadline) -> Iterator[Violation]:
     stored = rows.stored
     assert isinstance(stored, NodeType)
     alone = replace(
@@ -48,17 +52,18 @@ def _unfit(rows: Lens, rule: Range | PatternCheck) -> Iterator[Violation]:
         ranges=(rule,) if isinstance(rule, Range) else (),
         checks=(rule,) if isinstance(rule, PatternCheck) else (),
     )
-    for batch in rows.batches([rule.property]):
+    for batch in _batches(rows, [rule.property], deadline):
         found: list[Breach] = [*check_ranges(alone, batch), *check_patterns(alone, batch)]
         for breach in found:
             row_id = batch["id"][breach.row].as_py()
             yield _violation(stored, breach.code, [breach.field], breach.reason, row_id)
 
 
-def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
+def _repeated(rows: Lens, names: Sequence[str], deadline: Deadline) -> Iterator[Violation]:
     """Yield every row whose values an earlier row has; null and NaN equal nothing."""
     schema = pa.schema([rows.schema.field(name) for name in ("id", *names)])
-    read = drop_incomparable(pa.Table.from_batches(rows.batches(names), schema=schema))
+    batches = _batches(rows, names, deadline)
+    read = drop_incomparable(pa.Table.from_batches(batches, schema=schema))
     found = pa.table([unify_zeros(column) for column in read.columns], schema=schema)
     found = found.append_column(_ORDINAL, pa.array(np.arange(found.num_rows)))
     firsts = found.group_by(list(names), use_threads=False).aggregate([(_ORDINAL, "min")])
@@ -68,6 +73,12 @@ def _repeated(rows: Lens, names: Sequence[str]) -> Iterator[Violation]:
         shown = ", ".join(shorten(str(row[name])) for name in names)
         reason = f"'{shown}' is that of another {rows.stored.name} already"
         yield _violation(rows.stored, Code.UNIQUE_VALUE, names, reason, row["id"])
+
+
+def _batches(rows: Lens, names: Sequence[str], deadline: Deadline) -> Iterator[pa.RecordBatch]:
+    for batch in rows.batches(names):
+        deadline.check()
+        yield batch
 
 
 def _violation(

@@ -1,7 +1,7 @@
 """Migrate: changes the schema of a branch by one commit, or changes nothing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
@@ -36,6 +36,7 @@ from omnigraph.schema.steps import (
 )
 from omnigraph.schema.types import VectorType
 from omnigraph.span import Source
+from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.commit import CommitKind, TableState
 from omnigraph.versioning.names import MAIN, normalize_name
 from omnigraph.versioning.repository import Repository
@@ -52,17 +53,21 @@ def plan_schema(repository: Repository, source: Source, branch: str = MAIN) -> S
     return _Migration(repository.snapshot(branch), source).plan(branch)
 
 
-def apply_schema(repository: Repository, source: Source, intent: Intent) -> SchemaApplied:
+def apply_schema(
+    repository: Repository, source: Source, intent: Intent, deadline: Deadline
+) -> SchemaApplied:
     """Apply a schema to a branch, with all that follows for its tables, in one commit.
 
     Raises UnsupportedMigrationError or ViolationsError with everything that is in the way, and then
-    nothing is changed. An operation id that was used before returns the result of that time.
+    nothing is changed; so do CancelledError and BudgetError when the deadline is over before it
+    publishes. An operation id that was used before returns the result of that time.
     """
+    intent = replace(intent, check=deadline.check)
     if intent.operation_id is not None:
         intent = replace(intent, request=_digest(source, intent.branch))
 
     def propose(snapshot: Snapshot) -> Proposal[SchemaPlan]:
-        migration = _Migration(snapshot, source)
+        migration = _Migration(snapshot, source, deadline)
         plan = migration.plan(intent.branch)
         _refuse(plan)
         if migration.is_done(repository):
@@ -79,19 +84,21 @@ def apply_schema(repository: Repository, source: Source, intent: Intent) -> Sche
 
 
 def migrate_tables(
-    repository: Repository, snapshot: Snapshot, catalog: Catalog, branch: str
+    repository: Repository, snapshot: Snapshot, catalog: Catalog, branch: str, deadline: Deadline
 ) -> dict[str, TableState]:
     """Return the tables that another schema changes, as it needs them.
 
-    They are versions that nobody sees yet.
+    They are versions that nobody sees yet. Raises CancelledError or BudgetError when the deadline
+    is over before the last of them.
     """
     states: dict[str, TableState] = {}
     for key, stored in catalog.by_identity.items():
         before = snapshot.catalog.by_identity.get(key)
+        deadline.check()
         if before is None:
             states[key] = repository.create_table(stored, branch)
         elif is_touched(before, stored):
-            table = evolve_table(snapshot.table(key), before, stored)
+            table = evolve_table(snapshot.table(key), before, stored, deadline)
             repository.tables.sync_table(table)
             states[key] = TableState(table.path, table.version, table.count(), branch)
     return states
@@ -114,6 +121,7 @@ class _Migration:
 
     snapshot: Snapshot
     source: Source
+    deadline: Deadline = field(default_factory=Deadline)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -145,7 +153,7 @@ class _Migration:
 
     def write_set(self, repository: Repository, branch: str) -> WriteSet:
         """Return the staged tables of the new schema, and the schema that the commit will name."""
-        states = migrate_tables(repository, self.snapshot, self.catalog, branch)
+        states = migrate_tables(repository, self.snapshot, self.catalog, branch, self.deadline)
         looked_at = frozenset(stored.identity for stored, _ in self._rules()) | self._sources()
         return WriteSet(
             base=self.snapshot,
@@ -169,10 +177,11 @@ class _Migration:
         if any(isinstance(step, UnsupportedChange) for step in self.steps):
             return
         for stored, step in self._rules():
-            yield from broken_rules(lens(self.snapshot, stored), step.constraint)
+            rows = lens(self.snapshot, stored)
+            yield from broken_rules(rows, step.constraint, self.deadline)
         for edge in self._new_edges():
             source = self.catalog.nodes[edge.source]
-            yield from without_edges(lens(self.snapshot, source), edge)
+            yield from without_edges(lens(self.snapshot, source), edge, self.deadline)
 
     def _new_edges(self) -> Iterator[EdgeType]:
         """Yield the new edge types of which existing nodes need some."""

@@ -45,7 +45,7 @@ class Selection:
         nodes: list[StoredType] = [catalog.nodes[name] for name in sorted(catalog.nodes)]
         every = [*nodes, *(catalog.edges[name] for name in sorted(catalog.edges))]
         wanted = {find_type(name, catalog).name for name in self.types}
-        wanted |= {_find_table(key, every).name for key in self.tables}
+        wanted |= {_find_table(key, catalog).name for key in self.tables}
         return [each for each in every if each.name in wanted] if wanted else every
 
 
@@ -210,10 +210,10 @@ def _stored_bytes(table: Table) -> int:
     return sum(file.file_size_bytes or 0 for file in files)
 
 
-def _find_table(key: str, every: Sequence[StoredType]) -> StoredType:
-    found = next((each for each in every if each.identity == key), None)
+def _find_table(key: str, catalog: Catalog) -> StoredType:
+    found = catalog.by_table_key.get(key)
     if found is None:
-        near = nearest_name(key, [each.identity for each in every])
+        near = nearest_name(key, [each.table_key for each in catalog.by_identity.values()])
         hint = f"did you mean '{near}'?" if near else None
         raise TableNotFoundError(f"no table '{key}'", hint=hint)
     return found

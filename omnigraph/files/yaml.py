@@ -71,6 +71,23 @@ class Section:
         node = self._field(key)
         return node is not None and _kind(node) == "str"
 
+    def is_list(self, key: str) -> bool:
+        """Return whether a field is a list, where other kinds are allowed too."""
+        node = self._field(key)
+        return node is not None and _kind(node) == "seq"
+
+    def line(self, key: str | None = None) -> int:
+        """Return the line of a field, or of the mapping itself."""
+        node = None if key is None else self._nodes.get(key)
+        return self._line if node is None else node.start_mark.line + 1
+
+    def flag(self, key: str) -> bool | None:
+        """Return a field that is true or false, or None."""
+        node = self._field(key)
+        if node is None or not self._is(node, self._path(key), "bool"):
+            return None
+        return str(node.value).lower() in ("true", "yes", "on")
+
     def choice(self, key: str, choices: Sequence[str]) -> str | None:
         """Return a field that is one of `choices`, or None."""
         found = self.text(key)

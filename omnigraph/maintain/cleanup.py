@@ -18,8 +18,10 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning import freshness
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.retention import History, Retention, in_microseconds, retained_commits
+from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 # Lance detects rivals from versions of the manifest, so those younger than this always stay.
@@ -60,6 +62,7 @@ class _CleanupPlan:
     published: Mapping[str, Commit]
     retired: Mapping[str, int]
     keys: Mapping[str, str]
+    main: Snapshot
     doomed: frozenset[tuple[str, int]]
     tables: tuple[UnneededFiles, ...]
     others: Mapping[str, tuple[Stored, ...]]
@@ -90,7 +93,7 @@ class _CleanupPlan:
         key = self.keys.get(found.path, found.path)
         published = {version for name, version in self.doomed if name == key}
         return CleanedTable(
-            table_key=key,
+            table_key=self.main.key_of(key),
             bytes_removed=found.size,
             old_versions_removed=len(found.versions & published),
             files_removed=len(found.manifests) + len(found.others),
@@ -129,6 +132,7 @@ def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
         published=history.published,
         retired=retired,
         keys={state.path: key for each in commits.values() for key, state in each.tables.items()},
+        main=repository.pin(commits[heads[MAIN]]),
         doomed=frozenset(doomed),
         tables=tuple(found),
         others=_others(repository, listing, rule, now),
@@ -146,7 +150,7 @@ def _revoke_interrupted(repository: Repository) -> None:
     at = manifest.newest()
     heads = [head.commit for head in manifest.heads(at).values()]
     commits = manifest.commits(heads, at).values()
-    versions = {each for commit in commits for each in _versions(commit)}
+    versions = {each for commit in commits for each in commit.table_versions}
     interrupted = manifest.cleanups_of(at, versions)
     if interrupted:
         manifest.revoke(at, interrupted - _begun_to_remove(repository, at, interrupted))
@@ -262,12 +266,7 @@ def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:
 
 
 def _has(commit: Commit, versions: Iterable[tuple[str, int]]) -> bool:
-    return not _versions(commit).isdisjoint(versions)
-
-
-def _versions(commit: Commit) -> set[tuple[str, int]]:
-    """Return the versions of tables that a commit has, by table key."""
-    return {(key, state.version) for key, state in commit.tables.items()}
+    return not commit.table_versions.isdisjoint(versions)
 
 
 def _others(

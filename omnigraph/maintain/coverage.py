@@ -32,7 +32,7 @@ def table_coverage(
         covered = covered_by(table, spec)
         indexed = 0 if covered is None else count_rows(table, covered)
         yield Coverage(
-            table_key=stored.identity,
+            table_key=stored.table_key,
             column=field_name(stored, spec.column),
             kind=_WORDS[spec.kind],
             indexed=indexed,

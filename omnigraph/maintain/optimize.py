@@ -4,12 +4,14 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import TypedDict
 
 from omnigraph.errors import InputError
 from omnigraph.maintain.coverage import table_coverage
 from omnigraph.maintain.reports import Optimized, OptimizedTable
 from omnigraph.spark.choice import Engine, default_settings, runner_for_optimize
+from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import Runner
 from omnigraph.spark.session import SparkSettings
@@ -55,11 +57,16 @@ class OptimizeKeywords(TypedDict, total=False):
     concurrency: int | None
     actor: str | None
     progress: Progress
+    seconds: float | None
+    cancelled: Event | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizeOptions:
-    """How an optimize is done; `indexes_only` leaves the fragments as they are."""
+    """How an optimize is done; `indexes_only` leaves the fragments as they are.
+
+    The `deadline` ends one that has not begun to publish.
+    """
 
     indexes_only: bool
     engine: Engine
@@ -67,6 +74,7 @@ class OptimizeOptions:
     concurrency: int
     actor: str | None
     progress: Progress
+    deadline: Deadline
 
 
 def optimize_options(keywords: OptimizeKeywords) -> OptimizeOptions:
@@ -79,6 +87,7 @@ def optimize_options(keywords: OptimizeKeywords) -> OptimizeOptions:
         concurrency=_concurrency(os.environ) if given is None else given,
         actor=keywords.get("actor"),
         progress=keywords.get("progress", NO_PROGRESS),
+        deadline=deadline_of("optimize", keywords.get("seconds"), keywords.get("cancelled")),
     )
 
 
@@ -86,13 +95,15 @@ def optimize(repository: Repository, branch: str, options: OptimizeOptions) -> O
     """Join small fragments and complete all indexes, as one commit.
 
     It changes no content. A table that a writer changes meanwhile is retried a few times and then
-    left as it is. The manifest is compacted as well.
+    left as it is. The manifest is compacted as well. Raises CancelledError or BudgetError when its
+    deadline is over before it publishes.
     """
     repository.check_writable()
     if options.concurrency < 1:
         raise InputError(f"concurrency is {options.concurrency}; expected at least 1")
     work = _OptimizePlanner(repository, branch, options)
-    done = transact(repository, Intent(branch=branch, actor=options.actor), work.propose)
+    intent = Intent(branch=branch, actor=options.actor, check=options.deadline.check)
+    done = transact(repository, intent, work.propose)
     if not options.indexes_only:
         with _after(done.commit):
             repository.manifest.compact(repository.manifest.newest())
@@ -139,7 +150,9 @@ class _OptimizePlanner:
 
     def _runner(self, size: int) -> Runner:
         options = self.options
-        return runner_for_optimize(options.engine, options.spark, size, options.concurrency)
+        return runner_for_optimize(
+            options.engine, options.spark, size, options.concurrency, options.deadline
+        )
 
     def _compact(
         self, tables: Mapping[str, Table], due: Mapping[str, Sequence[Group]], runner: Runner
@@ -198,11 +211,12 @@ class _OptimizePlanner:
         left = [key for key in snapshot.catalog.by_identity if key not in before]
         tables = {**before, **after, **{key: snapshot.table(key) for key in left}}
         found = [
-            _table_result(snapshot, key, before.get(key, table), table)
+            replace(
+                _table_result(snapshot, key, before.get(key, table), table), yielded=key in left
+            )
             for key, table in tables.items()
         ]
-        done = tuple(replace(each, yielded=each.table_key in left) for each in found)
-        return Optimized(branch=self.branch, engine=engine, tables=done, commit=None)
+        return Optimized(branch=self.branch, engine=engine, tables=tuple(found), commit=None)
 
 
 def _after(commit: Commit | None) -> AbstractContextManager[None]:
@@ -217,7 +231,7 @@ def _table_result(snapshot: Snapshot, key: str, before: Table, after: Table) -> 
     old, new = fragment_numbers(before), fragment_numbers(after)
     stored = snapshot.catalog.by_identity[key]
     return OptimizedTable(
-        table_key=key,
+        table_key=stored.table_key,
         fragments_removed=len(old - new),
         fragments_added=len(new - old),
         committed=before.version != after.version,

@@ -13,11 +13,15 @@ from omnigraph.versioning.commit import Commit, commit_named, with_commits
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """A property, its value, and the commit that set it."""
+    """A property, its value, and the commit that set it.
+
+    With `or_earlier` a cleanup removed what was before the commit, so an older one may have set it.
+    """
 
     property: str
     value: object
     commit: Commit
+    or_earlier: bool = False
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -27,6 +31,7 @@ class Blamed:
             "actor_id": self.commit.actor,
             "created_at": self.commit.created_at,
             "message": self.commit.message,
+            "or_earlier": self.or_earlier,
         }
 
     @classmethod
@@ -34,7 +39,9 @@ class Blamed:
         """Return one entry of `blame_json`; the stored type has the types of its values."""
         name = document["property"]
         value = property_from_json(document["value"], stored, name)
-        return cls(name, value, commit_named(document, "commit"))
+        # A server of release 0.1 does not say it: its answers always end at the commit.
+        or_earlier = document.get("or_earlier", False)
+        return cls(name, value, commit_named(document, "commit"), or_earlier)
 
 
 def blame_json(blamed: Sequence[Blamed]) -> dict[str, Json]:

@@ -75,7 +75,7 @@ def _entities(rows: RowChanges) -> Iterator[Change]:
     changed = rows.changed if rows.op is Op.UPDATE else {}
     for place, row_id in enumerate(rows.ids.to_pylist()):
         yield Change(
-            table_key=stored.identity,
+            table_key=stored.table_key,
             kind=kind_of(stored),
             type_name=stored.name,
             id=row_id,

@@ -82,10 +82,14 @@ class MergeOptions:
     bulk: BulkMerger | None = None
     holds: bool = False
 
+    @property
+    def deadline(self) -> Deadline:
+        """Until when the merge may run."""
+        return Deadline() if self.bulk is None else self.bulk.deadline
+
     def check(self) -> None:
         """Raise when the deadline has passed; not called once a merge begins to publish."""
-        if self.bulk is not None:
-            self.bulk.deadline.check()
+        self.deadline.check()
 
     @property
     def terms(self) -> Terms:
@@ -167,7 +171,7 @@ def revert(repository: Repository, commit_id: str, target: str, options: MergeOp
 
     def planned_on(ours: Snapshot) -> _MergePlan:
         sides = Sides((repository.pin(undone),), ours, before, ours)
-        planned = _MergePlan(align_sides(repository, sides))
+        planned = _MergePlan(align_sides(repository, sides, options.deadline))
         planned.plan(options)
         return planned
 
@@ -194,7 +198,9 @@ def _plan_merge(
     sides = Sides(tuple(repository.pin(base) for base in bases), ours, theirs, ours)
     planned = _MergePlan(sides)
     if planned.outcome is Outcome.MERGED:
-        planned = _MergePlan(align_sides(repository, sides), _root(repository, sides))
+        planned = _MergePlan(
+            align_sides(repository, sides, options.deadline), _root(repository, sides)
+        )
         planned.plan(options)
     return planned
 
@@ -344,7 +350,7 @@ class _MergePlan:
         return Conflict(
             kind=_KINDS.get(violation.code, ConflictKind.VALUE),
             type=stored.name,
-            table_key=stored.identity,
+            table_key=stored.table_key,
             row_id=violation.id,
             message=violation.render().partition(": ")[2],
             property=violation.field,

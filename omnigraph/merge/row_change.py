@@ -1,7 +1,7 @@
 """Row change: one node or edge that was inserted, deleted or updated, and filters for changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from typing import Any, Self
@@ -90,7 +90,7 @@ class Change:
     @classmethod
     def from_json(cls, document: Mapping[str, Any], catalogs: Sequence[Catalog]) -> Self:
         """Return the change that `to_json` wrote; one of the catalogs has its type."""
-        known = (catalog.by_identity.get(document["table_key"]) for catalog in catalogs)
+        known = (catalog.by_table_key.get(document["table_key"]) for catalog in catalogs)
         stored = next(each for each in known if each is not None)
         before, after = document.get("before"), document.get("after")
         return cls(
@@ -122,11 +122,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes are of interest; an empty part selects all."""
+    """Which changes are of interest; an empty part selects all.
+
+    `identities` are those of the types, once `bound` has found them.
+    """
 
     kinds: frozenset[EntityKind] = frozenset()
     types: frozenset[str] = frozenset()
     ops: frozenset[Op] = frozenset()
+    identities: frozenset[str] = frozenset()
 
     @classmethod
     def parse(
@@ -142,18 +146,26 @@ class ChangeFilter:
             frozenset(parse_choice(Op, each) for each in ops or ()),
         )
 
-    def check(self, *catalogs: Catalog) -> None:
-        """Raise TableNotFoundError when no catalog has a requested type."""
-        known = {name for each in catalogs for name in (*each.nodes, *each.edges)}
+    def bound(self, *catalogs: Catalog) -> Self:
+        """Return the filter with the types that its names mean in any of some catalogs.
+
+        The old name of a renamed type means that type. Raises TableNotFoundError for a name that
+        no catalog has.
+        """
+        types = [each for catalog in catalogs for each in catalog.by_identity.values()]
+        names = [(name, each) for each in types for name in (each.name, each.renamed_from) if name]
+        known = {name for name, _ in names}
         for name in sorted(self.types - known):
             near = nearest_name(name, sorted(known))
             hint = None if near is None else f"did you mean '{near}'?"
             raise TableNotFoundError(f"no type '{name}'", hint=hint)
+        identities = frozenset(each.identity for name, each in names if name in self.types)
+        return replace(self, identities=identities)
 
     def admits(self, stored: StoredType) -> bool:
         """Whether changes of a type are of interest."""
         is_kind = not self.kinds or kind_of(stored) in self.kinds
-        return is_kind and (not self.types or stored.name in self.types)
+        return is_kind and (not self.types or stored.identity in self.identities)
 
     def admits_op(self, op: Op) -> bool:
         """Whether changes of this operation are of interest."""

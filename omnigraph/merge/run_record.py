@@ -19,13 +19,16 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run: where it publishes to, where it writes, and how it ended."""
+    """A run: where it publishes to, where it writes, and how it ended.
+
+    Whoever may not read the target is not told where it stood or stands.
+    """
 
     run_id: str
     target_branch: str
     run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
+    base_snapshot_id: str | None
+    base_manifest_version: int | None
     operation_hash: str | None
     actor_id: str | None
     status: RunStatus

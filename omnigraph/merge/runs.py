@@ -101,6 +101,7 @@ def _new(
 def _complete(repository: Repository, record: RunRecord) -> RunRecord:
     """Create the branch and the record of a run, as far as they are missing."""
     if find_run(repository, record.run_id) is None:
+        assert record.base_snapshot_id is not None
         with suppress(BranchExistsError):
             create_system_branch(repository, record.run_branch, record.base_snapshot_id)
         _write(repository, record, _BEGUN)

@@ -195,7 +195,7 @@ def conflict_of(
     return Conflict(
         kind=kind,
         type=stored.name,
-        table_key=stored.identity,
+        table_key=stored.table_key,
         row_id=row_id,
         message=f"{stored.name} '{row_id}' {message}",
         property=name,

@@ -1,6 +1,6 @@
 """Policy: who may do what on which branches, as rules that Cedar evaluates.
 
-actions  the ten actions, a request for one, and the decision on it
+actions  the actions, a request for one, and the decision on it
 rules    the file `policy.yaml`, parsed strictly into frozen values
 sandbox  validates Cedar policies in a child process before this one parses them
 cedar    the rules as Cedar policies, parsed once and evaluated by `cedarpy`

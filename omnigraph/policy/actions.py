@@ -1,5 +1,6 @@
-"""Actions: the ten actions, a request for one, and the decision on it."""
+"""Actions: the actions, a request for one, and the decision on it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -18,11 +19,18 @@ class Action(StrEnum):
     RUN_PUBLISH = "run_publish"
     RUN_ABORT = "run_abort"
     ADMIN = "admin"
+    INVOKE_QUERY = "invoke_query"
+    GRAPH_LIST = "graph_list"
 
     @property
     def takes_target(self) -> bool:
         """Whether a rule names the branch that the action ends at, not the one it starts from."""
-        return self not in (Action.READ, Action.EXPORT, Action.CHANGE)
+        return self not in (Action.READ, Action.EXPORT, Action.CHANGE, Action.INVOKE_QUERY)
+
+    @property
+    def needs_scope(self) -> bool:
+        """Whether a rule has to say on which branches it allows the action."""
+        return self not in (Action.INVOKE_QUERY, Action.GRAPH_LIST)
 
 
 ACTIONS: frozenset[str] = frozenset(Action)
@@ -38,12 +46,16 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An actor wants to do an action on a branch; without one, on the whole graph."""
+    """An actor wants to do an action on a branch; without one, on the whole graph.
+
+    `query` names the stored query that `invoke_query` is about.
+    """
 
     actor: str | None
     action: str
     branch: str | None = None
     target_branch: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +72,6 @@ class Decider(Protocol):
 
     def decide(self, request: Request) -> Decision:
         """Decide a request; deny it in case of doubt."""
+
+    def groups_of(self, actor: str | None) -> Collection[str]:
+        """Return the groups that an actor is in."""

@@ -9,7 +9,7 @@ from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.policy.actions import ACTIONS, Action, Decider, Decision, Request
 from omnigraph.policy.rules import check_unique, check_version, read_name
 
-_CASE = ("id", "actor", "action", "branch", "target_branch", "expect")
+_CASE = ("id", "actor", "action", "branch", "target_branch", "query", "expect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,11 @@ def _case(section: Section) -> Case:
     section.choice("expect", ("allow", "deny"))
     action = section.required("action")
     request = Request(
-        section.required("actor"), action, section.text("branch"), section.text("target_branch")
+        section.required("actor"),
+        action,
+        section.text("branch"),
+        section.text("target_branch"),
+        section.text("query"),
     )
     if action in ACTIONS:
         own, other = _kinds(Action(action))

@@ -1,7 +1,8 @@
 """Cedar: the rules as Cedar policies, parsed once and evaluated by `cedarpy`.
 
 A branch is in the scope `any` and in one of `protected` and `unprotected`; the whole graph is in
-`any` alone. So no policy reads an attribute, and evaluating one cannot fail.
+`any` alone, and a stored query in the scopes of the branch on which it is to be run. So no policy
+reads an attribute, and evaluating one cannot fail.
 """
 
 import json
@@ -20,7 +21,8 @@ entity Scope;
 entity Actor in [Group];
 entity Branch in [Scope];
 entity Graph in [Scope];
-action {actions} appliesTo {{ principal: [Actor], resource: [Branch, Graph] }};
+entity Query in [Scope];
+action {actions} appliesTo {{ principal: [Actor], resource: [Branch, Graph, Query] }};
 """.format(actions=", ".join(f'"{action}"' for action in Action))
 
 _MOST_CACHED = 10_000
@@ -37,29 +39,37 @@ class Cedar:
         self._rules = rules
         self._groups = rules.actors
         self._order = {rule.id: place for place, rule in enumerate(rules.rules)}
-        self._cached: dict[tuple[str, Action, Scope], str | None] = {}
+        self._cached: dict[tuple[str, Action, Scope, str | None], str | None] = {}
 
     def knows(self, actor: str) -> bool:
         """Return whether some group has an actor."""
         return actor in self._groups
 
-    def find_rule(self, actor: str, action: Action, branch: str | None) -> str | None:
+    def groups_of(self, actor: str) -> list[str]:
+        """Return the groups of an actor, in the order of the file."""
+        return self._groups.get(actor, [])
+
+    def find_rule(
+        self, actor: str, action: Action, branch: str | None, query: str | None = None
+    ) -> str | None:
         """Return the id of the first rule that permits it; None if none does, or on any error.
 
         The answer is the same for all branches of a scope, so it is cached by scope.
         """
-        key = (actor, action, self._scope(branch))
+        key = (actor, action, self._scope(branch), query)
         if key not in self._cached:
-            found = self._ask(actor, action, branch)
+            found = self._ask(actor, action, branch, query)
             if len(self._cached) >= _MOST_CACHED:
                 return found
             self._cached[key] = found
         return self._cached[key]
 
-    def _ask(self, actor: str, action: Action, branch: str | None) -> str | None:
+    def _ask(self, actor: str, action: Action, branch: str | None, query: str | None) -> str | None:
         from cedarpy import Decision, is_authorized
 
         resource = _uid("Graph", "graph") if branch is None else _uid("Branch", branch)
+        if query is not None:
+            resource = _uid("Query", query)
         request = {
             "principal": _uid("Actor", actor),
             "action": _uid("Action", action),
@@ -109,10 +119,14 @@ def _escaped(char: str) -> str:
 
 def _permit(rule: Rule) -> str:
     actions = ", ".join(f"Action::{cedar_string(action)}" for action in rule.actions)
+    named = ""
+    if rule.queries is not None:
+        queries = ", ".join(f"Query::{cedar_string(each)}" for each in sorted(rule.queries))
+        named = f" when {{ resource in [{queries}] }}"
     return (
         f"@id({cedar_string(rule.id)})\n"
         f"permit (principal in Group::{cedar_string(rule.group)}, action in [{actions}], "
-        f"resource in Scope::{cedar_string(rule.scope)});"
+        f"resource in Scope::{cedar_string(rule.scope)}){named};"
     )
 
 

@@ -1,5 +1,6 @@
 """Policy: decides requests by the rules of a file; what no rule allows is denied."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,12 +26,18 @@ class Policy:
             actor, action, branch = self._resolve_request(request)
         except _DoubtError as doubt:
             return Decision(allowed=False, rule_id=None, reason=str(doubt))
-        rule_id = self._cedar.find_rule(actor, action, branch)
+        query = request.query if action is Action.INVOKE_QUERY else None
+        rule_id = self._cedar.find_rule(actor, action, branch, query)
         if rule_id is None:
             about = "the whole graph" if branch is None else f"'{branch}'"
+            about = about if query is None else f"'{query}' on {about}"
             reason = f"no rule allows '{actor}' {action} on {about}"
             return Decision(allowed=False, rule_id=None, reason=reason)
         return Decision(allowed=True, rule_id=rule_id, reason=f"rule '{rule_id}' allows it")
+
+    def groups_of(self, actor: str | None) -> Collection[str]:
+        """Return the groups that an actor is in."""
+        return () if actor is None else self._cedar.groups_of(actor)
 
     def _resolve_request(self, request: Request) -> tuple[str, Action, str | None]:
         """Return actor, action and branch of a request; raise _DoubtError if one is unclear."""
@@ -41,6 +48,8 @@ class Policy:
         if request.action not in ACTIONS:
             raise _DoubtError(f"unknown action {request.action!r}")
         action = Action(request.action)
+        if action is Action.INVOKE_QUERY and request.query is None:
+            raise _DoubtError(f"'{action}' needs a query, and the request names none")
         return request.actor, action, _branch(action, request)
 
 

@@ -1,5 +1,6 @@
 """Reload: a policy that can be read again from its file while it is in use."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
@@ -23,6 +24,10 @@ class ReloadedPolicy:
     def decide(self, request: Request) -> Decision:
         """Decide by the policy in force."""
         return self.current.decide(request)
+
+    def groups_of(self, actor: str | None) -> Collection[str]:
+        """Return the groups that an actor is in by the policy in force."""
+        return self.current.groups_of(actor)
 
     def reload(self) -> bool:
         """Read the file again; return whether the policy changed.

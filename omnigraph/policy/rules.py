@@ -13,28 +13,43 @@ from omnigraph.syntax.problems import suggest
 VERSION = 1
 MOST_NAME_BYTES = 200
 
-_TOP = ("version", "groups", "protected_branches", "rules")
+KINDS = ("graph", "server")
+
+_TOP = ("version", "kind", "groups", "protected_branches", "rules")
 _RULE = ("id", "allow")
-_ALLOW = ("actors", "actions", "branch_scope", "target_branch_scope")
+_ALLOW = ("actors", "actions", "branch_scope", "target_branch_scope", "queries")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Allows the actors of a group some actions on the branches of a scope."""
+    """Allows the actors of a group some actions on the branches of a scope.
+
+    `queries` are the stored queries that may be invoked; None is for all.
+    """
 
     id: str
     group: str
     actions: tuple[Action, ...]
     scope: Scope
+    queries: frozenset[str] | None = None
+
+    def covers(self, action: Action, query: str | None) -> bool:
+        """Return whether the rule is about an action, and about a query if it has one."""
+        named = query is None or self.queries is None or query in self.queries
+        return action in self.actions and named
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The content of `policy.yaml`; the names of protected branches are folded."""
+    """The content of `policy.yaml`; the names of protected branches are folded.
+
+    Rules of the kind `server` say who may list the graphs of a deployment.
+    """
 
     groups: Mapping[str, frozenset[str]]
     protected: frozenset[str]
     rules: tuple[Rule, ...]
+    kind: str = "graph"
 
     @property
     def actors(self) -> dict[str, list[str]]:
@@ -55,9 +70,10 @@ def parse_rules(name: str, data: bytes) -> Rules:
     top = parse_yaml(name, data, _TOP)
     check_version(top)
     groups = {group: _actors(top, group, found) for group, found in top.lists("groups").items()}
+    kind = top.choice("kind", KINDS) or KINDS[0]
     rules = [_rule(each, groups) for each in top.items("rules", _RULE)]
     check_unique(top, "rules", (rule.id for rule in rules))
-    found = Rules(groups, _protected(top), tuple(rules))
+    found = Rules(groups, _protected(top), tuple(rules), kind)
     top.check()
     return found
 
@@ -135,7 +151,8 @@ def _rule(section: Section, groups: Mapping[str, object]) -> Rule:
         return Rule(rule_id, "", (), Scope.UNPROTECTED)
     allow = section.section("allow", _ALLOW)
     actions = _actions(allow)
-    return Rule(rule_id, _group(allow, groups), actions, _scope(allow, actions))
+    group, scope = _group(allow, groups), _scope(allow, actions)
+    return Rule(rule_id, group, actions, scope, _queries(allow, actions))
 
 
 def _group(allow: Section, groups: Mapping[str, object]) -> str:
@@ -170,12 +187,40 @@ def _actions(allow: Section) -> tuple[Action, ...]:
 def _scope(allow: Section, actions: tuple[Action, ...]) -> Scope:
     branch = allow.choice("branch_scope", list(Scope))
     target = allow.choice("target_branch_scope", list(Scope))
-    if (branch is None) == (target is None):
+    is_needed = not actions or any(action.needs_scope for action in actions)
+    if (branch is None) == (target is None) and (is_needed or branch is not None):
         allow.note("needs exactly one of 'branch_scope' and 'target_branch_scope'")
     for action in actions:
+        if action is Action.GRAPH_LIST:
+            _refuse_scope(allow)
+            continue
         wrong = "branch_scope" if action.takes_target else "target_branch_scope"
         if wrong in allow:
             right = "target_branch_scope" if action.takes_target else "branch_scope"
             allow.report(wrong, f"does not apply to '{action}', which takes '{right}'")
     given = branch if target is None else target
+    if given is None and not is_needed:
+        return Scope.ANY
     return Scope(given) if given in list(Scope) else Scope.UNPROTECTED
+
+
+def _refuse_scope(allow: Section) -> None:
+    """Note scopes of branches in a rule about the graphs of a deployment."""
+    for key in ("branch_scope", "target_branch_scope"):
+        if key in allow:
+            allow.report(key, f"does not apply to '{Action.GRAPH_LIST}', which has no branch")
+
+
+def _queries(allow: Section, actions: tuple[Action, ...]) -> frozenset[str] | None:
+    """Return the stored queries that a rule names; None when it names none."""
+    if "queries" not in allow:
+        return None
+    names = allow.texts("queries")
+    if not names:
+        allow.report("queries", "names no query; leave it out for all of them")
+    for name in [each for each, count in Counter(names).items() if count > 1]:
+        allow.report("queries", f"repeats '{name}'")
+    if set(actions) - {Action.INVOKE_QUERY}:
+        hint = "make another rule for the other actions"
+        allow.report("queries", f"goes with '{Action.INVOKE_QUERY}' alone; {hint}")
+    return frozenset(names)

@@ -1,6 +1,6 @@
 """Catalog: the checked schema: every type with its properties, constraints and identity."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -110,6 +110,11 @@ class NodeType:
     instruction: str | None = None
     annotations: tuple[Annotation, ...] = ()
 
+    @property
+    def table_key(self) -> str:
+        """The key by which users know the table: the kind, and the name the type has here."""
+        return f"node:{self.name}"
+
     def column(self, name: str) -> ValueType | None:
         """Return the type of a property or of `id`, or None."""
         return _column(self.properties, name, NODE_COLUMNS)
@@ -132,6 +137,11 @@ class EdgeType:
     description: str | None = None
     instruction: str | None = None
     annotations: tuple[Annotation, ...] = ()
+
+    @property
+    def table_key(self) -> str:
+        """The key by which users know the table: the kind, and the name the type has here."""
+        return f"edge:{self.name}"
 
     @property
     def chains(self) -> bool:
@@ -173,6 +183,26 @@ class Catalog:
         """Node and edge types, nodes first, by the identity that is the key of their table."""
         types: list[StoredType] = [*self.nodes.values(), *self.edges.values()]
         return {each.identity: each for each in types}
+
+    @cached_property
+    def by_table_key(self) -> Mapping[str, StoredType]:
+        """Node and edge types by the key of their table, and by keys that they had before.
+
+        A key such as `node:Person` belongs to the type of that name; while there is none, to the
+        one that was accepted under it or that is renamed from it.
+        """
+        kinds: list[tuple[str, Iterable[StoredType]]] = [
+            ("node", self.nodes.values()),
+            ("edge", self.edges.values()),
+        ]
+        renamed = {
+            f"{kind}:{each.renamed_from}": each
+            for kind, types in kinds
+            for each in types
+            if each.renamed_from is not None
+        }
+        named = {each.table_key: each for each in self.by_identity.values()}
+        return {**renamed, **self.by_identity, **named}
 
     def stored(self, name: str) -> StoredType | None:
         """Return the node or edge type with this name, or None."""

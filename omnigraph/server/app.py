@@ -200,7 +200,7 @@ class _Exchange:
             self._scope[KNOWN] = True
         if not isinstance(route.guard, Audience):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
-        self._app.gate.check(route, self._actor)
+        self._app.gate.check(route, self._actor, query=params.get("name"))
         lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
         query = asked(self._scope["query_string"], kind)
@@ -263,7 +263,7 @@ class _Exchange:
                 turns=app.turns,
                 about=app.about,
             )
-            if key is None:
+            if key is None or operation is None or not operation.may_change(call.backend):
                 return route.handler(call)
             keyed = KeyedRequest(key=key, request=self._digest(route, params, sent))
             return app.answers.answered(

@@ -16,6 +16,7 @@ from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
+from omnigraph.versioning.snapshot import Snapshot
 
 _TURNS = 64
 _LONGEST_TURN = 15.0
@@ -105,6 +106,7 @@ class ServerCall:
     rows_size: int | None = None
     accept: str = JSON
     keyed: KeyedRequest | None = None
+    pinned: Snapshot | None = None
     limits: Limits = field(default_factory=Limits)
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
@@ -141,6 +143,7 @@ class ServerCall:
             budget=self.budget,
             cancelled=self.cancelled,
             seconds=self.limits.write_seconds,
+            pinned=self.pinned,
         )
 
 

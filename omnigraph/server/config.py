@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.files.bytes import file_bytes
@@ -13,10 +14,24 @@ from omnigraph.files.yaml import Section, parse_yaml
 from omnigraph.spark.session import SparkSettings
 from omnigraph.syntax.problems import list_names, nearest_name
 
+if TYPE_CHECKING:
+    from omnigraph.api.registry import QueryFiles
+
 FILE_NAME = "omnigraph.yaml"
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json", "arrow")
 
-_TOP = ("project", "graphs", "server", "cli", "query", "auth", "aliases", "policy", "spark")
+_TOP = (
+    "project",
+    "graphs",
+    "server",
+    "cli",
+    "query",
+    "queries",
+    "auth",
+    "aliases",
+    "policy",
+    "spark",
+)
 _GRAPH = ("uri", "bearer_token_env")
 _CLI = ("graph", "branch", "output_format", "table_max_column_width", "table_cell_layout")
 _ALIAS = ("command", "query", "name", "args", "graph", "branch", "format")
@@ -83,6 +98,7 @@ class Config:
     server: ServerConfig = ServerConfig()
     cli: CliConfig = CliConfig()
     query_roots: tuple[Path, ...] = ()
+    queries: "QueryFiles | None" = None
     env_file: Path | None = None
     aliases: Mapping[str, AliasConfig] = field(default_factory=dict)
     policy: PolicyConfig = PolicyConfig()
@@ -159,6 +175,8 @@ cli:
 #   bind: 127.0.0.1:8080
 # query:
 #   roots: [queries]               # folders with .gq files
+# queries:
+#   friends_of: {{file: people.gq}}  # stored queries; or their folder, or a list of files
 # auth:
 #   env_file: .env.omni            # variables that the environment lacks
 # aliases:
@@ -204,6 +222,7 @@ def _config(path: Path, top: Section) -> Config:
         query_roots=tuple(
             _resolved(root, folder) for root in top.section("query", ("roots",)).texts("roots")
         ),
+        queries=_queries(top, folder),
         env_file=_file(top.section("auth", ("env_file",)), "env_file", folder),
         aliases={name: _alias(each, graphs) for name, each in aliases.items()},
         policy=_policy(top.section("policy", ("file", "tests")), folder),
@@ -254,6 +273,14 @@ def _alias(section: Section, graphs: Iterable[str]) -> AliasConfig:
 
 def _policy(section: Section, folder: Path) -> PolicyConfig:
     return PolicyConfig(_file(section, "file", folder), _file(section, "tests", folder))
+
+
+def _queries(top: Section, folder: Path) -> "QueryFiles | None":
+    if "queries" not in top:
+        return None
+    from omnigraph.api.registry import parse_query_files
+
+    return parse_query_files(top, "queries", lambda _, __, path: _resolved(path, folder))
 
 
 def _spark(section: Section) -> SparkSettings:

@@ -3,6 +3,7 @@
 import stat
 import threading
 import time
+from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.reload import ReloadedPolicy
+from omnigraph.query.stored import unknown_query
 from omnigraph.server.incoming import bearer_of
 from omnigraph.server.logs import log, warn
 from omnigraph.server.metrics import Metrics
@@ -36,11 +38,15 @@ class NotedPolicy:
         _noted.get([]).append((request, decision))
         return decision
 
-    def somewhere(self, actor: str, action: Action) -> bool:
+    def groups_of(self, actor: str | None) -> Collection[str]:
+        """Return the groups that an actor is in by the policy in force."""
+        return self.held.groups_of(actor)
+
+    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
         rules = self.held.current.rules
         return any(
-            action in rule.actions and actor in rules.groups[rule.group] for rule in rules.rules
+            rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
         )
 
 
@@ -101,11 +107,25 @@ class Gate:
             )
         return actor
 
-    def check(self, route: Route, actor: str | None, branch: str | None = None) -> None:
-        """Raise DeniedError when policy denies, as far as that is known without the body."""
+    def check(
+        self,
+        route: Route,
+        actor: str | None,
+        branch: str | None = None,
+        *,
+        query: str | None = None,
+    ) -> None:
+        """Raise DeniedError when policy denies, as far as that is known without the body.
+
+        A stored query that the actor may not run is not there, and a list of them is empty.
+        """
         if self.policy is None or not isinstance(route.guard, Action):
             return
         action = route.guard
+        if action is Action.INVOKE_QUERY:
+            if query is not None and not self.policy.somewhere(actor or "", action, query):
+                raise unknown_query(query)
+            return
         if branch is not None:
             is_target = action.takes_target
             named = {"target_branch": branch} if is_target else {"branch": branch}

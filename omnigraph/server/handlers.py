@@ -8,15 +8,24 @@ from typing import Any, Literal
 import msgspec
 
 from omnigraph import __version__
+from omnigraph.api.local.queries import prepare
 from omnigraph.api.operation import ARROW, JSON, LINES, TEXT, Operation, Shape, named_or_main
 from omnigraph.api.operations.branches import MergeBranch
 from omnigraph.api.operations.changes import GetDiff, ListChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
+from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
 from omnigraph.api.operations.write import Ingest, Load, Mutate
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
-from omnigraph.server.call import Answer, Handler, ServerCall, WholeAnswer, json_answer
+from omnigraph.server.call import (
+    Answer,
+    Handler,
+    ServedBackend,
+    ServerCall,
+    WholeAnswer,
+    json_answer,
+)
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark.choice import engine_for_request
@@ -110,7 +119,7 @@ def perform(call: ServerCall) -> Answer:
             raise
         result = operation.settled(call.backend, done)
     answer = operation.answer(result, call.backend)
-    branch = operation.changed_branch
+    branch = operation.changed_branch(answer)
     if branch is not None and not call.may_read(branch):
         answer = operation.redacted(answer)
     return json_answer(answer)
@@ -130,6 +139,15 @@ def read(call: ServerCall) -> Answer:
         "columns": [*found.columns],
     }
     return call.rows(_listed(head, "rows", found.to_json()), JSON)
+
+
+def invoke(call: ServerCall) -> Answer:
+    """Run a stored query, and answer as to a read or a mutation."""
+    found = prepare(call.backend.access, call.operation, call.options)
+    backend = ServedBackend(found.access)
+    return (perform if found.query.changes else read)(
+        replace(call, backend=backend, operation=found.operation, pinned=found.pinned)
+    )
 
 
 def export(call: ServerCall) -> Answer:
@@ -165,6 +183,7 @@ def changes(call: ServerCall) -> Answer:
 
 HANDLERS: Mapping[type[Operation[Any]], Handler] = {
     ReadRows: read,
+    InvokeQuery: invoke,
     ExportRows: export,
     GetSchema: schema,
     GetDiff: diff,

@@ -132,6 +132,7 @@ def _settings(
         host=host,
         port=port,
         policy=None if config is None else config.policy.file,
+        queries=None if config is None else config.queries,
         spark=settings_from(os.environ, default=None if config is None else config.spark),
     )
 

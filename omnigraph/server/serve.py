@@ -15,6 +15,7 @@ from socket import socket
 import uvicorn
 
 from omnigraph.api.graph import open as open_graph
+from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
@@ -49,6 +50,7 @@ class Settings:
     host: str
     port: int
     policy: Path | None = None
+    queries: QueryFiles | None = None
     hosts: tuple[str, ...] = ()
     is_public: bool = False
     limits: Limits = field(default_factory=Limits)
@@ -88,7 +90,7 @@ def app_of(settings: Settings) -> App:
     metrics = Metrics()
     policy = None if settings.policy is None else NotedPolicy(ReloadedPolicy(settings.policy))
     return App(
-        graph=open_graph(settings.uri, policy=policy),
+        graph=open_graph(settings.uri, policy=policy, queries=settings.queries),
         router=Router(TABLE),
         gate=Gate(source, policy, metrics),
         limits=settings.limits,

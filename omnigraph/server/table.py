@@ -6,6 +6,7 @@ from omnigraph.api.operations import (
     changes,
     commits,
     maintenance,
+    queries,
     read,
     runs,
     schemas,
@@ -16,7 +17,7 @@ from omnigraph.server.handlers import HANDLERS, HealthShape, ServerShape, perfor
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
 
-_FAMILIES = (read, write, schemas, changes, branches, commits, runs, maintenance)
+_FAMILIES = (read, write, queries, schemas, changes, branches, commits, runs, maintenance)
 _OWN = (
     ("/", "about", Audience.ANYBODY, ServerShape, handlers.about),
     ("/healthz", "health", Audience.ANYBODY, HealthShape, handlers.health),

@@ -54,7 +54,7 @@ def runner_for_merge(
 
 
 def runner_for_optimize(
-    engine: Engine, settings: SparkSettings, size: int, concurrency: int
+    engine: Engine, settings: SparkSettings, size: int, concurrency: int, deadline: Deadline
 ) -> Runner:
     """Return the runner that compacts and indexes tables of `size` bytes, by threads or on Spark.
 
@@ -62,8 +62,8 @@ def runner_for_optimize(
     """
     is_small = engine is Engine.AUTO and size < OPTIMIZE_BYTES
     if is_small or engine is Engine.INLINE:
-        return ThreadRunner(concurrency)
-    return _spark_runner(settings)
+        return ThreadRunner(concurrency, deadline)
+    return _spark_runner(settings, deadline)
 
 
 def reads_on_spark(

@@ -4,8 +4,16 @@ import time
 from dataclasses import dataclass, field
 from math import inf
 from threading import Event
+from typing import TypedDict
 
 from omnigraph.errors import BudgetError, CancelledError
+
+
+class TimeKeywords(TypedDict, total=False):
+    """The keywords that limit how long a call works: for `seconds`, or until `cancelled` is set."""
+
+    seconds: float | None
+    cancelled: Event | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

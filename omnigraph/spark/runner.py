@@ -127,8 +127,8 @@ class InlineRunner:
 class ThreadRunner(InlineRunner):
     """Runs tasks in this process, so many at a time."""
 
-    def __init__(self, slots: int) -> None:
-        super().__init__()
+    def __init__(self, slots: int, deadline: Deadline | None = None) -> None:
+        super().__init__(deadline)
         self.slots = slots
 
     def map(
@@ -138,11 +138,15 @@ class ThreadRunner(InlineRunner):
         progress: Progress = NO_PROGRESS,
         enough: Enough[Found] | None = None,  # noqa: ARG002 - all are begun at once
     ) -> list[Found]:
+        def in_time(item: Item) -> Found:
+            self.deadline.check()
+            return task(item)
+
         if not items:
             return []
         found = []
         with ThreadPoolExecutor(min(self.slots, len(items))) as pool:
-            for result in pool.map(task, items):
+            for result in pool.map(in_time, items):
                 found.append(result)
                 progress.advance(len(found), len(items))
         return found

@@ -10,6 +10,7 @@ forward     the newest version of a moving table, and whether it is still the sa
 staging     versions of a table assembled from pieces that many processes write and index
 reading     rows of one version of a table, by address and by condition
 delta       the rows in which two versions of a table differ, found from their fragments
+row_place   where a version stores a row, and where the version before it stored the row
 indexes     the indexes that a table has, and how they are extended to new fragments
 fold        picks small and half-deleted fragments to rewrite, so that a growing table stays quick
 compaction  rewrites many fragments of a table as few large ones
@@ -19,6 +20,7 @@ nearest     finds rows by vector in the index of a table, and measures its recal
 sweep       the files that no version of a table needs, from a listing and the versions
 inspect     compares the files that a version should have with those that exist
 durable     flushes files on a local disk, so that they survive a power loss
+reach       keeps files that every user of the machine could change where only some can get at them
 failures    turns what Lance and the object store raise into errors of our own
 causes      why a store refused or did not answer, from what its client says, and what to do
 waiting     runs work that waits for a store, and gives up after a time limit

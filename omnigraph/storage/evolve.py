@@ -1,6 +1,6 @@
 """Evolve: versions of a table with columns renamed or added."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow as pa
 from lance import LanceOperation
@@ -29,8 +29,13 @@ def add_columns(table: Table, fields: Iterable[pa.Field]) -> Table:
         return table._detached(LanceOperation.Merge(fragments, _numbered(table, schema)))
 
 
-def fill_column(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
-    """Return the table with one more column, filled with a value; only this column is written."""
+def fill_column(
+    table: Table, field: pa.Field, value: pa.Scalar, check: Callable[[], None]
+) -> Table:
+    """Return the table with one more column, filled with a value; only this column is written.
+
+    `check` is called before each fragment, and raises to stop.
+    """
     schema = pa.schema([field])
 
     def made(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -38,9 +43,10 @@ def fill_column(table: Table, field: pa.Field, value: pa.Scalar) -> Table:
         return pa.RecordBatch.from_arrays([values], schema=schema)
 
     with report_as(f"cannot add columns to {table.path}"):
-        fragments = [
-            each.merge_columns(made, columns=["id"])[0] for each in table.dataset.get_fragments()
-        ]
+        fragments = []
+        for each in table.dataset.get_fragments():
+            check()
+            fragments.append(each.merge_columns(made, columns=["id"])[0])
         reached("column written")
         wide = pa.schema([*table.schema, field])
         return table._detached(LanceOperation.Merge(fragments, _numbered(table, wide)))

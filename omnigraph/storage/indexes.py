@@ -1,6 +1,6 @@
 """Indexes: the indexes that a table has, and how they are extended to new fragments."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -134,14 +134,21 @@ class _IndexSegments:
 
 
 def segments_for_new(
-    dataset: lance.LanceDataset, declared: Iterable[IndexSpec] = ()
+    dataset: lance.LanceDataset,
+    declared: Iterable[IndexSpec] = (),
+    check: Callable[[], None] = lambda: None,
 ) -> tuple[list[Index], list[Index]]:
     """Build segments for the fragments that no segment covers.
 
-    Returns the segments to add and those that they replace.
+    Returns the segments to add and those that they replace. `check` is called before each, and
+    raises to stop.
     """
     due, replaced = due_segments(dataset, declared)
-    return [build_segment(dataset, each) for each in due], replaced
+    added = []
+    for each in due:
+        check()
+        added.append(build_segment(dataset, each))
+    return added, replaced
 
 
 def due_segments(

@@ -16,6 +16,7 @@ from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.failures import report_as
+from omnigraph.storage.reach import make_folder
 
 if TYPE_CHECKING:
     from obstore import WritableFile
@@ -273,6 +274,7 @@ class _ObjectReader(io.RawIOBase):
 def _open(root: str, is_local: bool, options: tuple[tuple[str, str], ...]) -> ObjectStore:
     with report_as(f"cannot open {root}"):
         if is_local:
+            make_folder(Path(root))
             return LocalStore(prefix=Path(root), mkdir=True, automatic_cleanup=True)
         given = dict(options)
         client: Any = {"allow_http": given.pop("allow_http", "false") == "true"}

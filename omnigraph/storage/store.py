@@ -12,6 +12,7 @@ from uuid import uuid4
 from omnigraph.errors import StoreError
 from omnigraph.storage import layout
 from omnigraph.storage.objects import RETRIES, RETRY_SECONDS, WAITS, Objects
+from omnigraph.storage.reach import make_folder, warn_if_open
 
 _REMOTE = ("s3", "gs", "az")
 CONNECT_SECONDS = "OMNIGRAPH_STORE_CONNECT_SECONDS"
@@ -67,8 +68,9 @@ class Store:
         folder = Path(self.root)
         probe, link = (folder / f".probe-{uuid4().hex}" for _ in range(2))
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             probe.touch()
+            warn_if_open(folder, probe)
             os.link(probe, link)
         except OSError as failed:
             reason = failed.strerror or type(failed).__name__

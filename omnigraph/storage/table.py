@@ -126,6 +126,11 @@ class Table:
         with report_as(f"cannot count {self.path}"):
             return int(self.dataset.count_rows())
 
+    def count_where(self, where: pc.Expression) -> int:
+        """Return the number of rows that meet a condition; with an index, without reading them."""
+        with report_as(f"cannot count {self.path}"):
+            return int(self.dataset.count_rows(filter=where))
+
     def scan(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:
@@ -184,13 +189,16 @@ class Table:
         """
         return self._folded().with_indexes(declared)
 
-    def with_indexes(self, declared: Iterable[IndexSpec]) -> "Table":
+    def with_indexes(
+        self, declared: Iterable[IndexSpec], check: Callable[[], None] = lambda: None
+    ) -> "Table":
         """Return the table with its indexes extended to new rows and the missing ones started.
 
-        An empty table gets none: the first rows start them. Few rows need no BTREE.
+        An empty table gets none: the first rows start them. Few rows need no BTREE. `check` is
+        called before each of them, and raises to stop.
         """
         with report_as(f"cannot index {self.path}"):
-            last = self._indexed(declared)
+            last = self._indexed(declared, check)
         return last if last._is_cached else self._tables.remember(self.path, last.dataset)
 
     def files(self) -> set[str]:
@@ -202,9 +210,9 @@ class Table:
             operation = fold_operation(self, TABLE_LEVELS)
             return self if operation is None else self._detached(operation)
 
-    def _indexed(self, declared: Iterable[IndexSpec]) -> "Table":
+    def _indexed(self, declared: Iterable[IndexSpec], check: Callable[[], None]) -> "Table":
         own = self._tables.private(self) if self._is_cached else self.dataset
-        added, replaced = segments_for_new(own, declared)
+        added, replaced = segments_for_new(own, declared, check)
         if not added:
             return self
         return self._detached(LanceOperation.CreateIndex(added, replaced))

@@ -87,6 +87,11 @@ class Commit:
         """The commit that was merged, for a merge."""
         return self.parents[1] if len(self.parents) > 1 else None
 
+    @property
+    def table_versions(self) -> set[tuple[str, int]]:
+        """The versions of tables that the commit has, by table key."""
+        return {(key, state.version) for key, state in self.tables.items()}
+
     def to_json(self) -> dict[str, Json]:
         """Return the commit as JSON."""
         return {

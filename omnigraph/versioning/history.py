@@ -6,12 +6,16 @@ from collections.abc import Collection, Iterable, Iterator
 from omnigraph.errors import CommitNotFoundError
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.commit_cache import most_like
 from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import MAIN
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 
-_PAGE = 64
+# Versions whose commits are read at once; a long walk reads more and more of them.
+_PAGE, _LONGEST_PAGE = 64, 1_024
+# With more commits than that on so many versions, most belong to branches that are not walked.
+_CROWD = 16
 _ONE, _OTHER, _STALE = 1, 2, 4
 _BOTH = _ONE | _OTHER
 
@@ -20,7 +24,7 @@ def log(
     repository: Repository, branch: str = MAIN, *, after: str | None = None
 ) -> Iterator[Commit]:
     """Yield the commits of a branch, newest first; `after` continues behind one of them."""
-    walk = _Walk(repository)
+    walk = Walk(repository)
     commit: Commit | None
     if after is None:
         commit = repository.manifest.head_commit(branch, walk.at)
@@ -32,26 +36,30 @@ def log(
 
 
 def since(repository: Repository, branch: str, commit_id: str | None) -> Iterator[Commit]:
-    """Yield the commits of a branch after one of them, oldest first; by default after the first.
+    """Yield the commits of a branch after one of them, oldest first.
 
-    Commits that changed no content are left out. Raises CommitNotFoundError when the branch never
-    stood at the commit.
+    By default they start behind the first one, or behind the oldest that no cleanup has removed
+    the tables of since. Commits that changed no content are left out. Raises CommitNotFoundError
+    when the branch never stood at the commit.
     """
+    at = repository.manifest.newest()
+    buried = repository.manifest.buried(at) if commit_id is None else set()
     later: list[Commit] = []
     for commit in log(repository, branch):
-        if commit.id == commit_id:
+        if commit.id == commit_id or not commit.table_versions.isdisjoint(buried):
             break
         later.append(commit)
     else:
         if commit_id is not None:
             raise CommitNotFoundError(f"'{branch}' never stood at {commit_id}")
-        later.pop()
+    if commit_id is None:
+        del later[-1:]  # what was before it is not known
     return (commit for commit in reversed(later) if commit.kind is not CommitKind.PHYSICAL)
 
 
 def snapshot_at_version(repository: Repository, version: int, branch: str = MAIN) -> Snapshot:
     """Pin the commit with which a branch reached a version."""
-    walk = _Walk(repository)
+    walk = Walk(repository)
     head = repository.manifest.head_commit(branch, walk.at)
     for commit in walk.down_to(head, version):
         if commit.version == version:
@@ -66,7 +74,7 @@ def merge_bases(repository: Repository, one: str, other: str) -> tuple[Commit, .
     Commits are visited by falling version: when one is reached, all its descendants have been
     visited, and nothing older than the bases is read.
     """
-    walk = _Walk(repository)
+    walk = Walk(repository)
     marks: dict[str, int] = {}
     queue: list[tuple[int, str]] = []
 
@@ -98,7 +106,7 @@ def containing(
     repository: Repository, at: Table, commit_ids: Collection[str], heads: Iterable[Head]
 ) -> dict[str, Head]:
     """Return, for each of some commits, the first of some heads that descends from it, if any."""
-    walk = _Walk(repository, at)
+    walk = Walk(repository, at)
     known = repository.manifest.commits(commit_ids, at)
     oldest = min((commit.version for commit in known.values()), default=0)
     found: dict[str, Head] = {}
@@ -117,30 +125,62 @@ def containing(
     return found
 
 
-class _Walk:
-    """Follows parents in one version of the manifest, reading many commits at a time."""
+class Walk:
+    """Follows parents in one version of the manifest.
+
+    Where few branches have commits of about the same version, all these are read at once. In a
+    crowd, each commit is looked up by its id.
+    """
 
     def __init__(self, repository: Repository, at: Table | None = None) -> None:
         self._repository = repository
         self.at = at or repository.manifest.newest()
+        self._versions = _PAGE
+        self._page: dict[str, Commit] = {}
+        self._crowded_down_to: int | None = None
 
     def commit(self, commit_id: str) -> Commit:
         """Return a commit that another one names."""
-        found = self._repository.manifest.commits([commit_id], self.at).get(commit_id)
+        found = self._find([commit_id]).get(commit_id)
         if found is None:
             raise CommitNotFoundError(f"commit {commit_id} is gone")
         return found
 
     def parents(self, commit: Commit) -> list[Commit]:
         """Return the parents of a commit, the one on its own branch first."""
-        manifest = self._repository.manifest
-        if not manifest.knows(commit.parents):
-            manifest.load(self.at, commit.version - _PAGE, commit.version - 1)
-        found = manifest.commits(commit.parents, self.at)
+        found = self._known(commit.parents)
+        if len(found) < len(commit.parents):
+            self._turn_page(commit)
+            found = self._find(commit.parents)
         missing = [each for each in commit.parents if each not in found]
         if missing:
             raise CommitNotFoundError(f"commit {commit.id} came from {missing[0]}, which is gone")
         return [found[each] for each in commit.parents]
+
+    def _known(self, ids: Collection[str]) -> dict[str, Commit]:
+        found = {each: self._page[each] for each in ids if each in self._page}
+        left = [each for each in ids if each not in found]
+        return found | self._repository.manifest.cached(left)
+
+    def _find(self, ids: Collection[str]) -> dict[str, Commit]:
+        found = self._known(ids)
+        left = [each for each in ids if each not in found]
+        return found | self._repository.manifest.commits(left, self.at) if left else found
+
+    def _turn_page(self, commit: Commit) -> None:
+        """Read the page of the versions before that of a commit, unless there is a crowd."""
+        last = commit.version - 1
+        if self._crowded_down_to is not None and last >= self._crowded_down_to:
+            return
+        room = max(_PAGE, most_like(commit))
+        self._versions = min(self._versions, room)
+        least, most = last - self._versions + 1, min(self._versions * _CROWD, room)
+        page = self._repository.manifest.page(self.at, (least, last), most)
+        if page is None:
+            self._crowded_down_to, self._versions = least, _PAGE
+        else:
+            self._page = page
+            self._versions = min(self._versions * 2, _LONGEST_PAGE)
 
     def parent(self, commit: Commit) -> Commit | None:
         """Return the commit that a commit followed on its branch."""

@@ -1,8 +1,7 @@
 """Manifest: the `__manifest` table: all commits, and the head of every branch."""
 
 import json
-import threading
-from collections import OrderedDict
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,6 +24,7 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
 from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.commit_cache import CommitCache
 from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
 
@@ -33,7 +33,6 @@ FIRST_COMMIT = "omnigraph:first_commit"
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 FORMAT = layout.FORMAT
 
-_MOST_COMMITS = 4_096
 BRANCH_KEY = "branch/"
 COMMIT_ROW = "graph_commit"
 _FENCE = "fence"
@@ -67,8 +66,7 @@ class Manifest:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._commits: OrderedDict[str, Commit] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache = CommitCache()
         self._freshness = Freshness()
         self._first: str | None = None
         self._known: Table | None = None
@@ -157,8 +155,7 @@ class Manifest:
     ) -> dict[str, Commit]:
         """Return those of some commits that the manifest holds; commits never change."""
         wanted = list(ids)
-        with self._lock:
-            found = {each: self._commits[each] for each in wanted if each in self._commits}
+        found = self._cache.get(wanted)
         missing = [each for each in wanted if each not in found]
         if missing and fragment is not None:
             rows = at.fragment(fragment, _COLUMNS)
@@ -167,8 +164,12 @@ class Manifest:
         if missing:
             where = pc.field("object_id").isin(pa.array([commit_row_id(each) for each in missing]))
             found |= _matching(at.scan(_COLUMNS, where), missing)
-        self.remember(found.values())
+        self._cache.add(found.values())
         return found
+
+    def cached(self, ids: Iterable[str]) -> dict[str, Commit]:
+        """Return those of some commits that were read before."""
+        return self._cache.get(ids)
 
     def is_published(self, commit_id: str, at: Table) -> bool:
         """Whether a branch ever stood at a commit.
@@ -176,10 +177,15 @@ class Manifest:
         The record of a failed attempt is in the manifest too, but no head points to it and nothing
         was built on it: everything names as its parent a commit that was a head at the time.
         """
-        if any(self.standing_at(commit_id, at)):
+        if self._cache.is_published(commit_id):
             return True
-        children = at.scan(["object_id"], pc.field("table_key") == commit_row_id(commit_id))
-        return bool(children.num_rows)
+        stood = any(self.standing_at(commit_id, at))
+        if not stood:
+            children = at.scan(["object_id"], pc.field("table_key") == commit_row_id(commit_id))
+            stood = bool(children.num_rows)
+        if stood:
+            self._cache.publish([commit_id])
+        return stood
 
     def retire(self, at: Table, head: Head, time: int) -> Table:
         """Note where a branch that is about to be deleted stood, and until when."""
@@ -193,25 +199,26 @@ class Manifest:
         }
         return self._tables.add_rows(at, pa.Table.from_pylist([row], schema=at.schema))
 
-    def knows(self, ids: Iterable[str]) -> bool:
-        """Whether all these commits are cached."""
-        with self._lock:
-            return all(each in self._commits for each in ids)
+    def page(self, at: Table, versions: tuple[int, int], limit: int) -> dict[str, Commit] | None:
+        """Return the commits from one version to another, of all branches; None for too many.
 
-    def load(self, at: Table, least: int, most: int) -> None:
-        """Read the commits of a range of versions into the cache."""
+        Whoever walks history has to keep them: there may be more than the cache holds.
+        """
         place = pc.field("location")
-        rows = at.scan(
-            _COLUMNS, (place >= place_in_history(max(least, 0))) & (place <= place_in_history(most))
+        where = (place >= place_in_history(max(versions[0], 0))) & (
+            place <= place_in_history(versions[1])
         )
-        self.remember(map(decode_commit, rows["metadata"].to_pylist()))
+        if at.count_where(where) > limit:
+            return None
+        rows = at.scan(["metadata"], where)
+        found = {each.id: each for each in map(decode_commit, rows["metadata"].to_pylist())}
+        self._cache.add(found.values())
+        return found
 
-    def remember(self, commits: Iterable[Commit]) -> None:
-        """Cache commits for later questions."""
-        with self._lock:
-            self._commits.update((commit.id, commit) for commit in commits)
-            while len(self._commits) > _MOST_COMMITS:
-                self._commits.popitem(last=False)
+    def remember(self, commit: Commit) -> None:
+        """Cache a commit to which a branch was flipped."""
+        self._cache.add([commit])
+        self._cache.publish([commit.id, *commit.parents])
 
     def operation(self, operation_id: str, actor: str | None, at: Table) -> Commit | None:
         """Return the commit that an operation of an actor led to, if it was published."""
@@ -351,6 +358,14 @@ class Manifest:
             return set()
         return {version for cleanup, version in self._graves(at, versions) if cleanup <= last}
 
+    def buried_of(self, at: Table, key: str) -> set[int]:
+        """Return the versions of one table that a cleanup removed."""
+        last = last_cleanup(at)
+        if not last:
+            return set()
+        found = self._buried_where(at, _is_tombstone() & (pc.field("table_key") == key))
+        return {version for cleanup, (_, version) in found if cleanup <= last}
+
     def cleanups_of(self, at: Table, versions: Iterable[tuple[str, int]]) -> set[str]:
         """Return the marked cleanups that buried any of some versions and were not revoked."""
         last = last_cleanup(at)
@@ -367,6 +382,11 @@ class Manifest:
         if versions is not None:
             ids = [_tombstone(key, version) for key, version in versions]
             where = pc.field("object_id").isin(pa.array(ids, pa.utf8()))
+        return self._buried_where(at, where)
+
+    def _buried_where(
+        self, at: Table, where: pc.Expression
+    ) -> Iterator[tuple[str, tuple[str, int]]]:
         for row in at.scan(["location", "table_key", "table_version"], where).to_pylist():
             place, _, cleanup = (row["location"] or "").partition("/")
             if place == _CLEANUP and not self.is_revoked(at, cleanup):
@@ -560,7 +580,11 @@ def _encoded(commit: Commit) -> str:
 def decode_commit(text: str) -> Commit:
     """Return the commit that a record holds."""
     record = json.loads(text)
-    tables = {key: TableState(*state) for key, state in record.pop("tables").items()}
+    # The names are the same in all commits, and there are as many of them as commits and tables.
+    tables = {
+        sys.intern(key): TableState(sys.intern(path), version, rows, sys.intern(branch))
+        for key, (path, version, rows, branch) in record.pop("tables").items()
+    }
     kind = CommitKind(record.pop("kind"))
     affected = record.pop("affected", None)
     return Commit(

@@ -93,7 +93,7 @@ class _Attempt:
         except CommitRejectedError:
             return None
         reached("head flipped")
-        manifest.remember([commit])
+        manifest.remember(commit)
         sync_flip(self.repository, flipped, f"commit {commit.id}")
         if self.branch == MAIN and commit.schema != current.schema:
             self.repository.show_schema(commit)
@@ -181,7 +181,9 @@ class _Attempt:
         for key in sorted({*self.staged.tables, *self.staged.write_set.validated}):
             expected, actual = _version(base, key), _version(current.tables, key)
             if expected != actual and not self._only_moved(current, key, expected):
-                raise ExpectedVersionMismatchError(key, expected, actual)
+                raise ExpectedVersionMismatchError(
+                    self.staged.write_set.base.key_of(key), expected, actual
+                )
 
     def _only_moved(self, current: Commit, key: str, expected: int | None) -> bool:
         """Whether a table was only optimized since a version, so that its rows are the same.

@@ -40,7 +40,7 @@ class Snapshot:
         return html_facts(f"Commit {self.commit.id}", facts, more)
 
     def table(self, key: str) -> "Table":
-        """Return the table of a key such as `node:Person`."""
+        """Return the table of a key such as `node:Person`; see `state`."""
         state = self.state(key)
         try:
             return self.tables.open(state.path, state.version)
@@ -49,12 +49,24 @@ class Snapshot:
             raise
 
     def state(self, key: str) -> TableState:
-        """Return the path, version and row count of a table."""
+        """Return the path, version and row count of a table.
+
+        Its key is the identity of its type, which is the name under which the type was first
+        accepted, or the name that the type has at this commit.
+        """
         found = self.commit.tables.get(key)
         if found is None:
-            known = ", ".join(self.commit.tables) or "none"
+            stored = self.catalog.by_table_key.get(key)
+            found = None if stored is None else self.commit.tables.get(stored.identity)
+        if found is None:
+            known = ", ".join(map(self.key_of, self.commit.tables)) or "none"
             raise TableNotFoundError(f"no table '{key}'", hint=f"the tables are: {known}")
         return found
+
+    def key_of(self, identity: str) -> str:
+        """Return the key by which users know the table of a type, by the name it has here."""
+        stored = self.catalog.by_identity.get(identity)
+        return identity if stored is None else stored.table_key
 
     def to_json(self, branch: str) -> dict[str, Json]:
         """Return the snapshot of a branch as JSON."""
@@ -64,7 +76,7 @@ class Snapshot:
             "commit": self.commit.id,
             "tables": [
                 {
-                    "table_key": key,
+                    "table_key": self.key_of(key),
                     "table_path": state.path,
                     "table_version": str(state.version),
                     "table_branch": state.branch,
@@ -81,8 +93,9 @@ class Snapshot:
     @classmethod
     def from_json(cls, document: "Mapping[str, Any]", catalog: Catalog) -> Self:
         """Return a snapshot whose tables are described but cannot be opened."""
+        types = catalog.by_table_key
         states = {
-            each["table_key"]: TableState(
+            types[each["table_key"]].identity: TableState(
                 each["table_path"],
                 int(each["table_version"]),
                 each["row_count"],

@@ -60,7 +60,10 @@ class Scene:
 def leaves(group: click.Group = omnigraph, path: str = "") -> dict[str, click.Command]:
     """Give every command that is no family, by what is typed for it."""
     found: dict[str, click.Command] = {}
-    for name, command in sorted(group.commands.items()):
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             found |= leaves(command, f"{path}{name} ")
         else:

@@ -229,3 +229,30 @@ def test_no_file_of_a_graph_is_world_writable(folder: Path, umask: int) -> None:
 
     assert modes
     assert all(mode & (umask | 0o002) == 0 for mode in modes)
+
+
+def test_a_read_loads_neither_pandas_nor_what_other_commands_need(folder: Path) -> None:
+    assert run("omnigraph", "init", "--schema", "people.pg", "g.omni", cwd=folder).returncode == 0
+    code = (
+        "import atexit, sys; from omnigraph.cli.main import main\n"
+        "atexit.register(lambda: print(*sys.modules))\n"
+        "main()"
+    )
+    asked = (
+        "read",
+        "g.omni",
+        "--query",
+        "people.gq",
+        "--name",
+        "friends",
+        "--params",
+        '{"name": "Ana"}',
+    )
+
+    done = run("python", "-c", code, *asked, cwd=folder)
+
+    loaded = set(done.stdout.decode().splitlines()[-1].split())
+    assert "lance" in loaded
+    unneeded = {"pandas", "pyspark", "cedarpy", "omnigraph.merge.merge", "omnigraph.evolve.migrate"}
+    assert not loaded & unneeded
+    assert not any(each.startswith("omnigraph.cli.commands.shell") for each in loaded)

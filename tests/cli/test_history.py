@@ -104,9 +104,24 @@ def test_blame_tells_who_set_each_property(graph: Graph, run: Run) -> None:
         "actor_id",
         "created_at",
         "message",
+        "or_earlier",
     }
     older = answered(run("blame", "Person", "ann", "g.omni", "--branch", first, "--json"))
     assert older["blame"][1]["value"] == 30
+
+
+def test_blame_tells_that_an_older_commit_may_have_set_a_property(graph: Graph, run: Run) -> None:
+    change(graph, "adam", set_age(31))
+    second = change(graph, "adam", set_age(32))
+    third = change(graph, "adam", set_age(33))
+    graph.cleanup(keep=2, grace="0s", confirm=True)
+
+    done = run("blame", "Person", "ann", "g.omni")
+
+    assert done.stdout.splitlines() == [
+        f"{second}  adam  name  ann  (or earlier)",
+        f"{third}  adam  age   33",
+    ]
 
 
 def test_blame_of_what_is_not_there_exits_with_five(run: Run) -> None:

@@ -25,8 +25,9 @@ def reference() -> str:
 
 def _sections(group: click.Group, path: str) -> list[str]:
     sections = [_section(path)]
-    for name in sorted(group.commands):
-        command = group.commands[name]
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         inner = f"{path} {name}"
         if isinstance(command, click.Group):
             sections += _sections(command, inner)

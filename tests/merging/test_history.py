@@ -55,6 +55,7 @@ def test_each_property_is_blamed_on_the_commit_that_set_it(graph: Graph) -> None
         "actor_id": "eve",
         "created_at": graph.commit(second).created_at,
         "message": "a birthday",
+        "or_earlier": False,
     }
 
 

@@ -45,6 +45,22 @@ add("read along edges", lambda g, _: g.at().query(QUERIES, "friends"))
 add("read nothing", lambda g, _: g.query(QUERIES, "person", slug="nobody"))
 add("read at a commit", lambda g, _: g.at(head(g)).query(QUERIES, "ages"))
 add("read a file of queries", lambda g, at: g.query(at / "people.gq", "ages"))
+add("stored queries", lambda g, _: g.queries.describe())
+add("a stored query", lambda g, _: g.queries["person"].about)
+add("a stored read", lambda g, _: g.queries["person"](slug="ana"))
+add("a stored read at a commit", lambda g, _: g.at().queries["all"]())
+add("a stored read with a wrong parameter", lambda g, _: g.queries["person"](slug=3))
+add("a stored read without a parameter", lambda g, _: g.queries["person"]())
+add("no stored query", lambda g, _: g.queries["persn"])
+add(
+    "a stored change",
+    lambda g, _: (
+        g.create_branch("stored").queries["birthday"](slug="ana", age=32),
+        g.branch("stored").queries["person"](slug="ana"),
+        g.delete_branch("stored"),
+    ),
+)
+add("a stored change of a commit", lambda g, _: g.at().queries["remove"](slug="ana"))
 add("explain", lambda g, _: g.explain(QUERIES, "friends"))
 add("profile", lambda g, _: g.profile(QUERIES, "friends"))
 add("a blob", lambda g, _: g.branch().blob("Person", "ana", "photo"))

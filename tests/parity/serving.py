@@ -12,7 +12,11 @@ from omnigraph.server.serve import Server, Settings, app_of
 
 @contextmanager
 def serving(
-    root: Path, *, environment: Mapping[str, str] | None = None, policy: Path | None = None
+    root: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    policy: Path | None = None,
+    queries: Path | None = None,
 ) -> Iterator[str]:
     """Serve a graph; gives the address."""
     settings = Settings(
@@ -20,6 +24,7 @@ def serving(
         host="127.0.0.1",
         port=0,
         policy=policy,
+        queries=queries,
         limits=Limits(),
         environment=environment or {},
     )

@@ -12,7 +12,7 @@ from omnigraph import open as open_graph
 from omnigraph.api.graph import Graph, connect
 from omnigraph.errors import OmniGraphError
 from omnigraph.spark.session import stop
-from tests.api.people import people
+from tests.api.people import QUERIES, people
 from tests.parity.operations import OPERATIONS, Operation
 from tests.parity.plain import Plain, Raised
 from tests.parity.serving import serving
@@ -37,7 +37,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]
     pq.write_table(pa.table({"slug": ["t5"], "title": ["Five"]}), at / "teams.parquet")
     for name in ("here", "there"):
         people(at / name).close()
-    with serving(at / "there") as url, connect(url) as there, open_graph(at / "here") as here:
+    (at / "stored.gq").write_text(QUERIES)
+    with (
+        serving(at / "there", queries=at / "stored.gq") as url,
+        connect(url) as there,
+        open_graph(at / "here", queries=at / "stored.gq") as here,
+    ):
         return all_answers(here, at), all_answers(there, at)
 
 

@@ -34,10 +34,12 @@ def policy() -> Policy:
 def asked(policy: Policy, actor: str | None, action: str, branch: str | None) -> Decision:
     is_target = action in list(Action) and Action(action).takes_target
     place = {"target_branch" if is_target else "branch": branch}
-    return policy.decide(Request(actor, action, **place))
+    return policy.decide(Request(actor, action, **place, query="any"))
 
 
-@pytest.mark.parametrize(("actor", "action"), list(product(SCOPES, Action)))
+@pytest.mark.parametrize(
+    ("actor", "action"), list(product(SCOPES, [each for each in Action if each != "graph_list"]))
+)
 def test_an_action_is_allowed_in_the_scope_of_the_actors_rule_and_nowhere_else(
     policy: Policy, actor: str, action: Action
 ) -> None:

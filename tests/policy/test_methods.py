@@ -10,7 +10,7 @@ import pytest
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
 from omnigraph.api.view import View
-from omnigraph.errors import DeniedError, NotFoundError
+from omnigraph.errors import DeniedError, NotFoundError, QueryNotFoundError
 from omnigraph.policy.actions import Decision, Request
 from tests.policy.world import INSERT, READ, SCHEMA, World, state
 
@@ -51,6 +51,7 @@ GRAPH = {
     "snapshot_at_version": Use(lambda g, _: g.snapshot_at_version(0, "open"), (OPEN,)),
     "entity_at": Use(lambda g, _: g.entity_at("node:Person", "shown", 2, "open"), (OPEN,)),
     "query": Use(lambda g, _: g.query(READ), (MAIN,)),
+    "queries": Use(lambda g, _: g.queries["all"](), (("invoke_query", "main"),)),
     "explain": Use(lambda g, _: g.explain(READ), (MAIN,)),
     "profile": Use(lambda g, _: g.profile(READ), (MAIN,)),
     "mutate": Use(lambda g, _: g.mutate(INSERT, slug="new"), (("change", "main"),)),
@@ -110,6 +111,7 @@ VIEW = {
     "catalog": Use(lambda g, w: at(g, w).catalog, (OPEN,)),
     "schema": Use(lambda g, w: at(g, w).schema, (OPEN,)),
     "query": Use(lambda g, w: at(g, w).query(READ), (OPEN,)),
+    "queries": Use(lambda g, w: at(g, w).queries["all"](), (OPEN, ("invoke_query", "open"))),
     "stream": Use(lambda g, w: list(at(g, w).stream(READ)), (OPEN,)),
     "profile": Use(lambda g, w: at(g, w).profile(READ), (OPEN,)),
     "explain": Use(lambda g, w: at(g, w).explain(READ), (OPEN,)),
@@ -130,6 +132,7 @@ BRANCH = {
     "catalog": Use(lambda g, _: g.branch("open").catalog, (OPEN,)),
     "schema": Use(lambda g, _: g.branch("open").schema, (OPEN,)),
     "query": Use(lambda g, _: g.branch("open").query(READ), (OPEN,)),
+    "queries": Use(lambda g, _: g.branch("open").queries["all"](), (("invoke_query", "open"),)),
     "stream": Use(lambda g, _: list(g.branch("open").stream(READ)), (OPEN,)),
     "profile": Use(lambda g, _: g.branch("open").profile(READ), (OPEN,)),
     "explain": Use(lambda g, _: g.branch("open").explain(READ), (OPEN,)),
@@ -173,12 +176,18 @@ class AllBut:
         asked = (request.action, request.branch or request.target_branch)
         return Decision(asked != self.denied, "all", "as the test says")
 
+    def groups_of(self, actor: str | None) -> tuple[str, ...]:
+        return ()
+
 
 class Nothing:
     """Denies everything."""
 
     def decide(self, request: Request) -> Decision:
         return Decision(allowed=False, rule_id=None, reason=f"{request.action} is denied")
+
+    def groups_of(self, actor: str | None) -> tuple[str, ...]:
+        return ()
 
 
 @pytest.mark.parametrize("kind", TABLES, ids=lambda kind: kind.__name__)
@@ -228,7 +237,7 @@ def test_who_may_nothing_gets_nothing(name: str, world: World, tmp_path: Path) -
     if name in harmless:
         USES[name].call(graph, world)
     else:
-        with pytest.raises(DeniedError):
+        with pytest.raises((DeniedError, QueryNotFoundError)):
             USES[name].call(graph, world)
 
     assert state(world.owner()) == before

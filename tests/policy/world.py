@@ -7,6 +7,9 @@ from pathlib import Path
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.policy.actions import Action, Decider
+from omnigraph.query.stored import StoredQueries, parse_stored
+from omnigraph.span import Source
+from omnigraph.syntax.problems import Problems
 
 SCHEMA = """
 node Person { slug: String @key  name: String?  picture: Blob? }
@@ -14,8 +17,11 @@ edge Knows: Person -> Person
 """
 INSERT = "query add($slug: String) { insert Person { slug: $slug } }"
 READ = "query all() { match { $p: Person } return { $p.slug } order { $p.slug } }"
+QUERIES = StoredQueries(parse_stored(Source("all.gq", READ), Problems()))
 BRANCH_ACTIONS = ", ".join(action for action in Action if not action.takes_target)
-TARGET_ACTIONS = ", ".join(action for action in Action if action.takes_target)
+TARGET_ACTIONS = ", ".join(
+    action for action in Action if action.takes_target and action.needs_scope
+)
 
 
 def rule(name: str, scope: str) -> str:
@@ -57,7 +63,7 @@ class World:
 
     def graph(self, actor: str | None = None, policy: Decider | str | None = POLICY) -> Graph:
         """Open the graph for an actor."""
-        return open_graph(self.root, durable=False, actor=actor, policy=policy)
+        return open_graph(self.root, durable=False, actor=actor, policy=policy, queries=QUERIES)
 
     def owner(self) -> Graph:
         """Open the graph without a policy."""

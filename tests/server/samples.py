@@ -64,6 +64,9 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "change": lambda _: Sample(
         body={"query_source": ADD, "params": {"slug": f"p{next(_numbers)}"}}
     ),
+    "queries": lambda _: Sample(),
+    "query": lambda _: Sample(path={"name": "all"}),
+    "invoke_query": lambda _: Sample(path={"name": "all"}, body={}),
     "schema": lambda _: Sample(),
     "plan_schema": lambda _: Sample(body={"schema_source": SCHEMA}),
     "apply_schema": lambda served: Sample(
@@ -107,6 +110,9 @@ UNKNOWN: dict[str, Sample] = {
     "read": Sample(body={"query_source": ALL, "branch": "nowhere"}),
     "export": Sample(body={"table_keys": ["node:Nothing"]}),
     "change": Sample(body={"query_source": ADD, "query_name": "sub", "params": {"slug": "x"}}),
+    "queries": Sample(query={"branch": "nowhere"}),
+    "query": Sample(path={"name": "nothing"}),
+    "invoke_query": Sample(path={"name": "nothing"}, body={}),
     "schema": Sample(query={"snapshot": NO_COMMIT}),
     "plan_schema": Sample(body={"schema_source": SCHEMA, "branch": "nowhere"}),
     "apply_schema": Sample(body={"schema_source": SCHEMA, "branch": "nowhere"}),

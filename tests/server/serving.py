@@ -40,6 +40,7 @@ rules:
         [schema_apply, branch_create, branch_delete, branch_merge, run_publish, run_abort, admin]
       target_branch_scope: any
   - {id: readers, allow: {actors: {group: readers}, actions: [read], branch_scope: any}}
+  - {id: owners-queries, allow: {actors: {group: owners}, actions: [invoke_query]}}
   - {id: drafters, allow: {actors: {group: drafters}, actions: [change], branch_scope: unprotected}}
 """
 PEOPLE = """\
@@ -119,11 +120,14 @@ def serving(
         file.write_text(policy)
     tokens = folder / "tokens.json"
     tokens.write_text(json.dumps(TOKENS))
+    (folder / "queries").mkdir()
+    (folder / "queries/people.gq").write_text(f"{ALL}\n{ADD}\n")
     settings = Settings(
         uri=str(folder / "graph"),
         host="127.0.0.1",
         port=0,
         policy=file,
+        queries=folder / "queries",
         limits=limits,
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)} if with_tokens else {},
     )

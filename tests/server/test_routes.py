@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from omnigraph.api.operation import Audience, Shape
+from omnigraph.policy.actions import Action
 from omnigraph.server.handlers import HealthShape, health
 from omnigraph.server.route import Route
 from tests.server.raw import exchange
@@ -61,8 +62,11 @@ def test_who_is_in_no_rule_is_denied_before_the_body_is_read(served: Served, rou
     token = f"Authorization: Bearer {TOKENS['stranger']}\r\nContent-Length: 10\r\n"
     kind = "Content-Type: application/json\r\nConnection: close\r\n\r\n"
     reply = exchange(served.address, (head + token + kind).encode(), seconds=0.5)
-    assert reply.statuses == [403]
-    assert reply.document["code"] == "denied"
+    if route.guard is Action.INVOKE_QUERY:  # what may not be run is not there
+        assert reply.statuses == [200 if route.name == "queries" else 404]
+    else:
+        assert reply.statuses == [403]
+        assert reply.document["code"] == "denied"
 
 
 @pytest.mark.parametrize("route", [each for each in ROUTES if each.name != "blob"], ids=_id)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.sample import SCHEMA
 from tests.server.serving import ADD, POLICY, Served, serving
 
 # A drafter changes and merges into everything that is not protected, and reads only `open/...`.
@@ -18,7 +19,7 @@ BLIND += """\
   - id: merges
     allow:
       actors: {group: drafters}
-      actions: [branch_merge, branch_create, branch_delete]
+      actions: [branch_merge, branch_create, branch_delete, run_publish, run_abort, schema_apply]
       target_branch_scope: any
 """
 DELETE = "query gone($slug: String) { delete Person where slug = $slug }"
@@ -80,6 +81,63 @@ def test_readers_get_counts_and_commits(blind: Served) -> None:
 
     assert done["affected_nodes"] == 1
     assert list(done["commits"]) == [done["commit"]]
+
+
+@pytest.mark.parametrize("ending", ["publish", "abort", "fail"])
+def test_a_run_shows_where_its_target_stands_only_to_its_readers(
+    blind: Served, ending: str
+) -> None:
+    head = blind.graph.snapshot("secret").commit.id
+
+    begun = _ask(blind, "/runs", {"target_branch": "secret"})
+    ended = _ask(blind, f"/runs/{begun['run_id']}/{ending}", {} if ending == "publish" else None)
+
+    for record in (begun, ended):
+        assert head not in json.dumps(record)
+        assert (record["base_snapshot_id"], record["base_manifest_version"]) == (None, None)
+        assert record["published_snapshot_id"] is None
+    seen = _ask(blind, "/runs", {"target_branch": "secret"}, "owner")
+    assert seen["base_snapshot_id"] == head
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/change", {"query_source": ADD, "params": {"slug": "late"}}),
+        ("/schema/apply", {"schema_source": SCHEMA}),
+    ],
+)
+def test_where_a_branch_stands_instead_is_told_only_to_its_readers(
+    blind: Served, path: str, body: dict[str, Any]
+) -> None:
+    expect = blind.graph.snapshot("secret").commit.parents[0]
+    head = blind.graph.snapshot("secret").commit.id
+    asked = {**body, "branch": "secret", "expect": expect}
+
+    hidden = blind.ask("POST", path, asked, actor="drafter")
+    shown = blind.ask("POST", path, asked)
+
+    assert (hidden.status_code, hidden.json()["code"]) == (409, "head_moved")
+    assert head not in hidden.text
+    assert head in shown.text
+
+
+def test_a_schema_that_is_applied_without_read_tells_nothing_of_rows(blind: Served) -> None:
+    head = blind.graph.snapshot("secret").commit.id
+    wider = SCHEMA.replace("age: I32?", 'mood: String @default("calm")  age: I32?')
+
+    done = _ask(blind, "/schema/apply", {"schema_source": wider, "branch": "secret"})
+
+    assert done["applied"]
+    assert (done["steps"], done["commits"], done["plan"]["head"]) == ([], {}, None)
+    assert head not in json.dumps(done)
+    narrow = wider.replace("mood: String", "mood: String @unique")
+    refused = blind.ask(
+        "POST", "/schema/apply", {"schema_source": narrow, "branch": "secret"}, actor="drafter"
+    )
+    assert (refused.status_code, refused.json()["code"]) == (403, "denied")
+    owner = blind.ask("POST", "/schema/apply", {"schema_source": narrow, "branch": "secret"})
+    assert owner.json()["detail"]["violation_count"] > 0
 
 
 NAMED: list[tuple[str, str, dict[str, Any] | None]] = [

@@ -601,3 +601,19 @@ def test_null_in_a_required_column_is_refused(table: LanceDataset) -> None:
 
     with pytest.raises((OSError, ValueError)):
         list(write_fragments(given, table, schema=table.schema))
+
+
+def test_rows_are_taken_by_address_unless_deleted_and_by_count_within_a_fragment(
+    tmp_path: Path,
+) -> None:
+    table = lance.write_dataset(pa.table({"id": ["a", "b", "c", "d"]}), tmp_path / "taken")
+    table.delete("id = 'b'")
+    (fragment,) = table.get_fragments()
+
+    by_address = [
+        table._take_rows(pa.array([at], pa.uint64()), columns=["id"])["id"].to_pylist()
+        for at in (1, 2)
+    ]
+
+    assert by_address == [[], ["c"]]
+    assert fragment.take([1], columns=["id"])["id"].to_pylist() == ["c"]

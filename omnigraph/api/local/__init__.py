@@ -4,6 +4,7 @@ backend      runs every operation by the function for it
 places       which snapshot an operation reads, and what the policy says to that
 reads        queries, rows, schemas and single values
 writes       mutations and loads
+queries      stored queries, each found and run if the policy allows it
 branches     branches, tags, merges, reverts and runs
 changes      commits, and what differs between them
 maintenance  schemas, indexes, files and the health of a graph

@@ -34,8 +34,7 @@ def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> Change
 
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
     old, new = snapshot_of(access, operation.old, options), access.pin(operation.new)
-    wanted.check(old.catalog, new.catalog)
-    return SnapshotChanges(old, new, wanted)
+    return SnapshotChanges(old, new, wanted.bound(old.catalog, new.catalog))
 
 
 def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iterator[CommitChanges]:
@@ -46,7 +45,7 @@ def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iter
     access.check(operation.branch, Action.READ)
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
     past = [] if since is None else [repository.pin(access.commit(since)).catalog]
-    wanted.check(access.standing(operation.branch, Action.READ).catalog, *past)
+    wanted = wanted.bound(access.standing(operation.branch, Action.READ).catalog, *past)
 
     def changes() -> Iterator[CommitChanges]:
         for commit in history.since(repository, operation.branch, since):

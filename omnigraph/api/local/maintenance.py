@@ -37,18 +37,20 @@ def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> 
 def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -> SchemaApplied:
     """Apply a schema to a branch, with everything that follows for its tables."""
     from omnigraph.evolve.migrate import apply_schema as apply
+    from omnigraph.spark.deadline import deadline_of
 
-    access.check(operation.branch, Action.SCHEMA_APPLY)
-    check_notes(message=operation.message, operation=options.operation_id)
-    intent = Intent(
-        branch=operation.branch,
-        actor=access.author(options.actor),
-        message=operation.message,
-        expect=operation.expect,
-        operation_id=options.operation_id,
-    )
-    source = options.source or make_source(operation.schema_source, "<schema>")
-    return apply(access.repository, source, intent)
+    with access.expecting(operation.branch, Action.SCHEMA_APPLY, operation.expect):
+        check_notes(message=operation.message, operation=options.operation_id)
+        intent = Intent(
+            branch=operation.branch,
+            actor=access.author(options.actor),
+            message=operation.message,
+            expect=operation.expect,
+            operation_id=options.operation_id,
+        )
+        source = options.source or make_source(operation.schema_source, "<schema>")
+        deadline = deadline_of("change of the schema", options.seconds, options.cancelled)
+        return apply(access.repository, source, intent, deadline)
 
 
 def get_coverage(access: Access, operation: GetCoverage, options: CallOptions) -> list[Coverage]:
@@ -72,6 +74,8 @@ def optimize_branch(access: Access, operation: OptimizeBranch, options: CallOpti
         "concurrency": options.concurrency,
         "actor": access.author(options.actor),
         "progress": options.progress or NO_PROGRESS,
+        "seconds": options.seconds,
+        "cancelled": options.cancelled,
     }
     return optimize(access.repository, operation.branch, optimize_options(how))
 

@@ -65,7 +65,9 @@ def get_entity(
     from omnigraph.data.values.columns import with_timestamps
 
     asked = GetSnapshot(branch=operation.branch, version=operation.version)
-    table = get_snapshot(access, asked, options).table(operation.table)
+    snapshot = get_snapshot(access, asked, options)
+    stored = snapshot.catalog.by_table_key.get(operation.table)
+    table = snapshot.table(operation.table if stored is None else stored.identity)
     rows = table.scan(where=pc.field("id") == operation.id)
     return with_timestamps(rows).to_pylist()[0] if rows.num_rows else None
 

@@ -67,7 +67,8 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
         expect=operation.expect,
         operation_id=options.operation_id,
     )
-    return publish_mutation(access.repository, access.topology, planned, intent)
+    with access.expecting(branch, Action.CHANGE, operation.expect):
+        return publish_mutation(access.repository, access.topology, planned, intent)
 
 
 def load(access: Access, operation: Load, options: CallOptions) -> Loaded:

@@ -3,6 +3,7 @@
 commits      the history of a branch
 read         queries, rows, schemas and single values of a branch or commit
 write        mutations and loads
+queries      stored queries: which there are, what one takes, and to run it
 schemas      plans to give a branch other types, and their application
 branches     branches, tags, merges and reverts
 changes      what differs between two commits, what each commit changed, and who set a value

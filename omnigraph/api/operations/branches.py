@@ -214,8 +214,7 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     strict: bool = False
     preview: bool = False
 
-    @property
-    def changed_branch(self) -> str | None:
+    def changed_branch(self, answer: Document) -> str | None:
         return None if self.preview else self.target
 
     def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
@@ -241,8 +240,7 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
         about: dict[str, Json] = {"branch": self.branch, "reverted": self.commit, "commit": commit}
         return {**about, "merge": result.to_answer()}
 
-    @property
-    def changed_branch(self) -> str | None:
+    def changed_branch(self, answer: Document) -> str | None:
         return self.branch
 
     def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:

@@ -67,7 +67,10 @@ class FeedShape(Shape, frozen=True, kw_only=True):
 
 
 class BlamedShape(Shape, frozen=True, kw_only=True):
-    """A property, its value, and the commit that set it."""
+    """A property, its value, and the commit that set it.
+
+    With `or_earlier` a cleanup removed what was before the commit, so an older one may have set it.
+    """
 
     property: str
     value: Any
@@ -75,6 +78,7 @@ class BlamedShape(Shape, frozen=True, kw_only=True):
     actor_id: str | None
     created_at: int
     message: str | None
+    or_earlier: bool
 
 
 class BlameShape(Shape, frozen=True, kw_only=True):

@@ -153,7 +153,7 @@ class GetEntity(Operation[Mapping[str, object] | None], frozen=True, kw_only=Tru
         if found is None:
             return None
         snapshot = backend.run(GetSnapshot(branch=self.branch, version=self.version))
-        return stored_row_from_json(found, snapshot.catalog.by_identity[self.table])
+        return stored_row_from_json(found, snapshot.catalog.by_table_key[self.table])
 
 
 class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Runs: operations on changes made aside, which are published at once or given up."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
@@ -20,8 +20,8 @@ class RunShape(Shape, frozen=True, kw_only=True):
     run_id: str
     target_branch: str
     run_branch: str
-    base_snapshot_id: str
-    base_manifest_version: int
+    base_snapshot_id: str | None
+    base_manifest_version: int | None
     operation_hash: str | None
     actor_id: str | None
     status: Literal["running", "published", "failed", "aborted"]
@@ -53,11 +53,23 @@ class ListRuns(Operation[Iterator[RunRecord]], frozen=True, kw_only=True):
         return (RunRecord.from_json(each) for each in answer["runs"])
 
 
-class BeginRun(Operation[RunRecord], frozen=True, kw_only=True):
+class RunOperation(Operation[RunRecord], frozen=True, kw_only=True):
+    """An operation that begins or ends a run, and answers with its record."""
+
+    result_type = RunRecord
+
+    def changed_branch(self, answer: Document) -> str | None:
+        return str(answer["target_branch"])
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        hidden = ("base_snapshot_id", "base_manifest_version", "published_snapshot_id")
+        return {**answer, **dict.fromkeys(hidden)}
+
+
+class BeginRun(RunOperation, frozen=True, kw_only=True):
     """Begin a run; a live one with the same operation hash, or the same key, is returned again."""
 
     endpoint = post("/runs", "begin_run", Action.CHANGE, RunShape, "RunBody")
-    result_type = RunRecord
 
     target_branch: Key = MAIN
     operation_hash: str | None = None
@@ -75,7 +87,7 @@ class GetRun(Operation[RunRecord], frozen=True, kw_only=True):
     run_id: str
 
 
-class PublishRun(MergeOperation[RunRecord], frozen=True, kw_only=True):
+class PublishRun(RunOperation, MergeOperation[RunRecord], frozen=True, kw_only=True):
     """Merge what a run wrote into its target."""
 
     endpoint = post(
@@ -86,7 +98,6 @@ class PublishRun(MergeOperation[RunRecord], frozen=True, kw_only=True):
         "PublishBody",
         needs_body=False,
     )
-    result_type = RunRecord
     settled_by = (InputError,)
 
     run_id: str
@@ -95,10 +106,9 @@ class PublishRun(MergeOperation[RunRecord], frozen=True, kw_only=True):
         return _found(self.run_id, RunStatus.PUBLISHED, backend, error)
 
 
-class RunEnding(Operation[RunRecord], frozen=True, kw_only=True):
+class RunEnding(RunOperation, frozen=True, kw_only=True):
     """An operation that gives a run up, with the status that it leaves."""
 
-    result_type = RunRecord
     settled_by = (InputError,)
     status: ClassVar[RunStatus]
 

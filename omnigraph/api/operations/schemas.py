@@ -10,6 +10,7 @@ from omnigraph.errors import Json
 from omnigraph.evolve.plan import SchemaApplied, SchemaPlan
 from omnigraph.policy.actions import Action
 from omnigraph.span import Source
+from omnigraph.versioning.commit import commit_if_named
 from omnigraph.versioning.names import MAIN
 
 
@@ -73,7 +74,20 @@ class ApplySchema(Operation[SchemaApplied], frozen=True, kw_only=True):
     def answer(self, result: SchemaApplied, backend: Backend) -> dict[str, Json]:
         return {"uri": backend.uri, **result.to_answer()}
 
+    def changed_branch(self, answer: Document) -> str | None:
+        return self.branch
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        # How many rows each step read or wrote is in the steps of both.
+        plan = {**answer["plan"], "head": None, "steps": [], "step_count": 0}
+        return {**answer, "steps": [], "step_count": 0, "plan": plan, "commits": {}}
+
     def result(self, answer: Document, backend: Backend) -> SchemaApplied:
+        if answer["plan"]["head"] is None:
+            plan = SchemaPlan(
+                branch=self.branch, head="", schema_source=self.schema_source, steps=()
+            )
+            return SchemaApplied(plan=plan, commit=commit_if_named(answer))
         accepted = catalog_at(backend, answer["plan"]["head"])
         return SchemaApplied.from_json(answer, accepted, Source("<schema>", self.schema_source))
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Endpoint, Operation, Shape, named_or_main, post
+from omnigraph.api.operation import Document, Endpoint, Operation, Shape, named_or_main, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
@@ -98,8 +98,7 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
     message: str | None = None
     expect: str | None = None
 
-    @property
-    def changed_branch(self) -> str | None:
+    def changed_branch(self, answer: Document) -> str | None:
         return named_or_main(self.branch)
 
     def answer(self, result: Receipt, backend: Backend) -> dict[str, Json]:
@@ -115,8 +114,7 @@ class RowsOperation(Operation[_Done], Generic[_Done], frozen=True, kw_only=True)
 
     branch: str | None = None
 
-    @property
-    def changed_branch(self) -> str | None:
+    def changed_branch(self, answer: Document) -> str | None:
         return named_or_main(self.branch)
 
     def answer(self, result: _Done, backend: Backend) -> dict[str, Json]:

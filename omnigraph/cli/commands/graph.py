@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from omnigraph.cli import completing
+from omnigraph.cli.commands.merge import merge
 from omnigraph.cli.output import counted
 from omnigraph.cli.session import Session, branch_option, graph_options, read_schema
 
@@ -66,6 +67,9 @@ def snapshot(session: Session, branch: str | None) -> None:
 @click.group()
 def branch() -> None:
     """Make, list, rename, merge and delete branches."""
+
+
+branch.add_command(merge)
 
 
 @branch.command("list")

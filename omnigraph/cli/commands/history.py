@@ -53,7 +53,7 @@ def blame(session: Session, type_name: str, row_id: str, branch: str | None) -> 
         {"type_name": type_name, "id": row_id, "blame": rows},
         *(
             f"{each.commit.id}  {each.commit.actor or '-'}  {each.property.ljust(width)}  "
-            f"{cell(row['value'])}"
+            f"{cell(row['value'])}{'  (or earlier)' if each.or_earlier else ''}"
             for each, row in zip(found, rows, strict=True)
         ),
     )

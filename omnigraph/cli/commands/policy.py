@@ -81,8 +81,11 @@ def test(file: str | None, tests: str | None, as_json: bool) -> None:
 @policy.command()
 @click.option("--actor", required=True, help="Who wants to do it.")
 @click.option("--action", required=True, help="What, such as read or branch_merge.")
-@click.option("--branch", metavar="NAME", help="The branch of read, export and change.")
+@click.option(
+    "--branch", metavar="NAME", help="The branch of read, export, change and invoke_query."
+)
 @click.option("--target-branch", metavar="NAME", help="The branch of all other actions.")
+@click.option("--query", metavar="NAME", help="The stored query of invoke_query.")
 @_FILE
 @config_option
 @json_option
@@ -91,6 +94,7 @@ def explain(
     action: str,
     branch: str | None,
     target_branch: str | None,
+    query: str | None,
     file: str | None,
     as_json: bool,
 ) -> None:
@@ -101,7 +105,7 @@ def explain(
     from omnigraph.policy.actions import Request
     from omnigraph.policy.policy import load_policy
 
-    request = Request(actor, action, branch, target_branch)
+    request = Request(actor, action, branch, target_branch, query)
     decision = load_policy(_policy_file(file)).decide(request)
     if as_json:
         show_json(_decision_json(request, decision))

@@ -1,14 +1,27 @@
-"""The commands `query lint`, `query check` and `query explain`."""
+"""The family `query`: checks queries, shows how they run, and runs those that are stored."""
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli import completing
-from omnigraph.cli.output import counted, show_json, show_problem, show_warning
-from omnigraph.cli.session import Session, graph_options, read_queries, read_schema
+from omnigraph.cli import completing, formats
+from omnigraph.cli.commands.change import receipt_line
+from omnigraph.cli.commands.read import show
+from omnigraph.cli.output import counted, show_json, show_problem, show_warning, write_bytes
+from omnigraph.cli.queries import read_params
+from omnigraph.cli.session import (
+    Session,
+    graph_options,
+    read_queries,
+    read_schema,
+    target_options,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.query.stored import QueryDescription
     from omnigraph.schema.catalog import Catalog
     from omnigraph.span import Source
 
@@ -31,7 +44,7 @@ _SCHEMA = click.option(
 
 @click.group()
 def query() -> None:
-    """Check queries and show how they run."""
+    """Check queries, show how they run, and run stored ones."""
 
 
 def _sources(
@@ -120,3 +133,117 @@ def explain(session: Session, query_path: str, schema_path: str | None, name: st
         show_json({"plans": [explain_json(plan) for plan in plans]})
     else:
         click.echo("\n".join(explain_text(plan) for plan in plans), nl=False)
+
+
+@query.command("list")
+@target_options
+@graph_options
+def list_stored(session: Session, branch: str | None, snapshot: str | None) -> None:
+    """List the stored queries that you may run."""
+    target = session.to_read(branch, snapshot)
+    found = target.view(session.graph(stored=True)).queries.describe()
+    lines = [_signature(each) for each in found] or ["no stored queries"]
+    session.show({"queries": [each.to_json() for each in found]}, *lines)
+
+
+@query.command("show")
+@click.argument("name", metavar="NAME")
+@target_options
+@graph_options
+def show_stored(session: Session, name: str, branch: str | None, snapshot: str | None) -> None:
+    """Show what a stored query takes and returns."""
+    target = session.to_read(branch, snapshot)
+    found = target.view(session.graph(stored=True)).queries[name].about
+    notes = [each for each in (found.description, found.instruction) if each is not None]
+    columns = [f"  {name}: {kind}" for name, kind in found.columns]
+    problem = [] if found.problem is None else [f"cannot be run here: {found.problem}"]
+    session.show(found.to_json(), _signature(found), *notes, *columns, *problem)
+
+
+@query.command("run")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--param",
+    "texts",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A parameter; repeatable. The value is JSON where that fits its type, else text.",
+)
+@click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
+@click.option("--message", metavar="TEXT", help="The message of the commit of a mutation.")
+@click.option("--expect", metavar="COMMIT", help="Change only if the branch still stands there.")
+@click.option("--operation-id", metavar="ID", help="Sent again with this id, it is done once.")
+@click.option(
+    "--format", "shown_as", type=click.Choice(formats.FORMATS), help="How rows are shown."
+)
+@target_options
+@graph_options
+def run_stored(
+    session: Session,
+    name: str,
+    texts: tuple[str, ...],
+    params: str | None,
+    message: str | None,
+    expect: str | None,
+    operation_id: str | None,
+    shown_as: str | None,
+    branch: str | None,
+    snapshot: str | None,
+) -> None:
+    """Run a stored query: a read, or a mutation as one commit."""
+    from omnigraph.api.view import View
+    from omnigraph.write.receipt import Receipt
+
+    target = session.to_read(branch, snapshot)
+    graph = session.graph(writing=True, stored=True)
+    notes = {"message": message, "expect": expect, "operation_id": operation_id}
+    if target.snapshot is None:
+        view: View = graph.branch(target.name, **notes)  # type: ignore[arg-type]
+    elif any(each is not None for each in notes.values()):
+        raise click.UsageError("a snapshot never changes; name a branch")
+    else:
+        view = View(graph.backend, target.name)
+    function = view.queries[name]
+    found = function(**_typed(function.about, texts), **read_params(params))
+    if isinstance(found, Receipt):
+        session.show(found.to_json(), receipt_line(found))
+        return
+    config = None if session.config is None else session.config.cli
+    usual = None if config is None else config.output_format
+    chosen = shown_as or usual or ("table" if sys.stdout.isatty() else "jsonl")
+    if session.as_json:
+        chosen = "json"
+    if chosen == "arrow":
+        write_bytes([found.to_ipc()])
+    else:
+        show(formats.ShownRows.of_result(found, target.branch, target.snapshot), chosen, config)
+
+
+def _signature(about: "QueryDescription") -> str:
+    properties: Mapping[str, Mapping[str, object]] = about.params.get("properties", {})
+    required = about.params.get("required", ())
+    params = ", ".join(f"{name}{'' if name in required else '?'}" for name in properties)
+    kind = "" if about.kind == "read" else f"  [{about.kind}]"
+    told = "" if about.description is None else f"  {about.description}"
+    return f"{about.name}({params}){kind}{told}"
+
+
+def _typed(about: "QueryDescription", texts: tuple[str, ...]) -> dict[str, object]:
+    """Return the values of `--param`, as the types of the parameters want them."""
+    import json
+
+    found: dict[str, object] = {}
+    properties = about.params.get("properties", {})
+    for each in texts:
+        name, separator, value = each.partition("=")
+        if not separator or not name:
+            raise click.UsageError(f"--param takes KEY=VALUE, not '{each}'")
+        kinds = properties.get(name, {}).get("type", "string")
+        if "string" in (kinds if isinstance(kinds, list) else [kinds]):
+            found[name] = value
+            continue
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

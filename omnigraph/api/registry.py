@@ -1,0 +1,159 @@
+"""Registry: the files of stored queries, read and checked together."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from omnigraph.errors import Code, ConfigError, Problem, QueryError, SourceError, UnreadableError
+from omnigraph.files.bytes import file_bytes
+from omnigraph.files.yaml import Section
+from omnigraph.query.stored import StoredQueries, StoredQuery, parse_stored
+from omnigraph.span import Source
+from omnigraph.syntax.problems import Problems, suggest
+from omnigraph.syntax.source import decode
+
+SUFFIX = ".gq"
+_MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryChoice:
+    """One query of a file by its name, and who may see and run it."""
+
+    file: Path
+    is_exposed: bool = True
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """What is wrong in a file, and in which line of it."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+# A folder or file of queries, several of them, or queries by name.
+QueryFiles: TypeAlias = Path | Sequence[Path] | Mapping[str, QueryChoice]
+
+
+def parse_query_files(
+    section: Section, key: str, resolve: Callable[[Section, str, str], Path]
+) -> QueryFiles:
+    """Return what a field of a configuration says of the files of stored queries.
+
+    `resolve` makes a path of a text of a field, and notes what is wrong with it.
+    """
+    if section.is_text(key):
+        return resolve(section, key, section.text(key) or "")
+    if section.is_list(key):
+        return [resolve(section, key, each) for each in section.texts(key)]
+    found = {}
+    for name, each in section.sections(key, ("file", "expose", "roles")).items():
+        path = resolve(each, "file", each.required("file"))
+        is_exposed = each.flag("expose") is not False
+        found[name] = QueryChoice(file=path, is_exposed=is_exposed, roles=each.texts("roles"))
+    return found
+
+
+def open_queries(given: QueryFiles) -> StoredQueries:
+    """Return the stored queries of a folder, of files, or of names; raise ConfigError.
+
+    Of folders and files every query is stored; of names only these.
+    """
+    found, problems = read_queries_of(given)
+    if problems:
+        raise ConfigError(problems_text(problems))
+    return found
+
+
+def read_queries_of(given: QueryFiles) -> tuple[StoredQueries, list[FileProblem]]:
+    """Return stored queries as far as they can be read, and everything that is wrong with them."""
+    if isinstance(given, Mapping):
+        return _chosen(given)
+    problems: list[FileProblem] = []
+    places = [given] if isinstance(given, Path) else given
+    files = [file for place in places for file in _files(place, problems)]
+    every = [query for file in files for query in _read(file, problems)]
+    return StoredQueries(_unique(every, problems)), problems
+
+
+def problems_text(problems: Iterable[FileProblem]) -> str:
+    """Return problems as lines, bounded in number, by file and line."""
+    ordered = sorted(set(problems), key=lambda each: (each.file, each.line, each.message))
+    lines = [str(each) for each in ordered[:_MOST_SHOWN]]
+    if len(ordered) > _MOST_SHOWN:
+        lines.append(f"… and {len(ordered) - _MOST_SHOWN} more")
+    return "\n".join(lines)
+
+
+def source_problems(wrong: SourceError) -> list[FileProblem]:
+    """Return the problems of a text, each with its line."""
+    source = wrong.source or Source("<text>", "")
+    return [_placed(source, each) for each in wrong.problems]
+
+
+def _placed(source: Source, problem: Problem) -> FileProblem:
+    line = 1 if problem.span is None else source.locate(problem.span.start).line
+    hint = "" if problem.hint is None else f"; {problem.hint}"
+    return FileProblem(source.name, line, f"{problem.code}: {problem.message}{hint}")
+
+
+def _files(place: Path, problems: list[FileProblem]) -> list[Path]:
+    """Return the files of queries at a path: itself, or those of a folder."""
+    if not place.is_dir():
+        return [place]
+    found = sorted(each for each in place.iterdir() if each.suffix == SUFFIX)
+    if not found:
+        problems.append(FileProblem(str(place), 1, f"the folder has no {SUFFIX} file"))
+    return found
+
+
+def _read(path: Path, problems: list[FileProblem]) -> list[StoredQuery]:
+    try:
+        source = decode(str(path), file_bytes(path), QueryError, Code.QUERY_SYNTAX)
+    except UnreadableError as wrong:
+        problems.append(FileProblem(str(path), 1, wrong.message))
+        return []
+    except QueryError as wrong:
+        problems += source_problems(wrong)
+        return []
+    noted = Problems()
+    found = parse_stored(source, noted)
+    problems += [_placed(source, each) for each in noted.in_order()]
+    return found
+
+
+def _unique(queries: list[StoredQuery], problems: list[FileProblem]) -> list[StoredQuery]:
+    """Return queries without those whose name another one has, which are problems."""
+    first: dict[str, StoredQuery] = {}
+    for query in queries:
+        twin = first.setdefault(query.name, query)
+        if twin is not query:
+            where = f"{twin.source.name}:{twin.line}"
+            message = f"query '{query.name}' is also in {where}; names are unique"
+            problems.append(FileProblem(query.source.name, query.line, message))
+    return list(first.values())
+
+
+def _chosen(
+    choices: Mapping[str, QueryChoice],
+) -> tuple[StoredQueries, list[FileProblem]]:
+    problems: list[FileProblem] = []
+    files = {path: _read(path, problems) for path in {each.file for each in choices.values()}}
+    found = []
+    for name, choice in choices.items():
+        known = {each.name: each for each in files[choice.file]}
+        if name in known:
+            chosen = replace(known[name], is_exposed=choice.is_exposed, roles=choice.roles)
+            found.append(chosen)
+        elif known:
+            hint = suggest(name, known) or f"it has {', '.join(known)}"
+            message = f"the file has no query '{name}'; {hint}"
+            problems.append(FileProblem(str(choice.file), 1, message))
+    return StoredQueries(found), problems
