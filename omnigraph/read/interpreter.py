@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
@@ -27,10 +27,12 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
 )
+from omnigraph.read.blocks import KeptRows, count_row_operators, cut_rows
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.counting import PatternCounter
 from omnigraph.read.operators.group import group_rows
+from omnigraph.read.operators.intersect import find_closing, intersect_edges
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
 from omnigraph.read.operators.project import (
     build_table,
@@ -59,9 +61,9 @@ def execute_plan(execution: Execution, plan: ReadPlan) -> ResultStream:
     """
     *before, last = plan.operators
     if not isinstance(last, Project):
-        rows = execute(execution, ONE_ROW, plan.operators)
+        rows = execute(execution, ONE_ROW, plan.operators, ())
         return _stream_rows(execution, plan, rows, lambda some: some)
-    rows = execute(execution, ONE_ROW, before)
+    rows = execute(execution, ONE_ROW, before, (last,))
     execution.check(rows.total, len(last.columns))
     return _stream_rows(
         execution, plan, rows, lambda some: project_rows(execution, some, last.columns)
@@ -124,10 +126,21 @@ class _SliceSize:
         self.rows = max(1, min(fit, rows_per_slice(self.total), self.rows * _GROWTH))
 
 
-def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) -> Matches:
-    """Return the rows after some operators."""
+def execute(
+    execution: Execution,
+    rows: Matches,
+    operators: Sequence[Operator],
+    following: Sequence[Operator] | None = None,
+) -> Matches:
+    """Return the rows after some operators.
+
+    When the operators that follow them are given, only what these need is kept of many rows.
+    """
     counted = PatternCounter(execution)
+    skipped = 0
     for at, operator in enumerate(operators):
+        if at < skipped:
+            continue
         if isinstance(operator, NodeScan | Expand):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
@@ -137,12 +150,42 @@ def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) 
                 rows = _multiply(execution, rows, counted)
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
             rows = _multiply(execution, rows, counted)
-        following = tuple(operators[at + 1 : at + 3])
+        closing = find_closing(operators[at:]) if execution.reader.is_whole else []
+        if closing:
+            assert isinstance(operator, Expand)
+            skipped = at + 1 + len(closing)
+            closed = partial(intersect_edges, execution, rows, operator, closing)
+            rows = _measure(execution, [operator, *closing], closed)
+            continue
+        parts = [rows] if following is None else cut_rows(execution, rows, operator)
+        if len(parts) > 1:
+            skipped = at + count_row_operators(operators[at:])
+            pattern, rest = operators[at:skipped], (*operators[skipped:], *(following or ()))
+            in_blocks = partial(_in_blocks, execution, parts, pattern, rest)
+            rows = _measure(execution, pattern, in_blocks)
+            continue
+        after = tuple(operators[at + 1 : at + 3])
         rows = _measure(
-            execution, [operator], partial(_execute_operator, execution, rows, operator, following)
+            execution, [operator], partial(_execute_operator, execution, rows, operator, after)
         )
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
     return _multiply(execution, rows, counted) if counted.pending else rows
+
+
+def _in_blocks(
+    execution: Execution,
+    parts: Sequence[Matches],
+    pattern: Sequence[Operator],
+    following: Sequence[Operator],
+) -> Matches:
+    """Return what is kept of the rows of a pattern, which is matched one part at a time."""
+    optional = frozenset(
+        name for each in pattern if isinstance(each, Optional) for name in each.binds
+    )
+    kept = KeptRows(execution, following, optional)
+    for part in parts:
+        kept.add(execute(execution, part, pattern, following))
+    return kept.rows()
 
 
 def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> Matches:
@@ -180,16 +223,22 @@ def _execute_operator(
         case Aggregate():
             return group_rows(execution, rows, operator)
         case Project(columns):
-            return project_whole(execution, rows, columns)
+            # Of equal rows, one is enough when they are made distinct.
+            once = replace(rows, weights=None) if isinstance(_first(following), Distinct) else rows
+            return project_whole(execution, once, columns)
         case Distinct():
             return drop_duplicates(rows)
         case Order():
-            limit = following[0] if following else None
+            limit = _first(following)
             return sort_rows(execution, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
             return limit_rows(execution, rows, operator)
         case _:
             assert_never(operator)
+
+
+def _first(operators: Sequence[Operator]) -> Operator | None:
+    return operators[0] if operators else None
 
 
 def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -> "np.ndarray":

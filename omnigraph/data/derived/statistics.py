@@ -58,7 +58,7 @@ class ColumnStatistics:
         if len(self.bounds) < 2 or isinstance(number, str) != isinstance(self.bounds[0], str):
             return None
         find = bisect_right if inclusive else bisect_left
-        at = find(self.bounds, number)  # type: ignore[type-var]
+        at = find(self.bounds, number)
         return (1.0 - self.nulls) * min(max((at - 0.5) / (len(self.bounds) - 1), 0.0), 1.0)
 
 

@@ -22,6 +22,7 @@ from omnigraph.data.derived.adjacency import (
     patch_adjacency,
     remove_entries,
 )
+from omnigraph.data.derived.coded_column import MOST_VALUES, CodedColumn, code_column
 from omnigraph.data.derived.disk import Arrays, DiskCache, Family
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
@@ -61,6 +62,8 @@ _MOST_EXTENSIONS = 256
 _MOST_PARALLEL = 10_000
 # Smaller arrays are made faster than they are read from a disk.
 _LEAST_STORED = 50_000
+# Of fewer rows, texts are compared as fast as codes.
+_LEAST_CODED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,17 @@ class _Described:
         return 64 if self.statistics is None else self.statistics.nbytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """A column as codes; None when it has too many different values."""
+
+    column: CodedColumn | None
+
+    @property
+    def nbytes(self) -> int:
+        return 64 if self.column is None else self.column.nbytes
+
+
 class Topology:
     """The derived state of one graph.
 
@@ -171,6 +185,17 @@ class Topology:
         key = (*family, column.lineage[0], len(values))
         made = self.cache.get(key, lambda: _Described(describe_column(values)), family=family)
         return made.statistics
+
+    def coded(self, table: Table, name: str) -> CodedColumn | None:
+        """Return a whole text column as codes; None when it changed, or has too many values."""
+        column = self.column(table, name)
+        if len(column.changed) or len(column.values) < _LEAST_CODED:
+            return None
+        known = self.statistics(table, name)
+        if known is None or known.distinct > MOST_VALUES:
+            return None
+        key = ("codes", *_column_family(table, name), column.lineage)
+        return self.cache.get(key, lambda: _Coded(code_column(column.values))).column
 
     def degrees(self, table: Table, *, backwards: bool) -> DegreeStatistics | None:
         """Return the statistics of an adjacency's degrees; None unless it is in memory."""

@@ -142,7 +142,8 @@ class _Block:
         self.rest -= part
         if self.weights is not None:
             part *= self.weights
-        return np.bincount(self.groups, weights=part, minlength=count)
+        sums = np.bincount(self.groups, weights=part, minlength=count)
+        return np.asarray(sums, np.float64)
 
 
 def _round_parts(parts: list[Floats], powers: list[int], bits: int) -> Floats:

@@ -82,6 +82,11 @@ class PatternCounter:
     def _count_root(self, root: NodeScan) -> int:
         """Return how often a variable that stands alone, with all below it, occurs."""
         execution, children = self._execution, self._children.get(root.variable, [])
+        if root.filters and root.point is None and not children and execution.reader.is_whole:
+            codes = execution.domains[root.variable].all()
+            return int(
+                np.count_nonzero(test_predicates(execution, root.variable, codes, root.filters))
+            )
         if root.point is not None or root.filters:
             return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         if not children:

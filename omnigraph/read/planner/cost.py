@@ -5,6 +5,8 @@ Only their proportions matter: a wrong cost makes a query slower, never wrong.
 
 # Any operator; one that finds a node by its key takes no longer.
 OPERATOR = 20_000.0
+# A row that is read from a table and numbered.
+READ = 400.0
 # A row of a scan, and a condition on a row or on an entry.
 ROW = 1.0
 TEST = 12.0

@@ -24,13 +24,17 @@ from omnigraph.query.expr import (
     TextMatch,
     equality,
 )
+from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import StoredType, column_name
 from omnigraph.schema.values import Value
+from omnigraph.storage.indexes import IndexKind, indexes_of
 from omnigraph.versioning.snapshot import Snapshot
 
 # What is assumed of a column without statistics.
 _EQUAL = 0.05
 _RANGE = 0.3
+# A column without statistics that has an index most likely has few rows of each value.
+_INDEXED = 100
 _TEXT = {Operator.STARTS_WITH: 0.02, Operator.CONTAINS: 0.05}
 _MATCH = 0.02
 _NULL = 0.05
@@ -70,7 +74,7 @@ class Estimator:
         Conditions on one variable often say the same, so each further one counts for less.
         """
         found = sorted(self._shares(predicates, types))
-        combined = prod(share ** (1 / 2**at) for at, share in enumerate(found))
+        combined = prod(float(share ** (0.5**at)) for at, share in enumerate(found))
         return min(max(combined, 1 / max(self.count(types), 1)), 1.0)
 
     def rows(self, node: PatternNode) -> float:
@@ -89,6 +93,19 @@ class Estimator:
         given = {each[0].property for each in found if each is not None}
         key = self._stored(node.types[0]).key if len(node.types) == 1 else ()
         return "id" in given or (bool(key) and given.issuperset(key))
+
+    def must_be_read(self, node: PatternNode) -> int:
+        """Return how many rows a scan has to read first: all that no index helps to find."""
+        is_point, found = self.is_point(node), 0
+        for name in node.types:
+            stored = self._stored(name)
+            table = self.snapshot.table(stored.identity)
+            has_index = is_point or bool(pick_indexed(node.filters, stored))
+            if not (table.takes_conditions and has_index) and not self.topology.has_numbering(
+                table
+            ):
+                found += self._count(name)
+        return found
 
     def degree(
         self, steps: Sequence[Step], source: tuple[str, ...], target: tuple[str, ...]
@@ -206,7 +223,13 @@ class Estimator:
         stored = self._stored(name)
         if column == "id" or stored.key == (column,):
             return 1 / max(self._count(name), 1)
-        return _EQUAL if known is None else known.share_equal(value)
+        if known is not None:
+            return known.share_equal(value)
+        return (
+            min(_EQUAL, _INDEXED / max(self._count(name), 1))
+            if self._is_indexed(name, column)
+            else _EQUAL
+        )
 
     def _share_ordered(
         self, known: ColumnStatistics | None, operator: Operator, value: object
@@ -247,6 +270,10 @@ class Estimator:
                 self.topology.statistics(table, column_name(stored, column)) if has else None
             )
         return self._columns[key]
+
+    def _is_indexed(self, name: str, column: str) -> bool:
+        specs = indexes_of(self._stored(name))
+        return any(spec.column == column and spec.kind is IndexKind.BTREE for spec in specs)
 
     def _count(self, name: str) -> int:
         if name not in self._counts:

@@ -155,10 +155,11 @@ class PatternOrder:
         return Outcome((Start(name),), self._cost_of_scan(node) + carried, found)
 
     def _cost_of_scan(self, node: PatternNode) -> float:
+        read = self.estimator.must_be_read(node) * cost.READ
         if self.estimator.is_point(node):
-            return cost.OPERATOR
+            return cost.OPERATOR + read
         tests = cost.TEST if node.filters else 0.0
-        return cost.OPERATOR + self.estimator.count(node.types) * (cost.ROW + tests)
+        return cost.OPERATOR + read + self.estimator.count(node.types) * (cost.ROW + tests)
 
     def _moves_from(
         self, bound: _Variables, outcome: Outcome
