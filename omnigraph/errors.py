@@ -11,6 +11,8 @@
     │   ├── UnsupportedMigrationError  the graph cannot be migrated to the given schema
     │   ├── UnreadableError       a file cannot be read
     │   ├── ConfigError           a configuration file is invalid
+    │   │   └── DeclarationError  the files of a deployment are invalid
+    │   ├── ApprovalNeededError   a graph would be deleted, and nobody approved of that
     │   ├── ViolationsError       records break the rules of their types
     │   ├── StoreError            the location cannot hold a graph
     │   ├── BranchNameError       the name is not a valid branch name
@@ -29,8 +31,10 @@
     │   ├── TableNotFoundError    there is no table with this key
     │   ├── RowNotFoundError      there is no node or edge with this id
     │   ├── TagNotFoundError      there is no tag with this name
+    │   ├── RevisionNotFoundError  there is no such revision of the deployment
     │   └── RunNotFoundError      there is no run with this id
     ├── ConflictError             another writer was faster; nothing was done
+    │   ├── DeploymentMovedError  the deployment is no longer what was planned on
     │   ├── ExpectedVersionMismatchError  a table is no longer at the version that was read
     │   ├── HeadMovedError        the branch kept moving, or is not at the expected commit
     │   │   └── SchemaMovedError  the schema of the branch changed meanwhile
@@ -56,12 +60,17 @@ each with its source line and a caret. The codes are documented in
 docs/errors.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
 from omnigraph.span import Source, Span, show_span
+
+_MOST_CONFLICTS = 20
+_MOST_PROBLEMS = 50
+_LONGEST_VALUE = 80
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -334,6 +343,59 @@ class ConfigError(InputError):
     code = "config_invalid"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class FileProblem:
+    """What is wrong in a file, and in which line of it."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the problem as JSON."""
+        return {"file": self.file, "line": self.line, "message": self.message}
+
+
+class DeclarationError(ConfigError):
+    """The files of a deployment are invalid; nothing was done."""
+
+    code = "deployment_invalid"
+
+    def __init__(self, problems: Iterable[FileProblem]) -> None:
+        self.file_problems = tuple(sorted(set(problems)))
+        more = len(self.file_problems) - 1
+        first = f"{self.file_problems[0]}"
+        super().__init__(first if not more else f"{first} (and {more} more)")
+
+    def render(self) -> str:
+        shown = [f"   - {each}" for each in self.file_problems[:_MOST_PROBLEMS]]
+        more = len(self.file_problems) - len(shown)
+        rest = [f"   … and {more} more"] if more > 0 else []
+        count = len(self.file_problems)
+        head = f"error[{self.code}]: {count} problem{'' if count == 1 else 's'}; nothing was done"
+        return "\n".join([head, *shown, *rest])
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            **super().to_json(),
+            "file_problems": [each.to_json() for each in self.file_problems],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
+        del source
+        return cls(FileProblem(**each) for each in document["file_problems"])
+
+
+class ApprovalNeededError(InputError):
+    """A graph would be deleted, and nobody approved of the plan that does so."""
+
+    code = "approval_needed"
+
+
 # Records that break rules are counted up to here, and from there on no longer looked for.
 MOST_VIOLATIONS = 100_000
 
@@ -529,6 +591,12 @@ class TagNotFoundError(NotFoundError):
     code = "tag_not_found"
 
 
+class RevisionNotFoundError(NotFoundError):
+    """There is no such revision of the deployment, or none that serves."""
+
+    code = "revision_not_found"
+
+
 class RunNotFoundError(NotFoundError):
     """There is no run with this id."""
 
@@ -571,6 +639,12 @@ class ExpectedVersionMismatchError(ConflictError):
         return cls(found["table_key"], expected, actual)
 
 
+class DeploymentMovedError(ConflictError):
+    """The deployment is no longer what was planned on; nothing was published."""
+
+    code = "deployment_moved"
+
+
 class HeadMovedError(ConflictError):
     """The branch kept moving, or is not at the commit that the caller expects."""
 
@@ -610,19 +684,46 @@ class MergeConflictsError(ConflictError):
 
     code = "merge_conflicts"
 
-    def __init__(self, conflicts: Sequence[Mapping[str, Json]]) -> None:
-        more = "" if len(conflicts) == 1 else f" (and {len(conflicts) - 1} more)"
-        hint = "preview the merge to see all conflicts, then choose a side for each"
-        super().__init__(f"{conflicts[0]['message']}{more}", hint=hint)
+    def __init__(
+        self, documents: Sequence[Mapping[str, Json]], conflicts: Sequence[Any] = ()
+    ) -> None:
+        more = "" if len(documents) == 1 else f" (and {len(documents) - 1} more)"
+        hint = "preview the merge to see all conflicts, then choose a side or a value for each"
+        super().__init__(f"{documents[0]['message']}{more}", hint=hint)
+        self.documents = tuple(documents)
         self.conflicts = tuple(conflicts)
 
+    def render(self) -> str:
+        shown = self.documents[:_MOST_CONFLICTS]
+        lines = [line for each in shown for line in conflict_lines(each)]
+        if len(self.documents) > len(shown):
+            lines.append(f"   … and {len(self.documents) - len(shown)} more conflicts")
+        return "\n".join([super().render(), *lines])
+
     def to_json(self) -> dict[str, Json]:
-        return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.conflicts]}
+        return {**super().to_json(), "merge_conflicts": [dict(each) for each in self.documents]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], source: Source | None = None) -> Self:
         del source
         return cls(document["merge_conflicts"])
+
+
+def conflict_lines(conflict: Mapping[str, Json]) -> list[str]:
+    """Return a conflict, as a preview writes it, as lines for a person."""
+    name = conflict["property"]
+    of = "" if name is None else f" ({name})"
+    lines = [f"   - {conflict['kind']}: {conflict['message']}{of}"]
+    sides = ("base", "ours", "theirs")
+    if any(conflict[side] is not None for side in sides):
+        lines.append(f"       {', '.join(f'{side} {_shown(conflict[side])}' for side in sides)}")
+    return lines
+
+
+def _shown(value: Json) -> str:
+    """Return a value of a conflict, cut when it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 class DeniedError(OmniGraphError):

@@ -92,7 +92,7 @@ show omnigraph snapshot people.omni --branch review/hires
 show omnigraph commit list people.omni --branch review/hires
 
 say "What a branch changed is shown row by row, and merged as one commit."
-show omnigraph diff main review/hires people.omni
+show omnigraph diff main...review/hires people.omni
 show omnigraph branch merge review/hires people.omni
 
 say "The whole graph as one page: its types, its history, what a branch changed. It opens without a network."

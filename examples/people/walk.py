@@ -23,7 +23,7 @@ print(main.query(queries, "circle", slug="ana").to_pandas())
 # %% A new colleague, first on a branch.
 draft = graph.create_branch("review/hires")
 draft.mutate(queries, "add_person", slug="gus", name="Gus Moe", email="gus@mill.example")
-for change in graph.diff("main", draft):
+for change in graph.review(draft):
     print(change)
 
 # %% Into main, as one commit; and how it was before.

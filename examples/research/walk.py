@@ -34,7 +34,7 @@ graph.create_branch("review/rivers")
 review = graph.branch("review/rivers", actor="ida", message="review of the river papers")
 review.mutate(queries, "publish", slug="gauges-in-branches", year=2026)
 review.mutate(queries, "cite", paper="gauges-in-branches", cited="three-way-rows", why="method")
-for change in graph.diff("main", review):
+for change in graph.review(review):
     print(change)
 
 # %% Meanwhile somebody else publishes the same paper with another year.
@@ -44,7 +44,7 @@ try:
     main.merge(review)
 except og.MergeConflictsError as clash:
     for conflict in clash.conflicts:
-        print(conflict["message"], conflict["ours"], conflict["theirs"])
+        print(conflict.message, conflict.ours, conflict.theirs)
 
 # %% Somebody decides, and the merge says so.
 print(main.merge(review, resolutions="theirs").commit.message)

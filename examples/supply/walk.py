@@ -41,7 +41,7 @@ print(crisis.query(queries, "nobody_delivers").to_pandas())
 # %% The plan: another supplier steps in, on the same branch.
 crisis.mutate(queries, "add_offer", supplier="S2", part="RB-001", price=1.6, days=18)
 crisis.mutate(queries, "add_offer", supplier="S2", part="TY-010", price=5.2, days=16)
-for change in graph.diff("main", crisis):
+for change in graph.review(crisis):
     print(change)
 
 # %% It happened: the plan becomes the truth as one commit.

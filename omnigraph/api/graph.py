@@ -391,6 +391,22 @@ class Graph(Closing):
         """Return the net changes from one branch or commit to another, read as they are used."""
         return self._view(old).diff(new, kinds=kinds, types=types, ops=ops)
 
+    def review(
+        self,
+        source: Place,
+        into: Place = MAIN,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> ChangeSet:
+        """Return what a branch did since it parted from another, read as it is used.
+
+        What the other did meanwhile is not in it, as it would be in a `diff` of the two.
+        """
+        view = self._view(into)
+        return view.diff(source, kinds=kinds, types=types, ops=ops, merge_base=True)
+
     def changes(
         self,
         branch: str = MAIN,

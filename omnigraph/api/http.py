@@ -30,11 +30,19 @@ from omnigraph.api.operations.read import (
     GetSnapshot,
     ReadRecords,
     ReadRows,
+    catalog_at,
 )
 from omnigraph.api.operations.runs import ListRuns
 from omnigraph.api.operations.write import Ingest, Load, Mutate
-from omnigraph.errors import UnavailableError, ViolationsError
+from omnigraph.errors import (
+    DeniedError,
+    MergeConflictsError,
+    NotFoundError,
+    UnavailableError,
+    ViolationsError,
+)
 from omnigraph.merge.change_set import CommitChanges
+from omnigraph.merge.conflict import Conflict
 from omnigraph.query.compile import compile_query, query_name
 from omnigraph.query.params import bind_params
 from omnigraph.schema.catalog import Catalog, StoredType
@@ -91,7 +99,20 @@ class HttpBackend:
         special = _SPECIAL.get(type(operation))
         if special is not None:
             return cast(R, special(self, operation, options))
-        return operation.result(self.document(operation, options), self)
+        try:
+            return operation.result(self.document(operation, options), self)
+        except MergeConflictsError as refused:
+            refused.conflicts = self._conflicts(refused)
+            raise
+
+    def _conflicts(self, refused: MergeConflictsError) -> tuple[Conflict, ...]:
+        """Return the conflicts of a merge that a server refused, as a preview has them."""
+        standing = refused.documents[0].get("ours_commit")
+        try:
+            catalog = None if standing is None else catalog_at(self, str(standing))
+        except (DeniedError, NotFoundError):  # who may merge need not be allowed to read
+            catalog = None
+        return tuple(Conflict.from_json(each, catalog) for each in refused.documents)
 
     def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:
         """Send an operation and return the answer as it came."""

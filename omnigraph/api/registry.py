@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from omnigraph.errors import Code, ConfigError, Problem, QueryError, SourceError, UnreadableError
+from omnigraph.errors import (
+    Code,
+    ConfigError,
+    FileProblem,
+    Problem,
+    QueryError,
+    SourceError,
+    UnreadableError,
+)
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.yaml import Section
 from omnigraph.query.stored import StoredQueries, StoredQuery, parse_stored
@@ -24,18 +32,6 @@ class QueryChoice:
     file: Path
     is_exposed: bool = True
     roles: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileProblem:
-    """What is wrong in a file, and in which line of it."""
-
-    file: str
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}"
 
 
 # A folder or file of queries, several of them, or queries by name.
@@ -72,20 +68,25 @@ def open_queries(given: QueryFiles) -> StoredQueries:
     return found
 
 
-def read_queries_of(given: QueryFiles) -> tuple[StoredQueries, list[FileProblem]]:
-    """Return stored queries as far as they can be read, and everything that is wrong with them."""
+def read_queries_of(
+    given: QueryFiles, root: Path | None = None
+) -> tuple[StoredQueries, list[FileProblem]]:
+    """Return stored queries as far as they can be read, and everything that is wrong with them.
+
+    Files below `root` are named by their paths from there.
+    """
     if isinstance(given, Mapping):
-        return _chosen(given)
+        return _chosen(given, root)
     problems: list[FileProblem] = []
     places = [given] if isinstance(given, Path) else given
     files = [file for place in places for file in _files(place, problems)]
-    every = [query for file in files for query in _read(file, problems)]
+    every = [query for file in files for query in _read(file, root, problems)]
     return StoredQueries(_unique(every, problems)), problems
 
 
 def problems_text(problems: Iterable[FileProblem]) -> str:
     """Return problems as lines, bounded in number, by file and line."""
-    ordered = sorted(set(problems), key=lambda each: (each.file, each.line, each.message))
+    ordered = sorted(set(problems))
     lines = [str(each) for each in ordered[:_MOST_SHOWN]]
     if len(ordered) > _MOST_SHOWN:
         lines.append(f"… and {len(ordered) - _MOST_SHOWN} more")
@@ -114,11 +115,12 @@ def _files(place: Path, problems: list[FileProblem]) -> list[Path]:
     return found
 
 
-def _read(path: Path, problems: list[FileProblem]) -> list[StoredQuery]:
+def _read(path: Path, root: Path | None, problems: list[FileProblem]) -> list[StoredQuery]:
+    name = str(path if root is None else path.relative_to(root))
     try:
-        source = decode(str(path), file_bytes(path), QueryError, Code.QUERY_SYNTAX)
+        source = decode(name, file_bytes(path), QueryError, Code.QUERY_SYNTAX)
     except UnreadableError as wrong:
-        problems.append(FileProblem(str(path), 1, wrong.message))
+        problems.append(FileProblem(name, 1, wrong.message))
         return []
     except QueryError as wrong:
         problems += source_problems(wrong)
@@ -142,10 +144,10 @@ def _unique(queries: list[StoredQuery], problems: list[FileProblem]) -> list[Sto
 
 
 def _chosen(
-    choices: Mapping[str, QueryChoice],
+    choices: Mapping[str, QueryChoice], root: Path | None
 ) -> tuple[StoredQueries, list[FileProblem]]:
     problems: list[FileProblem] = []
-    files = {path: _read(path, problems) for path in {each.file for each in choices.values()}}
+    files = {path: _read(path, root, problems) for path in {each.file for each in choices.values()}}
     found = []
     for name, choice in choices.items():
         known = {each.name: each for each in files[choice.file]}

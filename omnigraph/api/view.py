@@ -139,10 +139,15 @@ class View:
         kinds: Iterable[str] = (),
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
+        merge_base: bool = False,
     ) -> ChangeSet:
-        """Return the net changes from here to another branch or commit, read as they are used."""
+        """Return the net changes from here to another branch or commit, read as they are used.
+
+        With `merge_base` they start where the two parted.
+        """
         wanted = filter_fields(kinds, types, ops)
-        return self._run(GetDiff(old=self.place, new=place_of(new), **wanted))
+        diff = GetDiff(old=self.place, new=place_of(new), merge_base=merge_base, **wanted)
+        return self._run(diff)
 
     def export(
         self,

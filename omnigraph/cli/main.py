@@ -37,6 +37,7 @@ _HOMES = {
     "run": "history",
     "query": "query",
     "schema": "schema",
+    "cluster": "cluster",
     "policy": "policy",
     "explain": "explain",
     "optimize": "maintenance",

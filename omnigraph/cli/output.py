@@ -43,6 +43,15 @@ def _coloured(line: str) -> str:
     return click.style(line, fg="yellow") if line.startswith("warning[") else line
 
 
+_MARK_COLOURS = {"+": "green", "-": "red", "~": "yellow"}
+
+
+def marked(line: str) -> str:
+    """Return the line of a change in the colour of its mark."""
+    colour = _MARK_COLOURS.get(line[:1])
+    return line if colour is None else click.style(line, fg=colour)
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun: `1 error`, `2 errors`, `3 queries`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -14,14 +14,28 @@ _SKIPPED = re.compile(r'"(?:[^"\\]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL
 _QUERY = re.compile(r"\s*query\b")
 _BOUND = re.compile(r"\$(\w+)\s*:\s*(\w+)")
 _PROPERTY = re.compile(r"\$(\w+)\.(\w*)$")
-_OF_TYPE = re.compile(r"(?::|\b(?:insert|update|delete)\b)\s*(\w*)$")
+_OF_TYPE = re.compile(r"(?::|\b(?:insert|replace|update|delete)\b)\s*(\w*)$")
 _EDGE = re.compile(r"\$\w+\s+(\w*)$")
 _WORD = re.compile(r"(\w*)$")
 _COMMAND = re.compile(r"\s*(\.\w*)$")
 _ARGUMENT = re.compile(r"\s*\.(\w+)\s+(\S*)$")
 _WORDS = (
-    *("query", "match", "return", "insert", "update", "delete", "set", "where", "order", "limit"),
-    *("skip", "having", "distinct", "optional", "not", "and", "or", "as", "asc", "desc", "in"),
+    *("query", "match", "return", "insert", "replace", "update", "delete", "set", "where"),
+    *(
+        "order",
+        "limit",
+        "skip",
+        "having",
+        "distinct",
+        "optional",
+        "not",
+        "and",
+        "or",
+        "as",
+        "asc",
+        "desc",
+        "in",
+    ),
     *("contains", "starts_with", "is", "null", "true", "false", "now", "date", "datetime"),
 )
 _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS)

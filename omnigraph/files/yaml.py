@@ -47,6 +47,10 @@ class Section:
         if node is not None and _kind(node) == "map":
             self._take(node, known)
 
+    def noted(self) -> list[tuple[int, str]]:
+        """Return all problems noted so far, in the whole text, each with its line."""
+        return list(self._text.problems)
+
     def check(self) -> None:
         """Raise ConfigError with all problems noted so far."""
         self._text.check()

@@ -8,6 +8,7 @@ from typing import Any, Self
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.json_rows import property_from_json, row_from_json
+from omnigraph.schema.values import to_json_value
 from omnigraph.syntax.problems import nearest_name, parse_choice, shorten
 
 
@@ -30,6 +31,7 @@ class ConflictKind(StrEnum):
     VALUE = "ValueConstraintViolation"
 
 
+_HOW_TO_CHOOSE = "send the conflicts of a preview, with `take` set to ours or theirs, or a `value`"
 _BY_PROPERTY = (ConflictKind.DIVERGENT_INSERT, ConflictKind.DIVERGENT_UPDATE)
 
 
@@ -51,9 +53,13 @@ class Conflict:
     theirs: object = None
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any], catalog: Catalog) -> Self:
-        """Return a conflict as `Merge.to_json` wrote it; the catalog has the types of values."""
-        stored, name = catalog.stored(document["type_name"]), document["property"]
+    def from_json(cls, document: Mapping[str, Any], catalog: Catalog | None) -> Self:
+        """Return a conflict as `Merge.to_json` wrote it; the catalog has the types of values.
+
+        Without a catalog the values stay as JSON has them.
+        """
+        stored = None if catalog is None else catalog.stored(document["type_name"])
+        name = document["property"]
 
         def value(side: str) -> object:
             found = document[side]
@@ -81,19 +87,24 @@ CHOICE_KEYS = frozenset(
     (
         *("kind", "table_key", "type_name", "row_id", "property", "message"),
         *("base", "ours", "theirs", "ours_commit", "ours_actor", "theirs_commit", "theirs_actor"),
-        "take",
+        *("take", "value"),
     )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Resolutions:
-    """Whose version is taken where both sides changed: for all, a type, a row or a property."""
+    """Whose version is taken where both sides changed: for all, a type, a row or a property.
+
+    `values` has what a property gets that is neither ours nor theirs, by type, row and property.
+    """
 
     default: Side | None = None
     types: Mapping[str, Side] = field(default_factory=dict)
     rows: Mapping[tuple[str, str], Side] = field(default_factory=dict)
     properties: Mapping[tuple[str, str, str], Side] = field(default_factory=dict)
+    # Not shown, so that the digest of a merge without values is what it always was.
+    values: Mapping[tuple[str, str, str], object] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, given: "Resolutions | Side | str | None") -> "Resolutions":
@@ -104,6 +115,7 @@ class Resolutions:
             {key: parse_choice(Side, side) for key, side in found.types.items()},
             {key: parse_choice(Side, side) for key, side in found.rows.items()},
             {key: parse_choice(Side, side) for key, side in found.properties.items()},
+            dict(found.values),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -116,6 +128,10 @@ class Resolutions:
         rows += [
             {"type_name": name, "row_id": row_id, "property": of, "kind": kind, "take": str(side)}
             for (name, row_id, of), side in self.properties.items()
+        ]
+        rows += [
+            {"type_name": name, "row_id": row_id, "property": of, "value": to_json_value(value)}
+            for (name, row_id, of), value in self.values.items()
         ]
         take = None if self.default is None else str(self.default)
         types = {name: str(side) for name, side in self.types.items()}
@@ -133,35 +149,58 @@ class Resolutions:
             found = cls.chosen(resolutions or (), None if take is None else Side(take))
             sides = {name: Side(side) for name, side in (types or {}).items()}
             return replace(found, types=sides)
-        except (KeyError, ValueError):
-            hint = "send the conflicts of a preview, with `take` set to ours or theirs"
-            raise InputError("the resolutions cannot be read", hint=hint) from None
+        except ValueError:
+            raise InputError("the resolutions cannot be read", hint=_HOW_TO_CHOOSE) from None
 
     @staticmethod
     def chosen(
         choices: Iterable[Mapping[str, object]], default: Side | None = None
     ) -> "Resolutions":
-        """Return the choices of conflicts with `take` set, in the form that a preview writes."""
+        """Return the choices of conflicts with `take` or `value` set, as a preview writes them.
+
+        Raises InputError for a choice that cannot be read, with what is wrong with it.
+        """
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[tuple[str, str, str], Side] = {}
+        values: dict[tuple[str, str, str], object] = {}
         for choice in choices:
-            _check_keys(choice)
-            if choice.get("take") is None:
+            key, name = _row_of(choice), choice.get("property")
+            take = choice.get("take")
+            if "value" in choice:
+                if take is not None:
+                    raise InputError(f"{_shown(key)} has both `take` and `value`", hint="set one")
+                if name is None:
+                    hint = "choose a side: set `take`"
+                    raise InputError(f"{_shown(key)}: no property to set a value of", hint=hint)
+                values[*key, str(name)] = choice["value"]
+            elif take is None:
                 continue
-            side = Side(str(choice["take"]))
-            key = str(choice["type_name"]), str(choice["row_id"])
-            name = choice.get("property")
-            if name is None or choice.get("kind") not in _BY_PROPERTY:
-                rows[key] = side
+            elif name is None or choice.get("kind") not in _BY_PROPERTY:
+                rows[key] = parse_choice(Side, str(take))
             else:
-                properties[*key, str(name)] = side
-        return Resolutions(default, {}, rows, properties)
+                properties[*key, str(name)] = parse_choice(Side, str(take))
+        return Resolutions(default, {}, rows, properties, values)
 
     def of(self, type_name: str, row_id: str, name: str | None = None) -> Side | None:
         """Return the side that was chosen for a row or one of its properties, if any."""
         found = None if name is None else self.properties.get((type_name, row_id, name))
         found = found or self.rows.get((type_name, row_id)) or self.types.get(type_name)
         return found or self.default
+
+
+def _row_of(choice: Mapping[str, object]) -> tuple[str, str]:
+    """Return the type and id of a choice; raise InputError for what is no choice."""
+    if not isinstance(choice, Mapping):
+        raise InputError("a resolution is not an object", hint=_HOW_TO_CHOOSE)
+    _check_keys(choice)
+    for name in ("type_name", "row_id"):
+        if not isinstance(choice.get(name), str):
+            raise InputError(f"a resolution has no '{name}'", hint=_HOW_TO_CHOOSE)
+    return str(choice["type_name"]), str(choice["row_id"])
+
+
+def _shown(key: tuple[str, str]) -> str:
+    return f"the resolution of {key[0]} '{shorten(key[1])}'"
 
 
 def _check_keys(choice: Mapping[str, object]) -> None:

@@ -17,6 +17,7 @@ from omnigraph.evolve.align import Sides, align_sides
 from omnigraph.merge.conflict import Conflict, ConflictKind, Resolutions
 from omnigraph.merge.diff import diff
 from omnigraph.merge.outcome import Merge, Outcome
+from omnigraph.merge.patch import ConflictPatch
 from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
@@ -38,6 +39,7 @@ from omnigraph.versioning.writes import (
     apply_writes,
 )
 from omnigraph.write.draft import TypeChange
+from omnigraph.write.filling import VectorFiller
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -98,7 +100,9 @@ class MergeOptions:
 
     def intent(self, target: str, verb: str, source: str) -> Intent:
         """Return the intent of a merge; its request says what is merged, and on what terms."""
+        values = dict(self.resolutions.values)
         asked = repr(((verb, source, target), self.resolutions, self.strict))
+        asked += repr(sorted(values.items(), key=repr)) if values else ""
         is_named = self.operation_id is not None
         return Intent(
             branch=target,
@@ -230,6 +234,7 @@ class _MergePlan:
     counts: dict[str, Mapping[Op, int]] = field(default_factory=dict)
     bulky: dict[str, TypeMerge] = field(default_factory=dict)
     settled: Mapping[str, set[str]] = field(default_factory=dict)
+    revalued: frozenset[str] = frozenset()
 
     @property
     def base(self) -> Snapshot:
@@ -267,7 +272,17 @@ class _MergePlan:
             if merged.violations is not None:
                 known[name] = merged.violations
         options.check()
-        self._settle(options.resolutions, known)
+        patch = ConflictPatch(self.ours, dict(options.resolutions.values), self.changes)
+        self.conflicts = patch.settle(self.conflicts)
+        while True:
+            found = self._settle(options.resolutions, known)
+            left = patch.settle(found)
+            if len(left) == len(found):
+                break
+        self.conflicts += left
+        patch.refuse_rest()
+        self.adopted -= patch.touched
+        self.revalued = frozenset(patch.touched)
 
     def _type_merges(self) -> Iterator[TypeMerge]:
         """Yield the types whose tables on their side differ from a base."""
@@ -284,7 +299,9 @@ class _MergePlan:
         return self.root.table(key)
 
     def _merged(self, type_merge: TypeMerge, options: MergeOptions) -> MergedType:
-        if options.bulk is not None and options.bulk.takes(type_merge):
+        # Values are set in rows that are held, and a bulk merge holds few columns of them.
+        is_patched = any(key[0] == type_merge.stored.name for key in options.resolutions.values)
+        if options.bulk is not None and not is_patched and options.bulk.takes(type_merge):
             self.bulky[type_merge.stored.name] = type_merge
             return options.bulk.merged(type_merge, options.terms)
         return merge_rows(type_merge, type_merge.side_diffs(), options.terms)
@@ -292,7 +309,7 @@ class _MergePlan:
     def write_set(self, found: Merge, options: MergeOptions, merged: str | None) -> WriteSet:
         """Return what the merge writes; raises MergeConflictsError when there are conflicts."""
         if found.conflicts:
-            raise MergeConflictsError(found.conflicts_json())
+            raise MergeConflictsError(found.conflicts_json(), found.conflicts)
         writes = self._writes(options)
         # A fast-forward is checked against nothing, and a new schema against all rows: both are
         # valid only while our branch stands where it was read.
@@ -317,7 +334,7 @@ class _MergePlan:
         return Merge(
             source=source,
             target=target,
-            outcome=self.outcome,
+            outcome=Outcome.CONFLICTS if self.conflicts else self.outcome,
             base=self.base.commit,
             ours=self.ours.commit,
             theirs=self.theirs.commit,
@@ -326,15 +343,20 @@ class _MergePlan:
             commit=commit,
         )
 
-    def _settle(self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]) -> None:
-        """Check the graph that the merge would leave, and settle what a choice decides."""
+    def _settle(
+        self, resolutions: Resolutions, known: dict[str, tuple[Violation, ...]]
+    ) -> list[Conflict]:
+        """Check the graph that the merge would leave, and settle what a choice of sides decides.
+
+        Returns what is left.
+        """
         unfit = self.sides.violations
         settling = Settling(self.ours, self.theirs, resolutions, self.changes, known, unfit)
         verdict = settling.run()
         self.looked_at = verdict.looked_at
         self.settled = settling.settled
         self.adopted -= {*settling.settled}
-        self.conflicts += [self._violated(each) for each in self._new(verdict.violations)]
+        return [self._violated(each) for each in self._new(verdict.violations)]
 
     def _new(self, violations: Iterable[Violation]) -> Iterator[Violation]:
         """Yield the violations, except those that depend on a conflict that is open already."""
@@ -388,8 +410,15 @@ class _MergePlan:
             )
         steps: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
-            steps.append(Upsert(change.rows.cast(columns)))
+            rows = self._filled(change) if name in self.revalued else change.rows
+            steps.append(Upsert(rows.cast(columns)))
         return tuple(steps)
+
+    def _filled(self, change: TypeChange) -> pa.Table:
+        """Return the rows with vectors for the texts that were set to a value of neither side."""
+        vectors = VectorFiller.of(self.ours.tables.store)
+        batches = change.rows.combine_chunks().to_batches()
+        return pa.Table.from_batches([vectors.filled(change.stored, each) for each in batches])
 
     def _stats(self) -> Mapping[str, Mapping[Op, int]]:
         """Count what their side did since the base."""
@@ -413,4 +442,5 @@ def _message(found: Merge, options: MergeOptions, *, reverts: bool) -> str:
     parts += [f"{name} {side}" for name, side in chosen.types.items()]
     parts += [f"{'.'.join(key)} {side}" for key, side in chosen.rows.items()]
     parts += [f"{'.'.join(key)} {side}" for key, side in chosen.properties.items()]
+    parts += [f"{'.'.join(key)} to another value" for key in chosen.values]
     return f"{text}; resolved: {', '.join(parts)}" if parts else text

@@ -19,6 +19,7 @@ class Outcome(StrEnum):
     ALREADY_UP_TO_DATE = "already_up_to_date"
     FAST_FORWARD = "fast_forward"
     MERGED = "merged"
+    CONFLICTS = "conflicts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -38,7 +39,9 @@ class Merge:
     def __repr__(self) -> str:
         commit = None if self.commit is None else self.commit.id
         sides = f"{self.source!r} into {self.target!r}"
-        return f"Merge({sides}, outcome='{self.outcome}', commit={commit!r})"
+        count = len(self.conflicts)
+        found = f", {count} conflict{'' if count == 1 else 's'}" if count else ""
+        return f"Merge({sides}, outcome='{self.outcome}'{found}, commit={commit!r})"
 
     def conflicts_json(self) -> list[dict[str, Json]]:
         """Return the conflicts as JSON, each with who is on its sides."""

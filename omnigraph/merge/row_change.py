@@ -109,8 +109,19 @@ class Change:
         what = f"{self.type_name} {self.id}" if ends is None else ""
         if ends is not None:
             what = f"{ends[0]} -{self.type_name}-> {ends[1]}"
-        details = [self.detail(name) for name in self.changed]
+        details = self.details()
         return f"{_MARKS[self.op]} {what}{'  ' if details else ''}{', '.join(details)}"
+
+    def details(self) -> list[str]:
+        """Return what an update changed, or the values of an insert, each on one line."""
+        if self.op is not Op.INSERT:
+            return [self.detail(name) for name in self.changed]
+        told = {"id", "from", "to"} if self.endpoints is not None else {"id"}
+        return [
+            f"{name} {_short(value)}"
+            for name, value in (self.after or {}).items()
+            if name not in told and value is not None and str(value) != self.id
+        ]
 
     def detail(self, name: str) -> str:
         """Return what was done to a property, on one line; long values are cut."""
@@ -175,7 +186,7 @@ class ChangeFilter:
 def changes_html(changes: Iterable[Change], stats: Mapping[str, Mapping[Op, int]]) -> str:
     """Return changes as a table for notebooks: the first ones, and how many there are."""
     rows = [
-        (str(each.op), each.type_name, each.id, ", ".join(map(each.detail, each.changed)))
+        (str(each.op), each.type_name, each.id, ", ".join(each.details()))
         for each in islice(changes, _SHOWN_CHANGES)
     ]
     more = sum(sum(counts.values()) for counts in stats.values()) - len(rows)

@@ -8,7 +8,7 @@ patterns    checks a match block and the blocks nested in it
 infer       the types of a pattern's variables and the directions of its traversals
 resolve     resolves the names in values and predicates, and types them
 comparing   which types an operator takes on its two sides
-statements  checks `insert`, `update` and `delete` against the catalog
+statements  checks `insert`, `replace`, `update` and `delete` against the catalog
 expr        typed expressions, which check makes of the text and the engine computes
 checked     a query with every name resolved and every expression typed, not yet ordered
 lower       a checked query to a plan, in a fixed order and without optimization

@@ -229,6 +229,14 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """`replace Person { name: $name }`."""
+
+    type: Name
+    assignments: Assignments
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """`update Person set { age: $age } where name = $name`."""
 
@@ -245,7 +253,7 @@ class Delete:
     where: Predicate
 
 
-Statement: TypeAlias = Insert | Update | Delete
+Statement: TypeAlias = Insert | Replace | Update | Delete
 
 
 @dataclass(frozen=True, slots=True)

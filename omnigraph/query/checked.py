@@ -109,7 +109,16 @@ class CheckedRead:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """A new row, or the replacement of the row with the same key."""
+    """A new row, or new values for the row with the same key, which keeps its others."""
+
+    kind: EntityKind
+    type: str
+    values: tuple[tuple[str, Assigned], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A whole row: a new one, or in place of the row with the same key."""
 
     kind: EntityKind
     type: str
@@ -135,7 +144,7 @@ class Delete:
     where: Predicate
 
 
-CheckedStatement: TypeAlias = Insert | Update | Delete
+CheckedStatement: TypeAlias = Insert | Replace | Update | Delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,8 @@ def _statement(statement: checked.CheckedStatement) -> list[str]:
     match statement:
         case checked.Insert(_, name, values):
             return ["Insert", name, _assignments(values)]
+        case checked.Replace(_, name, values):
+            return ["Replace", name, _assignments(values)]
         case checked.Update(_, name, values, where):
             return ["Update", name, _assignments(values), f"where {predicate_text(where)}"]
         case checked.Delete(kind, name, where):

@@ -36,6 +36,7 @@ from omnigraph.query.ast import (
     Query,
     QueryFile,
     Read,
+    Replace,
     RowBound,
     Statement,
     Traversal,
@@ -58,7 +59,7 @@ _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime"
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
 _SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
-_STATEMENTS = ("insert", "update", "delete")
+_STATEMENTS = ("insert", "replace", "update", "delete")
 
 
 def parse_queries(source: Source, problems: Problems) -> QueryFile:
@@ -464,6 +465,9 @@ class _QueryParser(_PatternParser):
         if self.accept_word("insert"):
             type_name = self.type_name("the type to insert")
             return Insert(type_name, self._assignments())
+        if self.accept_word("replace"):
+            type_name = self.type_name("the type to replace a row of")
+            return Replace(type_name, self._assignments())
         if self.accept_word("update"):
             type_name = self.type_name("the type to update")
             self.expect_word("set")
@@ -472,7 +476,7 @@ class _QueryParser(_PatternParser):
         if self.accept_word("delete"):
             type_name = self.type_name("the type to delete from")
             return Delete(type_name, self._where())
-        self.fail_expecting("'match', 'insert', 'update' or 'delete'")
+        self.fail_expecting("'match', 'insert', 'replace', 'update' or 'delete'")
 
     def _assignments(self) -> Assignments:
         self.expect("{")

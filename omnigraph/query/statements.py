@@ -1,4 +1,4 @@
-"""Statements: checks `insert`, `update` and `delete` against the catalog."""
+"""Statements: checks `insert`, `replace`, `update` and `delete` against the catalog."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import islice
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
+from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Replace, Update
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
 from omnigraph.query.resolve import ExpressionResolver
@@ -61,6 +61,10 @@ class StatementChecker:
                 values = self._values(stored, assignments, inserting=True)
                 self._check_complete(stored, statement)
                 return Insert(kind, stored.name, values)
+            case ast.Replace(_, assignments):
+                values = self._values(stored, assignments, inserting=True)
+                self._check_complete(stored, statement)
+                return Replace(kind, stored.name, values)
             case ast.Update(_, assignments, where):
                 values = self._values(stored, assignments, inserting=False)
                 predicate = self._where(stored, where)
@@ -233,7 +237,7 @@ class StatementChecker:
         message = f"'{name.text}' is {target}, not {given}"
         self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
 
-    def _check_complete(self, stored: StoredType, statement: ast.Insert) -> None:
+    def _check_complete(self, stored: StoredType, statement: ast.Insert | ast.Replace) -> None:
         given = {_column(stored, name) for name, _ in statement.assignments}
         needed = (item.name for item in stored.properties.values() if _needed(item, given))
         missing = list(islice(needed, _MOST_MISSING))
@@ -243,7 +247,8 @@ class StatementChecker:
         if missing:
             names = ", ".join(f"'{name}'" for name in missing[:_MOST_MISSING])
             more = " and more" if len(missing) >= _MOST_MISSING else ""
-            message = f"insert {stored.name} must set {names}{more}"
+            verb = "insert" if isinstance(statement, ast.Insert) else "replace"
+            message = f"{verb} {stored.name} must set {names}{more}"
             self.problems.report(Code.REQUIRED_ASSIGNMENT, statement.type.span, message)
 
 

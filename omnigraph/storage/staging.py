@@ -32,6 +32,7 @@ __all__ = [  # Segment is re-exported for modules that may not import lance
     "TablePlace",
     "build_due",
     "build_if_possible",
+    "bytes_per_row",
     "count_rows",
     "covered_by",
     "fragment_numbers",
@@ -87,6 +88,11 @@ class Share:
     place: TablePlace
     fragments: tuple[int, ...]
     sought: tuple[str, pa.Array] | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells these rows from others, apart from the sought values."""
+        return self.place.path, self.place.version, self.fragments
 
     def batches(
         self, columns: Sequence[str], where: pc.Expression | None = None
@@ -174,6 +180,13 @@ def count_rows(table: Table, fragments: frozenset[int]) -> int:
     """Count the rows of some fragments."""
     every = table.dataset.get_fragments()
     return sum(each.count_rows() for each in every if each.fragment_id in fragments)
+
+
+def bytes_per_row(table: Table) -> int:
+    """Return how many bytes a row takes in files, on average."""
+    metadata = [each.metadata for each in table.dataset.get_fragments()]
+    size = sum(file.file_size_bytes or 0 for each in metadata for file in each.files)
+    return int(size // max(sum(each.physical_rows for each in metadata), 1))
 
 
 def covered_by(table: Table, spec: IndexSpec) -> frozenset[int] | None:

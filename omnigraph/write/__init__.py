@@ -3,8 +3,10 @@
 mutation  publishes a mutation as one commit, or changes nothing
 mutate    runs the statements of a mutation, each on what the earlier ones left
 draft     the rows changed so far, on top of a snapshot that does not change
+upsert    a row that exists keeps what a change does not name
 filling   fills `@embed` properties with vectors of the text beside them
 validate  checks a changed graph against its schema, at a cost that grows with the change
+counts    how many rows a change inserted, updated, deleted and found unchanged
 receipt   what a change did
 load      any number of rows become one commit, or nothing
 indexing  builds the indexes of tables that a job wrote, segment by segment in tasks

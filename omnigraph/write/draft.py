@@ -3,27 +3,31 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.equality import equal_rows
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.write.counts import RowCounts
+from omnigraph.write.upsert import find_unchanged
 
 _NO_IDS = pa.array([], pa.utf8())
 
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """What changes in one type: whole rows to store, each id once, and the ids to delete."""
+    """What changes in one type: whole rows to store, each id once, and the ids to delete.
+
+    `updated` is how many of the rows exist, for a change without those that stay as they are.
+    """
 
     stored: StoredType
     rows: pa.Table
     gone: pa.Array = field(default_factory=lambda: _NO_IDS)
+    updated: int = 0
 
     @property
     def ids(self) -> pa.Array:
@@ -96,13 +100,22 @@ class Draft:
         found = {name: self._real(change) for name, change in self._changes.items()}
         return {name: change for name, change in found.items() if not change.is_empty}
 
+    def count(self, changes: Mapping[str, TypeChange]) -> RowCounts:
+        """Count the rows of what really changes, and those that stay as they are."""
+        given = sum(each.rows.num_rows for each in self._changes.values())
+        stored = sum(each.rows.num_rows for each in changes.values())
+        updated = sum(each.updated for each in changes.values())
+        deleted = sum(len(each.gone) for each in changes.values())
+        return RowCounts(stored - updated, updated, given - stored, deleted)
+
     def _real(self, change: TypeChange) -> TypeChange:
         table = self.table(change.stored)
         names = table.schema.names
         before = look_up_rows(table, "id", change.ids, names).cast(change.rows.schema)
-        rows = change.rows.filter(pc.invert(find_unchanged(change.rows, before)))
+        same = find_unchanged(change.rows, before)
+        rows = change.rows.filter(pc.invert(same))
         there = look_up_rows(table, "id", change.gone, ["id"])["id"].combine_chunks()
-        return TypeChange(change.stored, rows, there)
+        return TypeChange(change.stored, rows, there, before.num_rows - same.true_count)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -117,13 +130,3 @@ def incident(snapshot: Snapshot, node: str) -> list[tuple[EdgeType, str]]:
         found += [(edge, "src")] if edge.source == node else []
         found += [(edge, "dst")] if edge.target == node else []
     return found
-
-
-def find_unchanged(rows: pa.Table, before: pa.Table) -> pa.Array:
-    """Return a mask of the rows that equal the row of the same id in `before`, in all columns."""
-    places = pc.index_in(rows["id"].combine_chunks(), value_set=before["id"].combine_chunks())
-    known = np.asarray(places.is_valid(), bool)
-    found = np.zeros(rows.num_rows, bool)
-    there = rows.filter(pa.array(known))
-    found[known] = equal_rows(there, before.take(places.drop_null()))
-    return pa.array(found)

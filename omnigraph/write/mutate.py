@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers, take_or_null
 from omnigraph.data.values.columns import Conversion, convert_each, default_of, with_defaults
+from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.data.values.rules import Breach, check_keys
 from omnigraph.errors import Code, Violation
-from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Update
+from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Replace, Update
 from omnigraph.query.expr import (
     EntityKind,
     Expr,
@@ -36,6 +37,7 @@ from omnigraph.schema.types import ValueType
 from omnigraph.storage.reading import batches_where
 from omnigraph.write.draft import Draft, incident
 from omnigraph.write.filling import VectorFiller
+from omnigraph.write.upsert import forget_stale, keep_unnamed, with_column
 
 _ROW = "#row"
 
@@ -75,7 +77,9 @@ class _StatementRunner:
         """Run one statement."""
         match statement:
             case Insert(_, name, values):
-                self._insert(self._stored(name), values)
+                self._insert(self._stored(name), values, is_whole=False)
+            case Replace(_, name, values):
+                self._insert(self._stored(name), values, is_whole=True)
             case Update(_, name, values, where):
                 self._update(self._stored(name), values, where)
             case Delete(kind, name, where):
@@ -93,7 +97,10 @@ class _StatementRunner:
                 if filled:
                     self.draft.put(name, pa.Table.from_batches(filled))
 
-    def _insert(self, stored: StoredType, values: tuple[tuple[str, Assigned], ...]) -> None:
+    def _insert(
+        self, stored: StoredType, values: tuple[tuple[str, Assigned], ...], *, is_whole: bool
+    ) -> None:
+        """Store a row; one of the same id keeps what is not set, unless the row is whole."""
         schema = self.draft.change(stored.name).rows.schema
         given = dict(values)
         found = {name: self._constant(stored, name, value) for name, value in given.items()}
@@ -101,29 +108,33 @@ class _StatementRunner:
             found[name].values if name in found else _unset(stored, name, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
-        batch = with_defaults(stored, pa.record_batch(columns, schema=schema))
+        batch = pa.record_batch(columns, schema=schema)
         keyless = list(check_keys(stored, batch))
         self._tell(stored, None, keyless)
         if keyless:
             return
-        at = schema.get_field_index("id")
-        batch = batch.set_column(at, "id", assign_ids(stored, batch))
+        batch = batch.set_column(schema.get_field_index("id"), "id", assign_ids(stored, batch))
         self._tell(stored, batch["id"], _unfit(found, 1))
-        self.draft.put(stored.name, pa.Table.from_batches([batch]))
+        row = pa.Table.from_batches([batch])
+        before = self._known(stored, row["id"].combine_chunks()) if not is_whole else None
+        if before is None or not before.num_rows:
+            row = pa.Table.from_batches([with_defaults(stored, batch)])
+        else:
+            row = keep_unnamed(stored, row, before, _unnamed(row, given))
+        self.draft.put(stored.name, row)
 
     def _update(
         self, stored: StoredType, values: tuple[tuple[str, Assigned], ...], where: Predicate
     ) -> None:
-        rows = self._rows(stored, where)
+        before = rows = self._rows(stored, where)
         given = dict(values)
-        for name in _stale(stored, given):
-            rows = _with_column(rows, name, pa.nulls(rows.num_rows, rows.schema.field(name).type))
         found = {name: self._constant(stored, name, value) for name, value in given.items()}
         self._tell(stored, rows["id"], _unfit(found, rows.num_rows))
         for name, one in found.items():
             places = pa.array(np.zeros(rows.num_rows, np.int64))
-            rows = _with_column(rows, name, one.values.take(places))
+            rows = with_column(rows, name, one.values.take(places))
         if rows.num_rows:
+            rows = forget_stale(stored, rows, before, _unnamed(rows, given))
             self.draft.put(stored.name, rows)
 
     def _delete(self, stored: StoredType, ids: pa.Array, kind: EntityKind) -> None:
@@ -148,7 +159,10 @@ class _StatementRunner:
 
     def _rows(self, stored: StoredType, where: Predicate) -> pa.Table:
         """Return the whole rows that meet a condition, as the draft leaves them."""
-        ids = self._ids(stored, where)
+        return self._known(stored, self._ids(stored, where))
+
+    def _known(self, stored: StoredType, ids: pa.Array) -> pa.Table:
+        """Return the whole rows of some ids, as the draft leaves them."""
         change = self.draft.change(stored.name)
         own = change.rows.filter(pc.is_in(change.rows["id"], value_set=ids))
         return pa.concat_tables([own, self.draft.committed(stored.name, ids)])
@@ -211,18 +225,10 @@ def _unfit(found: Mapping[str, Conversion], count: int) -> Iterator[Breach]:
             yield from (Breach(row, Code.VALUE_TYPE, name, reason) for row in range(count))
 
 
-def _stale(stored: StoredType, given: dict[str, Assigned]) -> list[str]:
-    """Return the vectors that a new text makes stale, unless they are set as well."""
-    return [
-        item.name
-        for item in stored.properties.values()
-        if item.embed is not None and item.embed.source in given and item.name not in given
-    ]
-
-
-def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    at = rows.schema.get_field_index(name)
-    return rows.set_column(at, rows.schema.field(at), values)
+def _unnamed(rows: pa.Table, given: Mapping[str, Assigned]) -> dict[str, Mask]:
+    """Return the columns that a statement does not set; the id is that of the row."""
+    names = (name for name in rows.column_names if name != "id" and name not in given)
+    return {name: np.zeros(rows.num_rows, bool) for name in names}
 
 
 def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:

@@ -1,11 +1,11 @@
 """Mutation: publishes a mutation as one commit, or changes nothing."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from omnigraph.data.derived.topology import Topology
-from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import (
     Code,
     Violation,
@@ -15,12 +15,12 @@ from omnigraph.query.plan import MutationPlan
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
 from omnigraph.schema.catalog import NodeType
-from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert, WriteSet
+from omnigraph.write.counts import RowCounts
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.filling import VectorFiller
 from omnigraph.write.mutate import run_mutation
@@ -46,12 +46,16 @@ def publish_mutation(
         asked = compile_on(repository.snapshot(intent.branch))
         intent = replace(intent, request=_digest(*asked, intent))
 
-    def propose(snapshot: Snapshot) -> Proposal[MutationPlan]:
-        return _MutationPlanner(repository, topology, snapshot, *compile_on(snapshot)).propose()
+    def propose(snapshot: Snapshot) -> Proposal[tuple[MutationPlan, RowCounts]]:
+        return _MutationPlanner(
+            repository, topology, snapshot, intent.request, *compile_on(snapshot)
+        ).propose()
 
     done = transact(repository, intent, propose)
-    plan = done.finding or compile_on(repository.snapshot(intent.branch))[0]
-    return _receipt(plan, intent, done.commit)
+    if done.finding is not None:
+        return _receipt(*done.finding, intent, done.commit)
+    plan, _ = compile_on(repository.snapshot(intent.branch))
+    return _receipt(plan, _noted_counts(intent, done.commit), intent, done.commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,11 @@ class _MutationPlanner:
     repository: Repository
     topology: Topology
     snapshot: Snapshot
+    request: str | None
     plan: MutationPlan
     terms: PlanRequest
 
-    def propose(self) -> Proposal[MutationPlan]:
+    def propose(self) -> Proposal[tuple[MutationPlan, RowCounts]]:
         """Run the mutation and check what it leaves."""
         execution = self.terms.start(DenseReader(self.snapshot, self.topology))
         vectors = VectorFiller.of(self.repository.store, self.terms.environment)
@@ -73,10 +78,14 @@ class _MutationPlanner:
         verdict = validate(self.snapshot, changes)
         if found := _drop_repeats([*draft.unfit, *verdict.violations]):
             raise ViolationsError(found[:_MOST_SHOWN], total=len(found))
+        counts = draft.count(changes)
         if not changes:
-            return Proposal(None, self.plan)
+            return Proposal(None, (self.plan, counts))
         execution.check(0)
-        return Proposal(self._write_set(changes, verdict.looked_at), self.plan)
+        write_set = self._write_set(changes, verdict.looked_at)
+        if self.request is not None:
+            write_set = replace(write_set, request=_noted(self.request, counts))
+        return Proposal(write_set, (self.plan, counts))
 
     def _write_set(self, changes: Mapping[str, TypeChange], looked_at: frozenset[str]) -> WriteSet:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
@@ -92,7 +101,7 @@ class _MutationPlanner:
         writes: list[TableWrite] = [DeleteRows(change.gone)] if len(change.gone) else []
         if change.rows.num_rows:
             rows = change.rows.cast(table.schema)
-            writes.append(Upsert(rows) if _replaces(table, change) else Append(rows))
+            writes.append(Upsert(rows) if change.updated else Append(rows))
         return tuple(writes)
 
     def _cascades(self, changes: Mapping[str, TypeChange]) -> frozenset[str]:
@@ -100,10 +109,6 @@ class _MutationPlanner:
         gone = {name for name, change in changes.items() if len(change.gone)}
         edges = self.snapshot.catalog.edges.values()
         return frozenset(e.identity for e in edges if {e.source, e.target} & gone)
-
-
-def _replaces(table: Table, change: TypeChange) -> bool:
-    return bool(look_up_rows(table, "id", change.ids, ["id"]).num_rows)
 
 
 def _drop_repeats(violations: Iterable[Violation]) -> list[Violation]:
@@ -133,13 +138,29 @@ def _digest(plan: MutationPlan, terms: PlanRequest, intent: Intent) -> str:
     return sha256(asked.encode()).hexdigest()
 
 
-def _receipt(plan: MutationPlan, intent: Intent, commit: Commit | None) -> Receipt:
+def _noted(request: str, counts: RowCounts) -> str:
+    """Return what a commit stores: the request, and the counts for when it is repeated."""
+    return f"{request} {json.dumps(counts.to_json())}"
+
+
+def _noted_counts(intent: Intent, commit: Commit | None) -> RowCounts | None:
+    """Return the counts that a commit stores; None for one that was made without them."""
+    noted = None if commit is None else commit.request
+    if noted is None or intent.request is None or not noted.startswith(f"{intent.request} "):
+        return None
+    return RowCounts.from_json(json.loads(noted.removeprefix(f"{intent.request} ")))
+
+
+def _receipt(
+    plan: MutationPlan, counts: RowCounts | None, intent: Intent, commit: Commit | None
+) -> Receipt:
     nodes, edges = (0, 0) if commit is None or commit.affected is None else commit.affected
     return Receipt(
         branch=intent.branch if commit is None else commit.branch,
         query_name=plan.name,
         affected_nodes=nodes,
         affected_edges=edges,
+        counts=counts,
         commit=commit,
         actor=intent.actor if commit is None else commit.actor,
     )

@@ -16,7 +16,8 @@ from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.write.draft import TypeChange, find_unchanged
+from omnigraph.write.draft import TypeChange
+from omnigraph.write.upsert import find_unchanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tests.changes.programs import (
     Insert,
     Not,
     Query,
+    Replace,
     Row,
     Statement,
     Test,
@@ -86,10 +87,12 @@ def _known(key: str) -> str:
 
 def _apply(state: State, statement: Statement) -> None:
     match statement:
-        case Insert(name, values):
+        case Insert(name, values) | Replace(name, values):
             row: Row = dict.fromkeys(PROPERTIES[name])
             row |= {**DEFAULTS.get(name, {}), **values}
             key = _id(state, name, row)
+            if isinstance(statement, Insert) and key in state[name]:
+                row = state[name][key] | {each: row[each] for each in values if each in row}
             state[name][key] = row
         case Update(name, values, where):
             for key in _chosen(state, name, where):

@@ -106,6 +106,12 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    type: str
+    values: Row
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     type: str
     values: Row
@@ -118,7 +124,7 @@ class Delete:
     where: Where
 
 
-Statement = Insert | Update | Delete
+Statement = Insert | Replace | Update | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,10 @@ def _constructive(random: Random) -> list[Statement]:
         team = _insert(random, "Team")
         led = _insert(random, "Led")
         return [team, Insert("Led", {**led.values, "src": team.values["slug"]})]
-    return [_insert(random, name)]
+    inserted = _insert(random, name)
+    if random.random() < 0.3:
+        return [Replace(name, inserted.values)]
+    return [inserted]
 
 
 def _insert(random: Random, name: str) -> Insert:
@@ -272,6 +281,8 @@ def _statement(text: Text, statement: Statement) -> str:
     match statement:
         case Insert(name, values):
             return f"insert {name} {{ {_assigned(text, name, values)} }}"
+        case Replace(name, values):
+            return f"replace {name} {{ {_assigned(text, name, values)} }}"
         case Update(name, values, where):
             given = _assigned(text, name, values)
             return f"update {name} set {{ {given} }} where {_condition(text, name, where)}"

@@ -10,6 +10,7 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import InputError, ParamsError, QueryError, ReadOnlyError
 from omnigraph.versioning.ulid import is_ulid
+from omnigraph.write.counts import RowCounts
 from tests.changes.statements import city, link, person
 from tests.changes.town import column, commits, content, counts, do, ends, refused, rows
 
@@ -34,8 +35,60 @@ def test_an_insert_makes_a_row_with_its_defaults(graph: Graph) -> None:
     assert (receipt.branch, receipt.query_name) == ("main", "it")
 
 
-def test_an_insert_of_a_key_that_is_there_replaces_the_whole_row(settled: Graph) -> None:
+def test_an_insert_of_a_key_that_is_there_keeps_what_it_does_not_name(settled: Graph) -> None:
+    do(settled, 'update Person set { kind: "staff" } where slug = "ada"')
     receipt = do(settled, 'insert Person { slug: "ada", name: "Countess" }')
+
+    (ada,) = (row for row in rows(settled, "Person") if row["id"] == "ada")
+    values = (ada["name"], ada["age"], ada["email"], ada["kind"])
+    assert values == ("Countess", 36, "ada@x", "staff")
+    assert counts(receipt) == (1, 0)
+    assert receipt.counts == RowCounts(updated=1)
+    assert ("ada", "bob") in ends(settled, "Knows"), "its edges stay"
+
+
+def test_an_insert_of_null_clears_a_value_of_the_row_that_is_there(settled: Graph) -> None:
+    text = """query it($age: I32?) {
+        insert Person { slug: "ada", name: "Ada", age: $age } }"""
+    receipt = settled.mutate(text, age=None)
+
+    (ada,) = (row for row in rows(settled, "Person") if row["id"] == "ada")
+    assert (ada["age"], ada["email"]) == (None, "ada@x")
+    assert receipt.counts == RowCounts(updated=1)
+
+
+def test_a_later_insert_keeps_what_an_earlier_one_of_the_same_query_set(graph: Graph) -> None:
+    receipt = do(
+        graph,
+        'insert Person { slug: "dan", name: "Dan", age: 3 }',
+        'insert Person { slug: "dan", name: "Daniel" }',
+    )
+    (dan,) = rows(graph, "Person")
+    assert (dan["name"], dan["age"]) == ("Daniel", 3)
+    assert receipt.counts == RowCounts(inserted=1)
+
+
+def test_a_receipt_counts_what_is_new_what_changes_and_what_stays(settled: Graph) -> None:
+    receipt = do(
+        settled,
+        'insert Person { slug: "dan", name: "Dan" }',
+        'insert Person { slug: "ada", name: "Countess" }',
+        'update Person set { age: 36 } where slug = "ada"',
+        'insert Person { slug: "bob", name: "Bob" }',
+    )
+    assert receipt.counts == RowCounts(inserted=1, updated=1, unchanged=1)
+
+
+def test_a_receipt_counts_what_a_delete_takes_with_it(settled: Graph) -> None:
+    edges = len(rows(settled, "Knows"))
+    receipt = do(settled, 'delete Person where slug = "ada"')
+    gone = 1 + edges - len(rows(settled, "Knows"))
+    assert receipt.counts is not None
+    assert receipt.counts.deleted >= gone > 1
+
+
+def test_replace_writes_the_whole_row(settled: Graph) -> None:
+    receipt = do(settled, 'replace Person { slug: "ada", name: "Countess" }')
 
     (ada,) = (row for row in rows(settled, "Person") if row["id"] == "ada")
     assert (ada["name"], ada["age"], ada["email"], ada["kind"]) == ("Countess", None, None, "guest")
@@ -48,7 +101,7 @@ def test_a_key_of_several_properties_is_one_key(graph: Graph) -> None:
     do(graph, 'insert Seat { line: 1, number: 2, label: "a" }')
     do(
         graph,
-        "insert Seat { line: 1, number: 2 }",
+        "replace Seat { line: 1, number: 2 }",
         'insert Seat { line: 12, number: 0, label: "b" }',
     )
     assert column(graph, "Seat", "label") == {"[1,2]": None, "[12,0]": "b"}
@@ -65,7 +118,7 @@ def test_an_insert_without_a_key_is_a_new_row_every_time(graph: Graph) -> None:
 
 def test_a_row_without_a_key_can_be_given_an_id_by_which_it_is_replaced(graph: Graph) -> None:
     do(graph, 'insert Note { id: "n1", text: "first", stars: 1.5 }')
-    do(graph, 'insert Note { id: "n1", text: "second" }')
+    do(graph, 'replace Note { id: "n1", text: "second" }')
     assert rows(graph, "Note") == [{"id": "n1", "text": "second", "stars": None}]
 
 

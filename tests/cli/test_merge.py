@@ -73,10 +73,33 @@ def test_diff_shows_a_line_for_each_row_that_differs(graph: Graph, run: Run) -> 
         "+ Person cleo",
         "- ann -Knows-> bob",
     ]
+    assert run("diff", "main..draft", "g.omni").stdout == done.stdout
     back = run("diff", "draft", "main", "g.omni", "--type", "Person", "--op", "delete")
     assert back.stdout == "- Person cleo\n"
     edges = run("diff", "main", "draft", "g.omni", "--kind", "edge")
     assert edges.stdout == "- ann -Knows-> bob\n"
+
+
+def test_an_insert_in_a_diff_shows_its_values(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", 'insert Person { name: "cleo", age: 3, city: "Ulm" }')
+
+    assert run("diff", "main", "draft", "g.omni").stdout == "+ Person cleo  age 3, city Ulm\n"
+    assert [str(each) for each in graph.diff("main", "draft")] == ["+ Person cleo  age 3, city Ulm"]
+
+
+def test_three_dots_show_what_a_branch_did_and_nothing_that_happened_meanwhile(
+    graph: Graph, run: Run
+) -> None:
+    quarrel(graph)
+
+    done = run("diff", "main...draft", "g.omni")
+    plain = run("diff", "main", "draft", "g.omni")
+
+    assert done.stdout.splitlines() == ["~ Person ann  age 30 → 32", "+ Person cleo"]
+    assert "~ Person bob  city Ulm → null" in plain.stdout.splitlines()
+    assert [str(each) for each in graph.review("draft", into="main")] == done.stdout.splitlines()
+    assert run("diff", "main...", "g.omni").exit_code == 2
+    assert run("diff", "main").exit_code == 2
 
 
 def test_diff_counts(graph: Graph, run: Run) -> None:
@@ -214,21 +237,34 @@ def test_a_conflict_exits_with_three_and_changes_nothing(graph: Graph, run: Run)
     assert people(graph) == before
 
 
-def test_a_preview_tells_what_would_happen_and_exits_with_zero(graph: Graph, run: Run) -> None:
+def test_a_preview_without_conflicts_exits_with_zero(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31))
+
+    done = run("branch", "merge", "draft", "g.omni", "--preview")
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "draft into main: would be fast forward"
+
+
+def test_a_preview_with_conflicts_shows_all_sides_and_exits_with_three(
+    graph: Graph, run: Run
+) -> None:
     quarrel(graph)
     before = people(graph)
 
     done = run("branch", "merge", "draft", "g.omni", "--preview")
     as_json = answered(run("branch", "merge", "draft", "g.omni", "--preview", "--json"))
 
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (3, "")
     assert done.stdout.splitlines() == [
-        "draft into main: would be merged",
+        "draft into main: 1 conflict",
         "  Person: 1 insert, 1 update",
-        "  conflict DivergentUpdate: "
-        "Person 'ann' was updated by both sides to different values (age)",
+        "   - DivergentUpdate: Person 'ann' was updated by both sides to different values (age)",
+        "       base 30, ours 31, theirs 32",
     ]
     assert (as_json["commit"], len(as_json["merge_conflicts"])) == (None, 1)
+    assert as_json["outcome"] == "conflicts"
+    assert "outcome='conflicts', 1 conflict," in repr(graph.preview_merge("draft"))
     assert people(graph) == before
 
 
@@ -276,7 +312,7 @@ def test_a_preview_writes_the_conflicts_to_choose_from(graph: Graph, run: Run) -
     )
     choices = json.loads(Path("choices.json").read_text())
     untouched = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
-    assert (written.exit_code, untouched.exit_code) == (0, 3)
+    assert (written.exit_code, untouched.exit_code) == (3, 3)
     assert [each["take"] for each in choices["merge_conflicts"]] == [None]
 
     choices["merge_conflicts"][0]["take"] = "theirs"
@@ -289,18 +325,52 @@ def test_a_preview_writes_the_conflicts_to_choose_from(graph: Graph, run: Run) -
     assert message.endswith("resolved: Person.ann.age theirs")
 
 
+def test_a_conflict_is_settled_by_a_third_value_of_a_file(graph: Graph, run: Run) -> None:
+    quarrel(graph)
+    run("branch", "merge", "draft", "g.omni", "--preview", "--write-resolutions", "choices.json")
+    choices = json.loads(Path("choices.json").read_text())
+    del choices["merge_conflicts"][0]["take"]
+    choices["merge_conflicts"][0]["value"] = 33
+    Path("choices.json").write_text(json.dumps(choices))
+
+    done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+
+    assert done.exit_code == 0
+    assert people(graph) == {"ann": (33, None), "bob": (None, "Ulm"), "cleo": (None, None)}
+    message = open_graph(graph.uri).snapshot().commit.message or ""
+    assert message.endswith("resolved: Person.ann.age to another value")
+
+
+def test_a_merged_branch_can_be_removed_at_once(graph: Graph, run: Run) -> None:
+    change(graph, "draft", "adam", set_age("ann", 31))
+
+    done = run("branch", "merge", "draft", "g.omni", "--delete-branch")
+
+    assert done.stdout.splitlines()[-1] == "removed branch draft"
+    assert open_graph(graph.uri).branches() == ["main"]
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("choice", "reason"),
     [
-        "",
-        "[]",
-        "{}",
-        '{"merge_conflicts": 1}',
-        '{"merge_conflicts": ["x"]}',
-        '{"merge_conflicts": [{"take": "mine", "type_name": "Person", "row_id": "ann"}]}',
-        '{"merge_conflicts": [{"take": "ours"}]}',
+        ('"x"', "a resolution is not an object"),
+        ('{"take": "teirs", "type_name": "Person", "row_id": "ann"}', "invalid side 'teirs'"),
+        ('{"take": "ours"}', "a resolution has no 'type_name'"),
     ],
 )
+def test_a_choice_that_cannot_be_read_is_told(
+    graph: Graph, run: Run, choice: str, reason: str
+) -> None:
+    quarrel(graph)
+    Path("choices.json").write_text(f'{{"merge_conflicts": [{choice}]}}')
+
+    done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error[bad_input]: {reason}")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"merge_conflicts": 1}'])
 def test_a_file_that_holds_no_resolutions_is_refused(graph: Graph, run: Run, text: str) -> None:
     quarrel(graph)
     Path("choices.json").write_text(text)
@@ -308,7 +378,7 @@ def test_a_file_that_holds_no_resolutions_is_refused(graph: Graph, run: Run, tex
     done = run("branch", "merge", "draft", "g.omni", "--resolutions", "choices.json")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("error[bad_input]: 'choices.json' is no file of resolutions")
+    assert done.stderr.startswith("error[bad_input]: 'choices.json' is not a resolutions file")
 
 
 def test_files_that_cannot_be_read_or_written_are_told(graph: Graph, run: Run) -> None:

@@ -61,7 +61,7 @@ def test_a_merge_that_brings_the_rule_finds_the_nodes_that_lack_edges(graph: Gra
         graph.merge("draft")
 
     (conflict,) = refused.value.conflicts
-    assert (conflict["type_name"], conflict["row_id"]) == ("LivesIn", "ann")
+    assert (conflict.type, conflict.row_id) == ("LivesIn", "ann")
 
 
 def test_a_merge_that_brings_the_rule_and_the_edges_is_made(graph: Graph) -> None:

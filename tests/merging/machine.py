@@ -247,7 +247,7 @@ class MergeMachine(RuleBasedStateMachine):
 def _clashes(refused: MergeConflictsError) -> set[tuple[object, ...]]:
     found = [
         (each["kind"], each["type_name"], each["row_id"], each["property"])
-        for each in refused.conflicts
+        for each in refused.documents
     ]
     assert len(set(found)) == len(found), "a conflict is told twice"
     return set(found)

@@ -39,7 +39,7 @@ def outcome(graph: Graph, how: MergeOptions) -> dict[str, Any]:
     if foreseen["merge_conflicts"]:
         with pytest.raises(MergeConflictsError) as refused:
             merge(graph.repository, THEIRS, into, how)
-        assert list(refused.value.conflicts) == foreseen["merge_conflicts"]
+        assert list(refused.value.documents) == foreseen["merge_conflicts"]
     else:
         done = merge(graph.repository, THEIRS, into, how)
         assert shown(done) == foreseen

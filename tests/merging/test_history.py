@@ -167,7 +167,7 @@ def test_a_commit_that_others_built_upon_cannot_simply_be_undone(
     with pytest.raises(MergeConflictsError) as caught:
         graph.revert(undone)
 
-    assert [one["kind"] for one in caught.value.conflicts] == [kind]
+    assert [one.kind for one in caught.value.conflicts] == [kind]
     assert content(graph) == now
 
 

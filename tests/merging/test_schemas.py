@@ -235,7 +235,7 @@ def test_rows_of_ours_that_break_a_rule_of_theirs_are_conflicts(graph: Graph) ->
         graph.merge("other")
 
     (conflict,) = caught.value.conflicts
-    assert (conflict["kind"], conflict["row_id"]) == ("ValueConstraintViolation", "old")
+    assert (conflict.kind, conflict.row_id) == ("ValueConstraintViolation", "old")
     assert graph.schema == BASE
 
 

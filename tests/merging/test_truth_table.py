@@ -188,7 +188,7 @@ class Case:
         for source, into in merges:
             with pytest.raises(MergeConflictsError) as caught:
                 self.graph.merge(source, into)
-            yield [dict(each) for each in caught.value.conflicts]
+            yield [dict(each) for each in caught.value.documents]
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=IDS)

@@ -79,8 +79,10 @@ def conflicts(
     assert graph.snapshot(into).commit.id == head
     assert content(graph, into) == before
     foreseen = graph.preview_merge(source, into, resolutions=resolutions, strict=strict)
-    assert foreseen.conflicts_json() == list(caught.value.conflicts)
-    return [dict(each) for each in caught.value.conflicts]
+    assert str(foreseen.outcome) == "conflicts"
+    assert foreseen.conflicts == caught.value.conflicts
+    assert foreseen.conflicts_json() == list(caught.value.documents)
+    return [dict(each) for each in caught.value.documents]
 
 
 def brief(found: list[Conflict]) -> list[tuple[object, ...]]:

@@ -17,12 +17,15 @@ from omnigraph.write.load import checks, lookups
 from tests.pipeline.loads import edge, history, node, rows, text
 
 SCHEMA = """
-node Person { slug: String @key  badge: I32? @unique }
+node Person { slug: String @key  badge: I32? @unique  note: String? }
 node Team { name: String? }
 edge Member: Person -> Team @card(0..2) { @key(src, dst) }
 edge Led: Team -> Person @card(1..2) { @unique(dst) }
 """
 PEOPLE, TEAMS = ("a", "b", "c"), ("x", "y")
+
+# Stands for a property that a record does not name.
+UNNAMED = "unnamed"
 
 Row: TypeAlias = tuple[object, ...]
 Table: TypeAlias = dict[str, Row]
@@ -40,7 +43,9 @@ class Record:
     def line(self) -> str:
         match self.type:
             case "Person":
-                return node("Person", slug=self.id, badge=self.row[0])
+                given = {"badge": self.row[0], "note": self.row[1]}
+                named = {name: value for name, value in given.items() if value is not UNNAMED}
+                return node("Person", slug=self.id, **named)
             case "Team":
                 return node("Team", id=self.id)
             case "Member":
@@ -68,14 +73,16 @@ class Model:
         for name, table in given.items():
             if mode == "append" and tables[name].keys() & table.keys():
                 return None
-            tables[name] = table if mode == "overwrite" else {**tables[name], **table}
+            kept = {} if mode == "overwrite" else tables[name]
+            old = tables[name] if mode == "merge" else {}
+            tables[name] = kept | {key: _whole(row, old.get(key)) for key, row in table.items()}
         after = replace(self, tables=tables)
         return after if after.is_sound else None
 
     @property
     def is_sound(self) -> bool:
         people, teams, members, led = self.tables.values()
-        badges = [badge for (badge,) in people.values() if badge is not None]
+        badges = [badge for badge, _ in people.values() if badge is not None]
         ends = all(a in people and b in teams for a, b in members.values())
         ends &= all(a in teams and b in people for a, b in led.values())
         many = Counter(a for a, _ in members.values())
@@ -89,10 +96,17 @@ class Model:
         )
 
 
+def _whole(row: Row, before: Row | None) -> Row:
+    """Give the row that a record leaves: what it does not name stays, or is null."""
+    old = before or (None,) * len(row)
+    return tuple(was if value is UNNAMED else value for value, was in zip(row, old, strict=True))
+
+
 people = st.builds(
-    lambda slug, badge: Record("Person", slug, (badge,)),
+    lambda slug, badge, note: Record("Person", slug, (badge, note)),
     st.sampled_from(PEOPLE),
-    st.none() | st.integers(0, 2),
+    st.none() | st.integers(0, 2) | st.just(UNNAMED),
+    st.sampled_from((None, "n", UNNAMED)),
 )
 teams = st.sampled_from(TEAMS).map(lambda name: Record("Team", name, ()))
 members = st.tuples(st.sampled_from((*PEOPLE, "z")), st.sampled_from(TEAMS)).map(
@@ -104,14 +118,17 @@ leads = st.builds(
     st.tuples(st.sampled_from(TEAMS), st.sampled_from(PEOPLE)),
 )
 records = st.lists(people | people | teams | members | leads, max_size=7)
-loads = st.lists(st.tuples(st.sampled_from(["append", "merge", "overwrite"]), records), max_size=5)
+loads = st.lists(
+    st.tuples(st.sampled_from(["append", "merge", "merge", "replace", "overwrite"]), records),
+    max_size=5,
+)
 
 
 def held(graph: Graph) -> Model:
     """Give what a graph holds as a model."""
     found = Model()
     for row in rows(graph, "node:Person"):
-        found.tables["Person"][row["id"]] = (row["badge"],)
+        found.tables["Person"][row["id"]] = (row["badge"], row["note"])
     for row in rows(graph, "node:Team"):
         found.tables["Team"][row["id"]] = ()
     for name in ("Member", "Led"):

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph, init
@@ -18,6 +19,7 @@ from omnigraph.errors import (
     UnreadableError,
 )
 from omnigraph.versioning.ulid import is_ulid
+from omnigraph.write.counts import RowCounts
 from omnigraph.write.load import splits as sources
 from tests.pipeline.loads import (
     Heard,
@@ -76,12 +78,170 @@ def test_merge_replaces_rows_of_known_keys_and_adds_the_others(graph: Graph, eng
     assert ages(graph) == {"ann": 30, "bob": 32, "cleo": 33}
 
 
-def test_merge_replaces_the_whole_row(graph: Graph) -> None:
+def test_replace_writes_the_whole_row(graph: Graph, engine: str) -> None:
     graph.load(text(person("ann", 30)), engine="inline")
 
-    graph.load(text(node("Person", slug="ann", name="Ann")), mode="merge", engine="inline")
+    loaded = graph.load(text(node("Person", slug="ann", name="Ann")), mode="replace", engine=engine)
 
+    assert loaded.counts == RowCounts(updated=1)
     assert rows(graph, PERSON) == [{"id": "ann", "slug": "ann", "name": "Ann", "age": None}]
+
+
+def test_merge_keeps_what_a_record_does_not_name(graph: Graph, engine: str) -> None:
+    graph.load(text(person("ann", 30), person("bob", 31)), engine="inline")
+
+    loaded = graph.load(text(node("Person", slug="ann", name="A")), mode="merge", engine=engine)
+
+    assert loaded.counts == RowCounts(updated=1)
+    assert rows(graph, PERSON)[0] == {"id": "ann", "slug": "ann", "name": "A", "age": 30}
+
+
+def test_merge_clears_what_a_record_sets_to_null(graph: Graph, engine: str) -> None:
+    graph.load(text(person("ann", 30), person("bob", 31)), engine="inline")
+
+    given = text(node("Person", slug="ann", age=None), node("Person", slug="bob", name="B"))
+    graph.load(given, mode="merge", engine=engine)
+
+    assert ages(graph) == {"ann": None, "bob": 31}
+
+
+def test_merge_finds_null_and_nothing_different_in_lines_that_need_a_closer_look(
+    graph: Graph,
+) -> None:
+    graph.load(text(person("ann", 30), person("bob", 31)), engine="inline")
+
+    unusual = ' {"data": {"slug": "ann", "age": null}, "type": "Person"}\n'
+    graph.load(unusual + text(node("Person", slug="bob")), mode="merge", engine="inline")
+
+    assert ages(graph) == {"ann": None, "bob": 31}
+
+
+def test_merge_may_leave_out_what_is_required_of_rows_that_are_there(graph: Graph) -> None:
+    graph.load(text(person("ann", 30)), engine="inline")
+
+    graph.load(text(node("Person", slug="ann", age=31)), mode="merge", engine="inline")
+
+    assert rows(graph, PERSON) == [
+        {"id": "ann", "slug": "ann", "name": "ann of the north", "age": 31}
+    ]
+
+
+def test_merge_refuses_a_new_row_without_what_is_required(graph: Graph, engine: str) -> None:
+    graph.load(text(person("ann", 30)), engine="inline")
+
+    given = text(node("Person", slug="ann", age=31), node("Person", slug="bob", age=32))
+
+    found = broken(graph, given, mode="merge", engine=engine)
+    assert found == ["error[V6]: <text>:2: Person.name: is required"]
+    assert ages(graph) == {"ann": 30}
+
+
+def test_merge_refuses_null_for_what_is_required(graph: Graph) -> None:
+    graph.load(text(person("ann", 30)), engine="inline")
+
+    found = broken(
+        graph, text(node("Person", slug="ann", name=None)), mode="merge", engine="inline"
+    )
+
+    assert found == ["error[V6]: <text>:1: Person.name: is required"]
+
+
+@pytest.mark.parametrize("mode", ["merge", "replace"])
+def test_rows_that_are_so_already_make_no_commit(graph: Graph, engine: str, mode: str) -> None:
+    given = text(person("ann", 30), person("bob", 31))
+    graph.load(given, engine="inline")
+    before = history(graph)
+
+    loaded = graph.load(given, mode=mode, engine=engine)
+
+    assert (loaded.commit, loaded.nodes) == (None, {"Person": 2})
+    assert loaded.counts == RowCounts(unchanged=2)
+    assert history(graph) == before
+
+
+def test_a_load_counts_what_is_new_what_changes_and_what_stays(graph: Graph, engine: str) -> None:
+    graph.load(text(person("ann", 30), person("bob", 31)), engine="inline")
+
+    given = text(person("ann", 30), person("bob", 32), person("cleo", 33))
+    loaded = graph.load(given, mode="merge", engine=engine)
+
+    assert loaded.counts == RowCounts(inserted=1, updated=1, unchanged=1)
+    assert loaded.nodes == {"Person": 3}
+    shown = loaded.to_json(graph.uri)
+    assert [shown[name] for name in ("inserted", "updated", "unchanged")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("second", [30, 31])
+def test_a_record_that_changes_nothing_may_not_come_twice_either(
+    graph: Graph, engine: str, second: int
+) -> None:
+    graph.load(text(person("ann", 30)), engine="inline")
+
+    given = text(person("ann", 30), person("ann", second))
+
+    found = broken(graph, given, mode="merge", engine=engine)
+    assert found == ["error[V11]: <text>:2: Person.id: 'ann' is given already in <text>:1"]
+    assert not list(Path(graph.uri, "_aside").rglob("*.parquet"))
+
+
+def test_merge_keeps_the_ends_of_an_edge_that_only_its_id_names(tmp_path: Path) -> None:
+    schema = "node P { k: String @key } edge Knows: P -> P { since: I32?  weight: F64? }"
+    graph = init(tmp_path / "g", schema, durable=False)
+    first = edge("Knows", "a", "b", id="e", since=1, weight=0.5)
+    graph.load(text(node("P", k="a"), node("P", k="b")) + first, engine="inline")
+
+    graph.load('{"edge": "Knows", "data": {"id": "e", "since": 2}}\n', mode="merge")
+
+    (row,) = rows(graph, "edge:Knows")
+    assert (row["src"], row["dst"], row["since"], row["weight"]) == ("a", "b", 2, 0.5)
+
+
+def test_a_default_is_for_new_rows(tmp_path: Path, engine: str) -> None:
+    schema = 'node P { k: String @key  kind: String @default("guest")  n: I32? }'
+    graph = init(tmp_path / "g", schema, durable=False)
+    graph.load(text(node("P", k="a", kind="staff")), engine="inline")
+
+    given = text(node("P", k="a", n=1), node("P", k="b", n=1))
+    graph.load(given, mode="merge", engine=engine)
+
+    assert {row["k"]: row["kind"] for row in rows(graph, "node:P")} == {"a": "staff", "b": "guest"}
+    graph.load(given, mode="replace", engine=engine)
+    assert {row["k"]: row["kind"] for row in rows(graph, "node:P")} == {"a": "guest", "b": "guest"}
+
+
+def test_merge_reports_a_value_that_a_row_kept_and_another_now_has(tmp_path: Path) -> None:
+    schema = "node P { k: String @key  a: I32?  b: I32?  @unique(a, b) }"
+    graph = init(tmp_path / "g", schema, durable=False)
+    first = text(node("P", k="x", a=1, b=1), node("P", k="y", a=2, b=1))
+    graph.load(first, engine="inline")
+
+    found = broken(graph, text(node("P", k="y", a=1)), mode="merge", engine="inline")
+
+    assert found == ["error[V13]: <text>:1: P.a,b: another P has '1, 1' already"]
+
+
+def test_a_frame_in_merge_mode_keeps_the_columns_that_it_lacks(graph: Graph, engine: str) -> None:
+    graph.load(text(person("ann", 30), person("bob", 31)), engine="inline")
+
+    frame = pa.table({"slug": ["ann", "bob"], "age": pa.array([None, 32], pa.int32())})
+    graph.load(frame, type="Person", mode="merge", engine=engine)
+
+    assert ages(graph) == {"ann": None, "bob": 32}
+    assert [row["name"] for row in rows(graph, PERSON)] == ["ann of the north", "bob of the north"]
+
+
+def test_a_csv_in_merge_mode_needs_its_key_and_nothing_else(graph: Graph, tmp_path: Path) -> None:
+    graph.load(text(person("ann", 30)), engine="inline")
+    written(tmp_path / "some.csv", "slug,age", "ann,31")
+    written(tmp_path / "keyless.csv", "age", "31")
+
+    graph.load(tmp_path / "some.csv", type="Person", mode="merge", engine="inline")
+    found = broken(
+        graph, tmp_path / "keyless.csv", type_name="Person", mode="merge", engine="inline"
+    )
+
+    assert ages(graph) == {"ann": 31}
+    assert found == ["error[V6]: keyless.csv:1: Person.slug: has no column"]
 
 
 def test_merge_replaces_an_edge_of_the_same_id_and_adds_one_without(graph: Graph) -> None:
@@ -116,7 +276,7 @@ def test_a_mode_or_engine_that_does_not_exist_is_refused_with_those_that_do(grap
     with pytest.raises(InputError, match="invalid engine 'flink'") as engine:
         graph.load(text(person("ann")), engine="flink")
 
-    assert mode.value.hint == "expected append, merge, overwrite"
+    assert mode.value.hint == "expected append, merge, replace, overwrite"
     assert engine.value.hint == "expected auto, spark, inline"
 
 
@@ -173,6 +333,10 @@ def test_the_result_for_programs_has_the_documented_keys(graph: Graph) -> None:
         "edges_loaded": 1,
         "node_types_loaded": 1,
         "edge_types_loaded": 1,
+        "inserted": 3,
+        "updated": 0,
+        "unchanged": 0,
+        "deleted": 0,
         "commit": loaded.commit.id,
     }
 

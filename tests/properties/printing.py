@@ -122,6 +122,8 @@ def _statement(statement: ast.Statement) -> list[str]:
     match statement:
         case ast.Insert(kind, assignments):
             return [f"insert {kind.text} {{", *_indented(_assignments(assignments)), "}"]
+        case ast.Replace(kind, assignments):
+            return [f"replace {kind.text} {{", *_indented(_assignments(assignments)), "}"]
         case ast.Update(kind, assignments, where):
             body = _indented(_assignments(assignments))
             return [f"update {kind.text} set {{", *body, f"}} where {_predicate(where)}"]

@@ -390,7 +390,8 @@ class Writer:
             for end in ("from", "to")
         ]
         given = self.assigned(needed)
-        return ast.Insert(named(kind.name), (*ends, *given) if _is_edge(kind) else given)
+        verb = ast.Insert if self.chance() else ast.Replace
+        return verb(named(kind.name), (*ends, *given) if _is_edge(kind) else given)
 
     def assigned(self, properties: list[Property]) -> ast.Assignments:
         return tuple(

@@ -1,5 +1,8 @@
 """Every route: who may send it, what it answers, and what it refuses."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -9,11 +12,20 @@ from omnigraph.server.handlers import HealthShape, health
 from omnigraph.server.route import Route
 from tests.server.raw import exchange
 from tests.server.samples import ROUTES, SAMPLES, UNKNOWN, nothing, path_of
-from tests.server.serving import TOKENS, Served
+from tests.server.serving import QUICK, TOKENS, Served, serving
+
+PATIENT = replace(QUICK, header_seconds=60.0, body_seconds=60.0, ingest_seconds=60.0)
 
 GUARDED = [route for route in ROUTES if route.guard is not Audience.ANYBODY]
 JUDGED = [route for route in ROUTES if not isinstance(route.guard, Audience)]
 WITH_BODY = [route for route in ROUTES if route.fields is not None]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Give a server that waits for bodies: what is too large may also take long to come."""
+    with serving(tmp_path_factory.mktemp("routes"), PATIENT) as found:
+        yield found
 
 
 def _id(value: object) -> str:

@@ -34,6 +34,9 @@ def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> Change
 
     wanted = ChangeFilter.parse(operation.kinds, operation.types, operation.ops)
     old, new = snapshot_of(access, operation.old, options), access.pin(operation.new)
+    if operation.merge_base:
+        base = history.merge_base(access.repository, old.commit.id, new.commit.id)
+        old = access.repository.pin(base)
     return SnapshotChanges(old, new, wanted.bound(old.catalog, new.catalog))
 
 

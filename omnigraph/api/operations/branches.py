@@ -65,7 +65,7 @@ class MergedShape(Shape, frozen=True, kw_only=True):
 
     source: str
     target: str
-    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
+    outcome: Literal["already_up_to_date", "fast_forward", "merged", "conflicts"]
     actor_id: str | None
     commit: str | None
     base_commit: str
@@ -109,7 +109,7 @@ class MergeOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     """An operation that merges.
 
     `take` says whose version is taken where both sides changed the same, `types` says it for the
-    rows of a type, and `resolutions` are conflicts of a preview with `take` set.
+    rows of a type, and `resolutions` are conflicts of a preview with `take` or `value` set.
     """
 
     take: SideName | None = None

@@ -91,7 +91,10 @@ class BlameShape(Shape, frozen=True, kw_only=True):
 
 
 class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
-    """Return the net changes from one branch or commit to another, while they are read."""
+    """Return the net changes from one branch or commit to another, while they are read.
+
+    With `merge_base` they are compared from where the two parted: what `to` did since.
+    """
 
     endpoint = ask("/diff", "diff", DiffShape, "DiffBody")
 
@@ -101,6 +104,7 @@ class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
     ops: list[OpName] | None = None
     kinds: list[KindName] | None = None
     stat: bool = False
+    merge_base: bool = False
 
     def head(self, result: ChangeSet) -> dict[str, Json]:
         """Return all of an answer but the changes."""

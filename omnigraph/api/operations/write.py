@@ -9,11 +9,12 @@ from omnigraph.api.operation import Document, Endpoint, Operation, Shape, named_
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
+from omnigraph.write.counts import counts_document
 from omnigraph.write.load.loaded import Ingested, Loaded
 from omnigraph.write.receipt import Receipt
 
 _Done = TypeVar("_Done", Ingested, Loaded)
-ModeName = Literal["append", "merge", "overwrite"]
+ModeName = Literal["append", "merge", "replace", "overwrite"]
 # Rows to load: JSON lines in a request, and whatever `Graph.load` takes at hand.
 if TYPE_CHECKING:
     from omnigraph.write.load.inputs import Data as RowInput
@@ -31,6 +32,10 @@ class ReceiptShape(Shape, frozen=True, kw_only=True):
     query_name: str
     affected_nodes: int | None
     affected_edges: int | None
+    inserted: int | None
+    updated: int | None
+    unchanged: int | None
+    deleted: int | None
     actor_id: str | None
     commit: str | None
     operation_id: str | None
@@ -48,6 +53,10 @@ class LoadedShape(Shape, frozen=True, kw_only=True):
     edges_loaded: int
     node_types_loaded: int
     edge_types_loaded: int
+    inserted: int | None
+    updated: int | None
+    unchanged: int | None
+    deleted: int | None
     commit: str | None
     commits: dict[str, CommitShape]
     nodes: dict[str, int]
@@ -71,6 +80,10 @@ class IngestedShape(Shape, frozen=True, kw_only=True):
     mode: str
     engine: str
     tables: list[LoadedTableShape]
+    inserted: int | None
+    updated: int | None
+    unchanged: int | None
+    deleted: int | None
     actor_id: str | None
     commit: str | None
     loaded: LoadedShape
@@ -106,7 +119,8 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
 
     def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
         # How many rows a condition finds tells what they hold.
-        return {**answer, "affected_nodes": None, "affected_edges": None, "commits": {}}
+        hidden: dict[str, Json] = dict.fromkeys(("affected_nodes", "affected_edges"))
+        return {**answer, **hidden, **counts_document(None), "commits": {}}
 
 
 class RowsOperation(Operation[_Done], Generic[_Done], frozen=True, kw_only=True):
@@ -134,7 +148,7 @@ class Ingest(RowsOperation[Ingested], frozen=True, kw_only=True):
     data: RowInput
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
-        return {**answer, "commits": {}, "loaded": {**answer["loaded"], "commits": {}}}
+        return {**_unseen(answer), "loaded": _unseen(answer["loaded"])}
 
 
 class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
@@ -149,7 +163,12 @@ class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
     data: RowInput
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
-        return {**answer, "commits": {}}
+        return _unseen(answer)
+
+
+def _unseen(answer: dict[str, Any]) -> dict[str, Json]:
+    """Return an answer without what tells which rows a branch holds already."""
+    return {**answer, **counts_document(None), "commits": {}}
 
 
 OPERATIONS = (Mutate, Ingest, Load)

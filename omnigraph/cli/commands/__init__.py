@@ -14,6 +14,7 @@ export       the rows of a branch or commit, as lines or as files
 report       a page of HTML about a graph that opens without a network
 blob         writes the content of one Blob property
 embed        vectors for the records of a file, without a graph
+cluster      many graphs as one deployment: declared, planned, applied, rolled back
 policy       whether a policy is right, whether it decides as expected, and why
 shell        queries and changes of one graph, typed one after the other
 example      a bundled example as a folder of one's own, to run and to change

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_MODES = ("append", "merge", "overwrite")
+_MODES = ("append", "merge", "replace", "overwrite")
 _TABULAR = (".csv", ".parquet", ".arrow")
 _OPTIONS = (
     click.option(
@@ -69,9 +69,9 @@ def _load_options(command: _Command) -> _Command:
 def load(session: Session, branch: str | None, **how: Any) -> None:  # noqa: ANN401
     """Load rows into a branch, as one commit.
 
-    append refuses keys that exist, merge replaces their rows, and overwrite replaces all rows of
-    the types that the data holds. A bad line is reported with its file, line, field and reason;
-    then nothing is loaded.
+    append refuses keys that exist, merge changes what the records name in their rows, replace
+    writes these rows whole, and overwrite replaces all rows of the types that the data holds. A
+    bad line is reported with its file, line, field and reason; then nothing is loaded.
     """
     from omnigraph.cli.progress import shown_progress
 
@@ -153,7 +153,10 @@ def _load_how(session: Session, progress: "Progress", how: Mapping[str, Any]) ->
 def _loaded_line(loaded: "Loaded") -> str:
     nodes = counted(sum(loaded.nodes.values()), "node")
     edges = counted(sum(loaded.edges.values()), "edge")
+    counts = loaded.counts
+    met = counts is not None and bool(counts.updated or counts.unchanged)
+    rows = f"{nodes} and {edges}" + (f" ({counts})" if met else "")
     if loaded.commit is None:
-        return f"checked {nodes} and {edges} ({loaded.engine}); nothing was committed"
+        return f"checked {rows} ({loaded.engine}); nothing was committed"
     where = f"{loaded.branch} ({loaded.engine})"
-    return f"loaded {nodes} and {edges} into {where}, commit {loaded.commit.id}"
+    return f"loaded {rows} into {where}, commit {loaded.commit.id}"

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import Document, counted, shortened
+from omnigraph.cli.output import Document, counted, marked, shortened
 from omnigraph.cli.session import (
     Session,
     branch_option,
@@ -17,7 +18,7 @@ from omnigraph.cli.session import (
     types_option,
 )
 from omnigraph.cli.spark import engine_option, spark_options
-from omnigraph.errors import InputError, UnreadableError
+from omnigraph.errors import InputError, UnreadableError, conflict_lines
 
 if TYPE_CHECKING:
     from omnigraph.merge.conflict import Resolutions
@@ -25,31 +26,38 @@ if TYPE_CHECKING:
 _OPS = ("insert", "update", "delete")
 _KINDS = ("node", "edge")
 _MARKS = {"insert": "+", "update": "~", "delete": "-"}
-_TAKES = (None, "ours", "theirs")
-_ROW = {"type_name", "row_id"}
+_CONFLICT = 3
 _MESSAGE = click.option("--message", metavar="TEXT", help="The message of the commit.")
 _OURS = click.option("--ours", is_flag=True, help="Take our version where both changed the same.")
 _THEIRS = click.option("--theirs", is_flag=True, help="Take their version there.")
 _CHOICES = click.option(
-    "--resolutions", metavar="FILE", help="A file of conflicts, with `take` set to a side."
+    "--resolutions", metavar="FILE", help="A file of conflicts, with `take` or `value` set."
 )
 
 
 @click.command()
 @click.argument("old", metavar="FROM", shell_complete=completing.places)
-@click.argument("new", metavar="TO", shell_complete=completing.places)
+@click.argument("new", metavar="[TO]", required=False, shell_complete=completing.places)
 @types_option
 @click.option("--op", "ops", multiple=True, type=click.Choice(_OPS), help="Only this; repeatable.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind.")
 @click.option("--stat", is_flag=True, help="Only how many rows of each type differ.")
 @graph_options
-def diff(session: Session, old: str, new: str, stat: bool, **which: tuple[str, ...]) -> None:
+def diff(session: Session, old: str, new: str | None, stat: bool, **which: Any) -> None:  # noqa: ANN401
     """Show what changed from one branch, commit or tag to another.
+
+    FROM TO and FROM..TO compare the two as they stand. FROM...TO shows what TO did since it parted
+    from FROM, which is what a merge of TO into FROM would bring.
 
     A line is `+` for what came, `-` for what went, and `~` for what has other values. What the
     schemas differ in comes first.
     """
-    found = session.graph().diff(old, new, **which)
+    session, places, is_review = _places(session, old, new)
+    graph = session.graph()
+    if is_review:
+        found = graph.review(places[1], into=places[0], **which)
+    else:
+        found = graph.diff(*places, **which)
     about: Document = found.summary()
     if session.as_json:
         session.show({**about, "changes": [] if stat else list(found.documents())})
@@ -60,7 +68,26 @@ def diff(session: Session, old: str, new: str, stat: bool, **which: tuple[str, .
         _show_stats(about["stats"])
         return
     for change in found.documents():
-        click.echo(_change_line(change))
+        click.echo(marked(_change_line(change)))
+
+
+def _places(session: Session, old: str, new: str | None) -> tuple[Session, tuple[str, str], bool]:
+    """Return the two places of a diff, and whether three dots stand between them.
+
+    No branch, commit or tag has two dots in its name. After places with dots comes the graph.
+    """
+    for dots in ("...", ".."):
+        one, found, other = old.partition(dots)
+        if not found:
+            continue
+        if not (one and other):
+            raise click.UsageError(f"name a place on both sides of the dots: FROM{dots}TO")
+        if new is not None and session.word is not None:
+            raise click.UsageError(f"unexpected argument '{session.word}'")
+        return replace(session, word=new or session.word), (one, other), dots == "..."
+    if new is None:
+        raise click.UsageError("name two places: FROM TO, or FROM...TO for what TO did")
+    return session, (old, new), False
 
 
 @click.command()
@@ -79,6 +106,7 @@ def diff(session: Session, old: str, new: str, stat: bool, **which: tuple[str, .
 @click.option(
     "--write-resolutions", metavar="FILE", help="Write the conflicts of a preview to choose from."
 )
+@click.option("--delete-branch", is_flag=True, help="Remove SOURCE when it is merged.")
 @_MESSAGE
 @engine_option
 @spark_options
@@ -88,18 +116,22 @@ def merge(
     source: str,
     into: str | None,
     write_resolutions: str | None,
+    delete_branch: bool,
     **how: Any,  # noqa: ANN401
 ) -> None:
     """Merge the branch SOURCE into another.
 
     Different properties of one row are merged. All conflicts are reported together, and then
-    nothing is changed.
+    nothing is changed; a preview that finds any ends with exit code 3 as well. `omnigraph diff
+    main...SOURCE` shows the rows that it would bring.
     """
     from omnigraph.cli.progress import shown_progress
 
     only_preview = how["only_preview"]
     if write_resolutions is not None and not only_preview:
         raise click.UsageError("--write-resolutions goes with --preview")
+    if delete_branch and only_preview:
+        raise click.UsageError("--delete-branch does not go with --preview")
     resolutions, graph = _resolutions(how), session.graph(writing=not only_preview)
     target = graph.branch(session.branch(into), message=how["message"])
     with shown_progress() as progress:
@@ -109,10 +141,15 @@ def merge(
     found: Document = done.to_json()
     if write_resolutions is not None:
         _write_choices(write_resolutions, found)
+    if delete_branch:
+        graph.delete_branch(source)
     if session.as_json:
         session.show(found)
     else:
         _show_merge(found, only_preview)
+        click.echo(f"removed branch {source}") if delete_branch else None
+    if found["merge_conflicts"]:
+        click.get_current_context().exit(_CONFLICT)
 
 
 @click.command()
@@ -143,23 +180,19 @@ def _resolutions(how: Mapping[str, Any]) -> "Resolutions":
         raise click.UsageError("--ours and --theirs exclude each other")
     side = Side.OURS if how["ours"] else Side.THEIRS if how["theirs"] else None
     choices = [] if how["resolutions"] is None else _choices(how["resolutions"])
-    try:
-        return Resolutions.chosen(choices, side)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        hint = "write a file of them with --preview --write-resolutions"
-        raise InputError("not a resolutions file written by `--preview`", hint=hint) from None
+    return Resolutions.chosen(choices, side)
 
 
 def _choices(path: str) -> list[Document]:
     """Return the conflicts of a file that a preview wrote."""
     try:
         found: list[Document] = json.loads(read_text(path))["merge_conflicts"]
-        if all(each.get("take") in _TAKES and each.keys() >= _ROW for each in found):
+        if isinstance(found, list):
             return found
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         pass
     hint = "write one with --preview --write-resolutions"
-    raise InputError(f"'{path}' is no file of resolutions", hint=hint)
+    raise InputError(f"'{path}' is not a resolutions file written by `--preview`", hint=hint)
 
 
 def _write_choices(path: str, found: Document) -> None:
@@ -173,13 +206,14 @@ def _write_choices(path: str, found: Document) -> None:
 
 def _show_merge(found: Document, only_preview: bool) -> None:
     outcome = found["outcome"].replace("_", " ")
-    would = "would be " if only_preview else ""
-    click.echo(f"{found['source']} into {found['target']}: {would}{outcome}")
+    conflicts = found["merge_conflicts"]
+    told = counted(len(conflicts), "conflict") if conflicts else outcome
+    would = "would be " if only_preview and not conflicts else ""
+    click.echo(f"{found['source']} into {found['target']}: {would}{told}")
     for name, counts in found["stats"].items():
         click.echo(f"  {name}: {_counts(counts)}")
-    for conflict in found["merge_conflicts"]:
-        named = "" if conflict["property"] is None else f" ({conflict['property']})"
-        click.echo(f"  conflict {conflict['kind']}: {conflict['message']}{named}")
+    for conflict in conflicts:
+        click.echo("\n".join(conflict_lines(conflict)))
     if found["commit"] is not None:
         click.echo(f"commit {found['commit']}")
 
@@ -201,6 +235,12 @@ def _change_line(change: Document) -> str:
         ends = change["endpoints"]
         what = f"{ends['src']} -{change['type_name']}-> {ends['dst']}"
     details = [_detail(change, name) for name in change.get("changed", [])]
+    if change["op"] == "insert":
+        details = [
+            f"{name} {shortened(value)}"
+            for name, value in change["after"].items()
+            if name not in ("id", "from", "to") and value is not None and value != change["id"]
+        ]
     return f"{_MARKS[change['op']]} {what}{'  ' if details else ''}{', '.join(details)}"
 
 

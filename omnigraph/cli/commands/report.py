@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     help="Also show what differs between two branches, tags or commits.",
 )
 @click.option(
+    "--review",
+    "reviewed",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.branches,
+    help="Also show what a branch did since it parted; repeatable.",
+)
+@click.option(
     "--query",
     "query_path",
     metavar="FILE",
@@ -44,6 +52,7 @@ def report(
     snapshot: str | None,
     out: str,
     compared: tuple[tuple[str, str], ...],
+    reviewed: tuple[str, ...],
     query_path: str | None,
     names: tuple[str, ...],
     params: str | None,
@@ -56,9 +65,11 @@ def report(
     graph = session.graph()
     view = graph.at(session.to_read(branch, snapshot).name)
     answered = {} if query_path is None else _answers(view, query_path, names, read_params(params))
+    shown = {f"From {old} to {new}": graph.diff(old, new) for old, new in compared}
+    shown |= {f"What {name} did": graph.review(name, into=view.place) for name in reviewed}
     page = graph.report(
         view.place,
-        compared={f"From {old} to {new}": graph.diff(old, new) for old, new in compared},
+        compared=shown,
         answered=answered,
     )
     _write(Path(out), page)

@@ -8,6 +8,8 @@ splits   cuts sources into parts that tasks read as typed rows
 request  the digest of a load in its commit, which tells a repetition from another load
 load     publishes any number of rows as one commit, or nothing
 ingest   a load into a branch that is created with it when it does not exist
+meet     the records of a load meet the rows of the same ids that exist already
+idle     the ids of records that change nothing, stored until it is known that none came twice
 stage    reads one split, checks it row by row, and writes it as pieces of tables
 records  turns lines of JSON into typed columns, and reports why a line is bad
 tabular  rows of CSV and Parquet files, one type per file, as typed columns

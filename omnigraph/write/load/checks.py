@@ -14,6 +14,7 @@ from omnigraph.spark.progress import Progress
 from omnigraph.spark.runner import Parcel, Runner
 from omnigraph.storage.staging import Share
 from omnigraph.write.load import keys
+from omnigraph.write.load.idle import IdleIds
 
 _ROWS_PER_BUCKET = 500_000
 
@@ -69,6 +70,8 @@ class CardinalityRule:
 
 
 LoadRule: TypeAlias = UniqueRule | ExistsRule | CardinalityRule
+# The rows that a reading covers, in shares for tasks.
+Shares: TypeAlias = Callable[[RuleReading], Sequence[Share | IdleIds]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class BrokenValues:
 def find_broken_values(
     runner: Runner,
     rules: Sequence[LoadRule],
-    shares: Callable[[RuleReading], Sequence[Share]],
+    shares: Shares,
     rows: int,
     progress: Progress,
 ) -> list[BrokenValues]:
@@ -102,19 +105,17 @@ def find_broken_values(
 class _Scan:
     """Some rows to read, and for which readings."""
 
-    share: Share
+    share: Share | IdleIds
     readings: tuple[RuleReading, ...]
 
 
-def _scans(
-    rules: Sequence[LoadRule], shares: Callable[[RuleReading], Sequence[Share]]
-) -> list[_Scan]:
+def _scans(rules: Sequence[LoadRule], shares: Shares) -> list[_Scan]:
     """Return the scans of all readings; rows that several readings cover are read once."""
     found: dict[tuple[object, ...], _Scan] = {}
     for reading in dict.fromkeys(each for rule in rules for each in rule.readings):
         for share in shares(reading):
-            sought = None if share.sought is None else reading
-            at = (share.place.path, share.place.version, share.fragments, sought)
+            is_whole = isinstance(share, IdleIds) or share.sought is None
+            at = (*share.key, None if is_whole else reading)
             known = found.get(at, _Scan(share, ()))
             found[at] = _Scan(share, (*known.readings, reading))
     return list(found.values())

@@ -1,7 +1,7 @@
 """Image: the tables that a load would leave: new versions where it wrote, pinned ones elsewhere."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from omnigraph.write.load.checks import (
     RuleReading,
     UniqueRule,
 )
+from omnigraph.write.load.idle import IdleIds
 from omnigraph.write.load.loaded import LoadMode
 
 _ROWS_PER_SHARE = 500_000
@@ -41,11 +42,12 @@ class TouchedTable:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The graph as a load would leave it."""
+    """The graph as a load would leave it; `idle` has the ids of records that change nothing."""
 
     snapshot: Snapshot
     mode: LoadMode
     touched: Mapping[str, TouchedTable]
+    idle: Mapping[str, Sequence[IdleIds]] = field(default_factory=dict)
 
     def table(self, type_name: str) -> Table:
         """Return the table of a type."""
@@ -54,11 +56,14 @@ class Image:
             return touched.table
         return self.snapshot.table(_identity(self.snapshot.catalog, type_name))
 
-    def shares(self, reading: RuleReading) -> Sequence[Share]:
+    def shares(self, reading: RuleReading) -> Sequence[Share | IdleIds]:
         """Return the rows that a reading covers, in shares for tasks."""
         touched = self.touched.get(reading.type)
+        idle = self.idle.get(reading.type, ()) if _is_of_payload(reading) else ()
+        if touched is None and reading.staged:
+            return list(idle)
         new = touched.new if touched is not None and reading.staged else None
-        return shares(self.table(reading.type), _ROWS_PER_SHARE, new)
+        return [*shares(self.table(reading.type), _ROWS_PER_SHARE, new), *idle]
 
     def rows(self, type_name: str) -> int:
         """Return how many rows a type has."""
@@ -74,6 +79,7 @@ def image_of(
     snapshot: Snapshot,
     mode: LoadMode,
     pieces: Mapping[str, Sequence[Piece]],
+    idle: Mapping[str, Sequence[IdleIds]],
     gave_ids: frozenset[str],
 ) -> Image:
     """Make the new versions of all tables that got pieces; nobody sees them yet."""
@@ -86,7 +92,7 @@ def image_of(
         after = of_pieces(before, written) if kept is None else with_pieces(kept, written)
         old = frozenset() if kept is None else fragment_numbers(kept)
         touched[name] = TouchedTable(stored, after, fragment_numbers(after) - old, name in gave_ids)
-    return Image(snapshot, mode, touched)
+    return Image(snapshot, mode, touched, idle)
 
 
 def _keep_rows(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | None:
@@ -103,7 +109,8 @@ def rules_of(image: Image) -> list[LoadRule]:
     """Return the rules between rows that a load could have broken."""
     rules: list[LoadRule] = []
     for touched in image.touched.values():
-        rules += _unique(touched)
+        rules += _unique(touched, image.mode)
+    rules += [_given_once(name) for name in image.idle if name not in image.touched]
     for edge in image.snapshot.catalog.edges.values():
         rules += _ends(edge, image)
         rules += _cardinality(edge, image)
@@ -116,18 +123,33 @@ def find_read_tables(image: Image, rules: Sequence[LoadRule]) -> frozenset[str]:
     return frozenset(_identity(image.snapshot.catalog, name) for name in names - {*image.touched})
 
 
+def find_untouched(image: Image, names: Iterable[str]) -> frozenset[str]:
+    """Return the tables of types that the load does not write."""
+    catalog = image.snapshot.catalog
+    return frozenset(_identity(catalog, name) for name in names if name not in image.touched)
+
+
 def _identity(catalog: Catalog, name: str) -> str:
     stored = catalog.stored(name)
     assert stored is not None
     return stored.identity
 
 
-def _unique(touched: TouchedTable) -> Iterator[LoadRule]:
+def _unique(touched: TouchedTable, mode: LoadMode) -> Iterator[LoadRule]:
     name = touched.stored.name
     if touched.stored.key or touched.gave_ids:
-        yield UniqueRule(RuleReading(name, ("id",)))
+        yield _given_once(name) if mode.looks_up else UniqueRule(RuleReading(name, ("id",)))
     for columns in touched.stored.unique:
         yield UniqueRule(RuleReading(name, columns))
+
+
+def _given_once(name: str) -> UniqueRule:
+    """Return the rule that no two records have one id; a row that exists may have it too."""
+    return UniqueRule(RuleReading(name, ("id",), staged=True))
+
+
+def _is_of_payload(reading: RuleReading) -> bool:
+    return reading.staged and reading.columns == ("id",)
 
 
 def _ends(edge: EdgeType, image: Image) -> Iterator[LoadRule]:

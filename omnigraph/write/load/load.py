@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
+from uuid import uuid4
 
 from omnigraph.errors import (
     MOST_VIOLATIONS,
@@ -17,6 +18,7 @@ from omnigraph.errors import (
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
+from omnigraph.storage import layout
 from omnigraph.storage.staging import Piece, TablePlace, place_of
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.operations import operation_reused
@@ -24,13 +26,22 @@ from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import StagedVersion, WriteSet
+from omnigraph.write.counts import RowCounts, add_counts
 from omnigraph.write.filling import VectorFiller
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load.checks import BrokenValues, find_broken_values
-from omnigraph.write.load.image import Image, find_read_tables, image_of, rules_of
+from omnigraph.write.load.idle import Aside, IdleIds
+from omnigraph.write.load.image import (
+    Image,
+    find_read_tables,
+    find_untouched,
+    image_of,
+    rules_of,
+)
 from omnigraph.write.load.loaded import Loaded
-from omnigraph.write.load.locate import lines_before, violations
+from omnigraph.write.load.locate import Reading, lines_before, violations
 from omnigraph.write.load.lookups import narrow_readings
+from omnigraph.write.load.meet import Meeting
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.request import LoadRequest, content_of
 from omnigraph.write.load.splits import LoadSource, Split, splits_of
@@ -68,10 +79,19 @@ def load(
     request = None
     if options.operation_id is not None:
         request = LoadRequest(target.branch, target.base, options.mode, content_of(sources))
-    task = _LoadPlanner(repository, target, runner, options, request, sources)
+    aside = Aside(repository.store, f"{layout.ASIDE}/{uuid4().hex}")
+    task = _LoadPlanner(repository, target, runner, options, request, sources, aside)
+    try:
+        return _run(task)
+    finally:
+        repository.store.objects.discard(aside.folder)
+
+
+def _run(task: "_LoadPlanner") -> Loaded:
+    repository, target, options = task.repository, task.target, task.options
     if options.dry_run:
-        rows = task.propose(target.snapshot).finding
-        return task.result(rows, None)
+        found = task.propose(target.snapshot).finding
+        return task.result(found, None)
     done = transact(repository, task.intent, task.propose)
     if done.finding is not None:
         return task.result(done.finding, done.commit)
@@ -89,7 +109,8 @@ class _LoadPlanner:
     options: LoadOptions
     request: LoadRequest | None
     sources: Sequence[LoadSource]
-    staged_for: str | None = None
+    aside: Aside
+    staged_for: tuple[object, ...] | None = None
     splits: list[Split] = field(default_factory=list)
     staged: list[StagedSplit] = field(default_factory=list)
 
@@ -106,32 +127,47 @@ class _LoadPlanner:
             check=self.options.deadline.check,
         )
 
-    def propose(self, snapshot: Snapshot) -> Proposal[dict[str, int]]:
-        """Check all rows on a snapshot; the finding is the number of rows by type."""
+    def propose(self, snapshot: Snapshot) -> Proposal[dict[str, RowCounts]]:
+        """Check all rows on a snapshot; the finding is what happens to them, by type."""
         self._stage(snapshot)
         image = self.image(snapshot)
-        rows = count_by_type(self.staged)
-        if not image.touched:
-            return Proposal(None, rows)
+        counts = count_by_type(self.staged)
+        if not (image.touched or image.idle):
+            return Proposal(None, counts)
         looked_at = self.check(image)
-        return Proposal(None if self.options.dry_run else self._write_set(image, looked_at), rows)
+        if self.options.dry_run or not image.touched:
+            return Proposal(None, counts)
+        return Proposal(self._write_set(image, looked_at), counts)
+
+    def _read_by_staging(self, snapshot: Snapshot) -> tuple[object, ...]:
+        """Return what staging reads of a snapshot: its schema, and rows that records meet."""
+        if not self.options.mode.looks_up:
+            return (snapshot.commit.schema,)
+        known = count_by_type(self.staged)
+        places = _places(snapshot)
+        versions = [(name, place.version) for name, place in places.items() if name in known]
+        return (snapshot.commit.schema, *versions)
 
     def _stage(self, snapshot: Snapshot) -> None:
-        """Read, check and write all splits, once per schema; raises when a row breaks a rule."""
-        if self.staged_for == snapshot.commit.schema:
+        """Read, check and write all splits; raises when a row breaks a rule.
+
+        After a lost race this is done again only when something that it reads has changed.
+        """
+        if self.staged_for is not None and self.staged_for == self._read_by_staging(snapshot):
             return
         self.splits = splits_of(self.sources, self.runner.slots)
         self.options.progress.begin("reading", sum(source.file.size for source in self.sources))
         vectors = VectorFiller.of(self.repository.store)
         task = Stage(
             catalog=encode_catalog(snapshot.catalog),
-            places=_places(snapshot),
+            meeting=Meeting(self.options.mode, _places(snapshot)),
+            aside=self.aside,
             vectors=replace(vectors, blank=True) if self.options.dry_run else vectors,
             most_violations=self.options.most_kept,
             deadline=self.options.deadline,
         )
         self.staged = self.runner.map(task, self.splits, self.options.progress, _are_hopeless)
-        self.staged_for = snapshot.commit.schema
+        self.staged_for = self._read_by_staging(snapshot)
         total = sum(each.total for each in self.staged)
         if total:
             self._refuse_staged(total)
@@ -156,8 +192,8 @@ class _LoadPlanner:
         answer = None if self.request is None else self.request.answered(commit.request)
         if answer is None:
             raise operation_reused(commit)
-        made_branch, rows = answer
-        return replace(self.result(rows, commit), made_branch=made_branch)
+        made_branch, rows, counts = answer
+        return replace(self._result(rows, counts, commit), made_branch=made_branch)
 
     def image(self, snapshot: Snapshot) -> Image:
         """Return the tables that the load would leave on a snapshot."""
@@ -165,8 +201,12 @@ class _LoadPlanner:
         for split in self.staged:
             for name, written in split.pieces.items():
                 pieces.setdefault(name, []).extend(written)
+        idle: dict[str, list[IdleIds]] = {}
+        for split in self.staged:
+            for name, ids in split.idle.items():
+                idle.setdefault(name, []).extend(ids)
         gave_ids = frozenset(name for split in self.staged for name in split.given)
-        return image_of(snapshot, self.options.mode, pieces, gave_ids)
+        return image_of(snapshot, self.options.mode, pieces, idle, gave_ids)
 
     def check(self, image: Image) -> frozenset[str]:
         """Check the rules between rows; returns the tables that were only read."""
@@ -180,7 +220,8 @@ class _LoadPlanner:
         )
         if found:
             self._explain(image, found)
-        return find_read_tables(image, rules)
+        compared = {name for name, counts in count_by_type(self.staged).items() if counts.unchanged}
+        return find_read_tables(image, rules) | find_untouched(image, compared)
 
     def _write_set(self, image: Image, looked_at: frozenset[str]) -> WriteSet:
         made = [(each.stored, each.table) for each in image.touched.values()]
@@ -194,7 +235,13 @@ class _LoadPlanner:
             request=self._noted(),
         )
 
-    def result(self, rows: Mapping[str, int], commit: Commit | None) -> Loaded:
+    def result(self, counts: Mapping[str, RowCounts], commit: Commit | None) -> Loaded:
+        """Return the result of this load."""
+        return self._result(_given(counts), add_counts(counts.values()), commit)
+
+    def _result(
+        self, rows: Mapping[str, int], counts: RowCounts | None, commit: Commit | None
+    ) -> Loaded:
         nodes = self.target.snapshot.catalog.nodes
         return Loaded(
             branch=self.target.branch,
@@ -202,6 +249,7 @@ class _LoadPlanner:
             engine=self.runner.engine,
             nodes={name: count for name, count in sorted(rows.items()) if name in nodes},
             edges={name: count for name, count in sorted(rows.items()) if name not in nodes},
+            counts=counts,
             commit=commit,
             made_branch=self.target.is_new and not self.options.dry_run,
         )
@@ -209,13 +257,19 @@ class _LoadPlanner:
     def _noted(self) -> str | None:
         if self.request is None:
             return None
-        return self.request.noted(count_by_type(self.staged), makes_branch=self.target.is_new)
+        counts = count_by_type(self.staged)
+        total = add_counts(counts.values())
+        return self.request.noted(_given(counts), total, makes_branch=self.target.is_new)
 
     def _explain(self, image: Image, found: Sequence[BrokenValues]) -> None:
         self.options.progress.begin("locating")
-        catalog, progress = encode_catalog(image.snapshot.catalog), self.options.progress
+        reading = Reading(
+            encode_catalog(image.snapshot.catalog),
+            Meeting(self.options.mode, _places(image.snapshot)),
+            self.runner.deadline,
+        )
         explained = violations(
-            self.runner, image, found, self.splits, self.staged, catalog, progress
+            self.runner, image, found, self.splits, self.staged, reading, self.options.progress
         )
         names = dict.fromkeys(each.name for each in self.splits)
         order = {name: at for at, name in enumerate(names)}
@@ -240,13 +294,18 @@ def _places(snapshot: Snapshot) -> dict[str, TablePlace]:
     return {each.name: place_of(snapshot.table(each.identity)) for each in types}
 
 
-def count_by_type(staged: Sequence[StagedSplit]) -> dict[str, int]:
-    """Return the number of rows read, by type."""
-    rows: dict[str, int] = {}
+def count_by_type(staged: Sequence[StagedSplit]) -> dict[str, RowCounts]:
+    """Return what happens to the rows of each type."""
+    counts: dict[str, RowCounts] = {}
     for split in staged:
-        for name, count in split.rows.items():
-            rows[name] = rows.get(name, 0) + count
-    return rows
+        for name, count in split.counts.items():
+            counts[name] = counts.get(name, RowCounts()) + count
+    return counts
+
+
+def _given(counts: Mapping[str, RowCounts]) -> dict[str, int]:
+    """Return how many rows of each type there are in the sources."""
+    return {name: each.inserted + each.updated + each.unchanged for name, each in counts.items()}
 
 
 def _are_hopeless(staged: Sequence[StagedSplit]) -> bool:

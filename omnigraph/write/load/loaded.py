@@ -8,6 +8,7 @@ from typing import Any, Self
 from omnigraph.errors import Json
 from omnigraph.html import html_facts, html_table
 from omnigraph.versioning.commit import Commit, commit_if_named, with_commits
+from omnigraph.write.counts import RowCounts, counts_document, counts_in
 
 
 class LoadMode(StrEnum):
@@ -15,14 +16,21 @@ class LoadMode(StrEnum):
 
     APPEND = "append"
     MERGE = "merge"
+    REPLACE = "replace"
     OVERWRITE = "overwrite"
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether records are compared with the rows of the same ids."""
+        return self in (LoadMode.MERGE, LoadMode.REPLACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Loaded:
     """What a load did; without a commit it changed nothing.
 
-    `made_branch` is true when an ingest created the branch.
+    A load that 0.1 made and that is repeated has no `counts`. `made_branch` is true when an ingest
+    created the branch.
     """
 
     branch: str
@@ -31,12 +39,15 @@ class Loaded:
     nodes: dict[str, int]
     edges: dict[str, int]
     commit: Commit | None
+    counts: RowCounts | None = None
     made_branch: bool = False
 
     def __repr__(self) -> str:
         nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
         commit = None if self.commit is None else self.commit.id
-        return f"Loaded({nodes} nodes, {edges} edges, branch={self.branch!r}, commit={commit!r})"
+        counts = "" if self.counts is None else f" ({self.counts})"
+        about = f"{nodes} nodes, {edges} edges{counts}"
+        return f"Loaded({about}, branch={self.branch!r}, commit={commit!r})"
 
     def _repr_html_(self) -> str:
         rows = [(name, f"{count:,}") for name, count in {**self.nodes, **self.edges}.items()]
@@ -53,6 +64,7 @@ class Loaded:
             "edges_loaded": sum(self.edges.values()),
             "node_types_loaded": len(self.nodes),
             "edge_types_loaded": len(self.edges),
+            **counts_document(self.counts),
             "commit": None if self.commit is None else self.commit.id,
         }
 
@@ -70,6 +82,7 @@ class Loaded:
             engine=document["engine"],
             nodes=dict(document["nodes"]),
             edges=dict(document["edges"]),
+            counts=counts_in(document),
             commit=commit_if_named(document),
         )
 
@@ -97,6 +110,7 @@ class Ingested:
             "mode": str(loaded.mode),
             "engine": loaded.engine,
             "tables": [{"table_key": key, "rows_loaded": count} for key, count in rows.items()],
+            **counts_document(loaded.counts),
             "actor_id": self.actor,
             "commit": commit,
         }

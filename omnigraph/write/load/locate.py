@@ -28,6 +28,7 @@ from omnigraph.write.load.checks import (
 )
 from omnigraph.write.load.image import Image
 from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.meet import Meeting
 from omnigraph.write.load.records import RecordRows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.load.stage import StagedSplit
@@ -37,6 +38,23 @@ _LONGEST_SHOWN = 80
 
 # The index of a rule, and values that break it.
 Broken: TypeAlias = tuple[int, tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the lines of a load are read again: as the rows that they became."""
+
+    catalog: str
+    meeting: Meeting
+    deadline: Deadline
+
+    def blocks(self, split: Split) -> Iterator[tuple[int, Iterator[RecordRows]]]:
+        """Yield the whole rows of each block, and how many lines come before it."""
+        before = 0
+        is_partial = self.meeting.mode.looks_up
+        for block in blocks(split, self.catalog, self.deadline, partial=is_partial):
+            yield before, (met.rows for rows in block.rows for met in self.meeting.of(rows))
+            before += block.lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +85,7 @@ def violations(
     found: Sequence[BrokenValues],
     splits: Sequence[Split],
     staged: Sequence[StagedSplit],
-    catalog: str,
+    reading: Reading,
     progress: Progress,
 ) -> list[Violation]:
     """Return a violation for every line, or row without a line, that breaks a rule.
@@ -81,7 +99,7 @@ def violations(
         for rule in rules
     ]
     sought = [each for n, rule in enumerate(rules) for each in _sought(n, rule, joined[n])]
-    task = partial(_lines, sought=sought, catalog=catalog, deadline=runner.deadline)
+    task = partial(_lines, sought=sought, reading=reading)
     answers = runner.map(task, splits, progress)
     places = _LinesByValue(splits, staged, answers)
     explained: list[Violation] = []
@@ -103,14 +121,12 @@ def _sought(number: int, rule: LoadRule, values: pa.Table) -> Iterator[SoughtVal
             yield SoughtValues(number, sources.type, sources.columns, values)
 
 
-def _lines(
-    split: Split, sought: Sequence[SoughtValues], catalog: str, deadline: Deadline
-) -> FoundLines:
+def _lines(split: Split, sought: Sequence[SoughtValues], reading: Reading) -> FoundLines:
     lines: dict[Broken, list[int]] = {}
     counts: Counter[Broken] = Counter()
-    kept = before = 0
-    for block in blocks(split, catalog, deadline):
-        for rows in block.rows:
+    kept = 0
+    for before, found in reading.blocks(split):
+        for rows in found:
             for each in sought:
                 if each.type != rows.stored.name:
                     continue
@@ -119,7 +135,6 @@ def _lines(
                     if counts[broken] <= 2 or kept <= MOST_VIOLATIONS + 1:
                         lines.setdefault(broken, []).append(line)
                         kept += 1
-        before += block.lines
     return FoundLines(lines, counts)
 
 

@@ -1,7 +1,6 @@
 """Lookups: finds by index the committed rows that a small load could clash with."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +12,12 @@ from omnigraph.write.load.checks import (
     ExistsRule,
     LoadRule,
     RuleReading,
+    Shares,
     UniqueRule,
 )
+from omnigraph.write.load.idle import IdleIds
 from omnigraph.write.load.image import Image
 from omnigraph.write.load.loaded import LoadMode
-
-Shares: TypeAlias = Callable[[RuleReading], Sequence[Share]]
 
 MOST_SOUGHT = 5_000
 _LEAST_ROWS = 50_000
@@ -32,7 +31,7 @@ def narrow_readings(image: Image, rules: Sequence[LoadRule]) -> Shares:
         return image.shares
     sought = _sought(image, rules)
 
-    def shares(reading: RuleReading) -> Sequence[Share]:
+    def shares(reading: RuleReading) -> Sequence[Share | IdleIds]:
         values, table = sought.get(reading), image.table(reading.type)
         if values is None or table.count() < _LEAST_ROWS or not takes_conditions(table.schema):
             return image.shares(reading)
@@ -55,6 +54,8 @@ def _sought(image: Image, rules: Sequence[LoadRule]) -> Mapping[RuleReading, pa.
 def _origins(rule: LoadRule) -> Iterator[tuple[RuleReading, RuleReading | None]]:
     """Yield each reading of a whole table with the new rows whose values it looks for."""
     match rule:
+        case UniqueRule(reading) if reading.staged:
+            return
         case UniqueRule(reading):
             yield reading, RuleReading(reading.type, reading.columns[:1], staged=True)
         case ExistsRule(end, nodes) if end.staged:

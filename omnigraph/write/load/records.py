@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from omnigraph.data.values.columns import convert_each, convert_whole
+from omnigraph.data.values.equality import Mask
 from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EDGE_ENDS, Catalog, EdgeType, StoredType, field_name
@@ -47,13 +48,15 @@ class RecordRows:
 
     The columns are `id`, for edges `src` and `dst`, and all properties; each may hold null. A
     missing id is null. `spoilt` names the cells that are null because their value did not fit,
-    which is reported already.
+    which is reported already. `named` has a mask of the rows that name a column, for each column
+    that some do not, when the reader was asked for it.
     """
 
     stored: StoredType
     columns: pa.RecordBatch
     lines: np.ndarray[Any, np.dtype[np.int64]]
     spoilt: frozenset[tuple[int, str]] = frozenset()
+    named: Mapping[str, Mask] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -72,9 +75,10 @@ class Block:
 
 
 class RecordReader:
-    """Reads lines of JSON as records of a catalog."""
+    """Reads lines of JSON as records of a catalog; `partial` ones say which fields they name."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, *, partial: bool = False) -> None:
+        self._partial = partial
         self._shapes = {
             stored.name: _RecordShape(stored) for stored in catalog.by_identity.values()
         }
@@ -169,7 +173,8 @@ class RecordReader:
         block.deadline.check()
         columns = shape.read_at_once(lines)
         if columns is not None:
-            block.rows.append(RecordRows(shape.stored, columns, numbers))
+            named = shape.find_named(lines, columns) if self._partial else {}
+            block.rows.append(RecordRows(shape.stored, columns, numbers, named=named))
         elif len(lines) > _FEW_LINES:
             size = -(-len(lines) // _PARTS)
             for start in range(0, len(lines), size):
@@ -253,9 +258,32 @@ class _RecordShape:
             columns.append(column)
         return pa.record_batch(columns, schema=self.columns)
 
+    def find_named(self, lines: pa.Array, columns: pa.RecordBatch) -> dict[str, Mask]:
+        """Return which rows name a column, for each column that some do not.
+
+        Only lines with a null are decoded again: a value is named, and null may be.
+        """
+        nulls = {
+            name: np.asarray(columns[name].is_null(), bool)
+            for name in columns.schema.names
+            if name != "id" and columns[name].null_count
+        }
+        if not nulls:
+            return {}
+        masks = {name: ~missing for name, missing in nulls.items()}
+        unsure = np.flatnonzero(np.logical_or.reduce(list(nulls.values())))
+        for row, line in zip(
+            unsure.tolist(), lines.take(pa.array(unsure)).to_pylist(), strict=True
+        ):
+            given = _given_columns(line)
+            for name, mask in masks.items():
+                mask[row] |= name in given
+        return {name: mask for name, mask in masks.items() if not mask.all()}
+
     def read_one_by_one(self, lines: Sequence[bytes], numbers: np.ndarray, block: Block) -> None:
         """Read lines one by one, and report everything that is wrong with its field."""
         values: dict[str, list[object]] = {name: [] for name in self.columns.names}
+        given_by_row: list[Mapping[str, object]] = []
         kept: list[int] = []
         faults: list[Violation] = []
         for line, number in zip(lines, numbers.tolist(), strict=True):
@@ -263,6 +291,7 @@ class _RecordShape:
             faults += wrong
             if record is not None:
                 kept.append(number)
+                given_by_row.append(record)
                 for name, given in values.items():
                     given.append(record.get(name))
         spoilt: set[tuple[int, str]] = set()
@@ -277,9 +306,8 @@ class _RecordShape:
                 shown = field_name(self.stored, name)
                 faults.append(self._bad(kept[row], Code.VALUE_TYPE, reason, shown))
         batch = pa.record_batch(columns, schema=self.columns)
-        block.rows.append(
-            RecordRows(self.stored, batch, np.array(kept, np.int64), frozenset(spoilt))
-        )
+        places, named = np.array(kept, np.int64), _named_in(given_by_row, self.columns.names)
+        block.rows.append(RecordRows(self.stored, batch, places, frozenset(spoilt), named))
         block.violations += faults
 
     def _record(
@@ -302,7 +330,7 @@ class _RecordShape:
             reason = 'has no "data"' if data is None else '"data" is not an object'
             return None, [*faults, self._bad(number, Code.RECORD_SHAPE, reason)]
         faults += self._field_faults(data, tuple(self.fields), number)
-        ends = {column: record.get(name) for name, column in EDGE_ENDS.items()}
+        ends = {column: record[name] for name, column in EDGE_ENDS.items() if name in record}
         return {**data, **(ends if self.is_edge else {})}, faults
 
     def _field_faults(
@@ -329,6 +357,40 @@ class _RecordShape:
         return Violation(
             code=code, reason=reason, type=self.stored.name, field=field_name, line=number
         )
+
+
+class _GivenFields(msgspec.Struct):
+    """The names of a record's fields; their values are not decoded."""
+
+    data: dict[str, msgspec.Raw] | None = None
+    source: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="from")
+    target: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="to")
+
+
+def _given_columns(line: bytes) -> set[str]:
+    """Return the columns that a line names, which is a record that was read before."""
+    try:
+        record = msgspec.json.decode(line, type=_GivenFields)
+    except msgspec.DecodeError:
+        # Arrow accepts lone surrogates.
+        found = decode_line(line)
+        assert isinstance(found, _Object)
+        data = found.get("data")
+        given = set(data if isinstance(data, _Object) else ())
+        return given | {column for name, column in EDGE_ENDS.items() if name in found}
+    given = set(record.data or ())
+    given |= set() if record.source is msgspec.UNSET else {"src"}
+    return given | (set() if record.target is msgspec.UNSET else {"dst"})
+
+
+def _named_in(records: Sequence[Mapping[str, object]], names: Sequence[str]) -> dict[str, Mask]:
+    """Return which records name a column, for each column that some do not."""
+    columns = (name for name in names if name != "id")
+    masks = {
+        name: np.fromiter((name in each for each in records), bool, len(records))
+        for name in columns
+    }
+    return {name: mask for name, mask in masks.items() if not mask.all()}
 
 
 def loose_schema(stored: StoredType) -> pa.Schema:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from omnigraph.versioning.names import normalize_name
+from omnigraph.write.counts import RowCounts
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.splits import LoadSource
 
@@ -29,16 +30,22 @@ class LoadRequest:
         verb = "load" if self.base is None else f"ingest from {normalize_name(self.base)}"
         return f"{verb} {self.mode} {normalize_name(self.branch)} {self.content}"
 
-    def noted(self, rows: Mapping[str, int], *, makes_branch: bool) -> str:
+    def noted(
+        self, rows: Mapping[str, int], counts: RowCounts | None, *, makes_branch: bool
+    ) -> str:
         """Return what a commit stores: the request, and the answer for when it is repeated."""
-        return f"{self} {json.dumps([makes_branch, dict(rows)], ensure_ascii=False)}"
+        answer = [makes_branch, dict(rows), *([] if counts is None else [counts.to_json()])]
+        return f"{self} {json.dumps(answer, ensure_ascii=False)}"
 
-    def answered(self, noted: str | None) -> tuple[bool, dict[str, int]] | None:
-        """Return whether a branch was created and the rows by type; None for another request."""
+    def answered(self, noted: str | None) -> tuple[bool, dict[str, int], RowCounts | None] | None:
+        """Return whether a branch was created, the rows by type and their counts.
+
+        None for another request. A load that 0.1 made stored no counts.
+        """
         if noted is None or not noted.startswith(f"{self} "):
             return None
-        makes_branch, rows = json.loads(noted.removeprefix(f"{self} "))
-        return makes_branch, rows
+        makes_branch, rows, *counts = json.loads(noted.removeprefix(f"{self} "))
+        return makes_branch, rows, RowCounts.from_json(counts[0]) if counts else None
 
 
 def content_of(sources: Sequence[LoadSource]) -> str:

@@ -1,18 +1,17 @@
 """Splits: cuts sources into parts that tasks read as typed rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import BinaryIO
 
-from omnigraph.data.values.columns import with_defaults
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
-from omnigraph.write.load.records import Block, RecordReader, RecordRows
+from omnigraph.write.load.records import Block, RecordReader
 from omnigraph.write.load.tabular import csv_blocks, open_parquet, parquet_blocks
 
 _BLOCK_BYTES = 8 << 20
@@ -94,37 +93,38 @@ def splits_of(sources: Sequence[LoadSource], slots: int) -> list[Split]:
     return [split for source in sources for split in _splits(source, size)]
 
 
-def blocks(split: Split, catalog: str, deadline: Deadline) -> Iterator[Block]:
-    """Read a split with defaults filled in; the lines of each block are numbered from 0."""
-    for block in _read(split, catalog, deadline):
+def blocks(
+    split: Split, catalog: str, deadline: Deadline, *, partial: bool = False
+) -> Iterator[Block]:
+    """Read the records of a split; the lines of each block are numbered from 0.
+
+    Partial records say which fields they name and may lack required ones.
+    """
+    for block in _read(split, catalog, deadline, partial):
         deadline.check()
-        yield replace(block, rows=[_with_defaults(rows) for rows in block.rows])
+        yield block
 
 
-def _with_defaults(rows: RecordRows) -> RecordRows:
-    return replace(rows, columns=with_defaults(rows.stored, rows.columns))
-
-
-def _read(split: Split, catalog: str, deadline: Deadline) -> Iterator[Block]:
+def _read(split: Split, catalog: str, deadline: Deadline, partial: bool) -> Iterator[Block]:
     stored = None if split.source.type is None else _catalog(catalog).stored(split.source.type)
     match split.source.format:
         case Format.JSONL:
-            return _json_blocks(split, _reader(catalog), deadline)
+            return _json_blocks(split, _reader(catalog, partial), deadline)
         case Format.GZIP:
-            return _gzip_blocks(split, _reader(catalog), deadline)
+            return _gzip_blocks(split, _reader(catalog, partial), deadline)
         case Format.CSV | Format.CSV_GZIP:
             assert stored is not None
             is_zipped = split.source.format is Format.CSV_GZIP
-            return csv_blocks(split.source.file, stored, is_zipped=is_zipped)
+            return csv_blocks(split.source.file, stored, is_zipped=is_zipped, partial=partial)
         case Format.PARQUET:
             assert stored is not None
             groups = range(split.start, split.end)
-            return parquet_blocks(split.source.file, groups, stored)
+            return parquet_blocks(split.source.file, groups, stored, partial=partial)
 
 
 @lru_cache(maxsize=4)
-def _reader(catalog: str) -> RecordReader:
-    return RecordReader(_catalog(catalog))
+def _reader(catalog: str, partial: bool) -> RecordReader:
+    return RecordReader(_catalog(catalog), partial=partial)
 
 
 @lru_cache(maxsize=4)

@@ -7,6 +7,7 @@ from itertools import islice
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.rules import find_breaches
@@ -15,12 +16,15 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
+from omnigraph.write.counts import RowCounts
 from omnigraph.write.filling import VectorFiller
-from omnigraph.write.load.records import RecordRows
+from omnigraph.write.load.idle import Aside, IdleIds
+from omnigraph.write.load.meet import Meeting, MetRows
+from omnigraph.write.load.records import Block, RecordRows
 from omnigraph.write.load.splits import Split, blocks
+from omnigraph.write.upsert import find_places, find_unchanged
 
 _MOST_BUFFERED = 64 << 20
-_EMBEDDED_ROWS = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,39 +32,28 @@ class Stage:
     """The task of a load's first job; the same split has the same rows and violations each time.
 
     `most_violations` limits how many come back. After the first one a split is only checked, and
-    after more than `MOST_VIOLATIONS` it is read no further.
+    after more than `MOST_VIOLATIONS` it is read no further. The ids of rows that stay as they are
+    are stored in the folder `aside`.
     """
 
     catalog: str
-    places: Mapping[str, TablePlace]
+    meeting: Meeting
+    aside: Aside
     vectors: VectorFiller
     most_violations: int
     deadline: Deadline
 
     def __call__(self, split: Split) -> "StagedSplit":
-        pieces = _Pieces(self.places)
-        faults = _Faults(self.most_violations)
-        counts: dict[str, int] = {}
-        given: set[str] = set()
+        staging = _Staging(self)
         lines = 0
-        for block in blocks(split, self.catalog, self.deadline):
-            every = (each for rows in block.rows for each in broken_rules(rows))
-            broken = islice(every, MOST_VIOLATIONS + 1)
-            faults.add(sorted([*block.violations, *broken], key=_line), lines)
-            for rows in block.rows:
-                counts[rows.stored.name] = counts.get(rows.stored.name, 0) + len(rows.columns)
-                if not rows.stored.key and rows.columns["id"].null_count < len(rows.columns):
-                    given.add(rows.stored.name)
-            for rows in () if faults.total else block.rows:
-                for columns in _slices(rows):
-                    pieces.add(rows.stored, self._complete(rows.stored, columns))
+        for block in blocks(split, self.catalog, self.deadline, partial=self.meeting.mode.looks_up):
+            staging.add(block, lines)
             lines += block.lines
-            if faults.total > MOST_VIOLATIONS:
+            if staging.faults.total > MOST_VIOLATIONS:
                 break
-        written = {} if faults.total else pieces.written()
-        return StagedSplit(lines, counts, written, frozenset(given), faults.packed(), faults.total)
+        return staging.finish(lines)
 
-    def _complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
+    def complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows in the form of the table: with vectors and ids, nulls only where allowed."""
         filled = self.vectors.filled(stored, columns)
         arrays = [assign_ids(stored, filled), *filled.columns[1:]]
@@ -71,23 +64,87 @@ class Stage:
 class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
-    `given` names the types without a key for which some rows had an id.
+    `given` names the types without a key for which some rows had an id. `idle` has, by type, the
+    files with the ids of rows that stay as they are.
     """
 
     lines: int
-    rows: Mapping[str, int]
+    counts: Mapping[str, RowCounts]
     pieces: Mapping[str, Sequence[Piece]]
+    idle: Mapping[str, Sequence[IdleIds]]
     given: frozenset[str]
     violations: bytes
     total: int
 
 
-def _slices(rows: RecordRows) -> Iterator[pa.RecordBatch]:
-    """Yield the columns whole, or a few rows at a time where vectors will be added."""
-    embeds = any(item.embed is not None for item in rows.stored.properties.values())
-    size = _EMBEDDED_ROWS if embeds else max(len(rows.columns), 1)
-    for start in range(0, len(rows.columns), size):
-        yield rows.columns.slice(start, size)
+class _Staging:
+    """One split that is being staged."""
+
+    def __init__(self, task: Stage) -> None:
+        self._task = task
+        self._pieces = _Pieces(task.meeting.places)
+        self._idle: dict[str, list[pa.Array]] = {}
+        self._counts: dict[str, RowCounts] = {}
+        self._given: set[str] = set()
+        self.faults = _Faults(task.most_violations)
+
+    def add(self, block: Block, lines_before: int) -> None:
+        """Check the rows of a block, and write them unless something is wrong."""
+        broken: list[Violation] = []
+        for rows in block.rows:
+            name = rows.stored.name
+            self._counts.setdefault(name, RowCounts())
+            if not rows.stored.key and rows.columns["id"].null_count < len(rows.columns):
+                self._given.add(name)
+            for met in self._task.meeting.of(rows):
+                room = MOST_VIOLATIONS + 1 - len(broken)
+                broken += islice(broken_rules(met.rows), max(room, 0))
+                if not (self.faults.total or block.violations or broken):
+                    self._write(met)
+        self.faults.add(sorted([*block.violations, *broken], key=_line), lines_before)
+
+    def finish(self, lines: int) -> StagedSplit:
+        """Write what is held and return the result."""
+        faults = self.faults
+        written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
+        given = frozenset(self._given)
+        return StagedSplit(lines, self._counts, written, idle, given, faults.packed(), faults.total)
+
+    def _write(self, met: MetRows) -> None:
+        stored = met.rows.stored
+        rows = self._task.complete(stored, met.rows.columns)
+        counts = RowCounts(inserted=len(rows))
+        if met.before.num_rows:
+            rows, counts = self._changed(stored, rows, met.before)
+        self._counts[stored.name] += counts
+        self._pieces.add(stored, rows)
+
+    def _changed(
+        self, stored: StoredType, rows: pa.RecordBatch, before: pa.Table
+    ) -> tuple[pa.RecordBatch, RowCounts]:
+        """Return the rows that are new or differ; the ids of the others are kept aside."""
+        table = pa.Table.from_batches([rows]).cast(before.schema)
+        if self._task.vectors.blank:
+            # What a dry run fills in is no vector, and says nothing about the real one.
+            kept = [n for n in table.column_names if not _is_embedded(stored, n)]
+            table, before = table.select(kept), before.select(kept)
+        same = find_unchanged(table, before)
+        known = int((find_places(table, before) >= 0).sum())
+        counts = RowCounts(len(rows) - known, known - same.true_count, same.true_count)
+        if same.true_count:
+            self._idle.setdefault(stored.name, []).append(rows["id"].filter(same))
+        return rows.filter(pc.invert(same)), counts
+
+    def _write_idle(self) -> dict[str, list[IdleIds]]:
+        return {
+            name: [self._task.aside.write(pa.concat_arrays(ids))]
+            for name, ids in self._idle.items()
+        }
+
+
+def _is_embedded(stored: StoredType, name: str) -> bool:
+    item = stored.properties.get(name)
+    return item is not None and item.embed is not None
 
 
 def broken_rules(rows: RecordRows) -> Iterator[Violation]:

@@ -36,12 +36,14 @@ def open_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
         raise UnreadableError(f"'{named.name}' is not a Parquet file: {bad}") from None
 
 
-def parquet_blocks(file: File, groups: range, stored: StoredType) -> Iterator[Block]:
-    """Read some row groups of a Parquet file as rows of a type."""
+def parquet_blocks(
+    file: File, groups: range, stored: StoredType, *, partial: bool
+) -> Iterator[Block]:
+    """Read some row groups of a Parquet file as rows of a type; partial ones may lack columns."""
     with file.open() as opened:
         parquet = open_parquet(opened, file)
         names = parquet.schema_arrow.names
-        wrong = _column_faults(names, stored)
+        wrong = _column_faults(names, stored, partial=partial)
         if wrong:
             # Each split of the file finds this, and it is reported once.
             yield Block(0, violations=[replace(each, line=None) for each in wrong])
@@ -60,8 +62,10 @@ def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.
         raise UnreadableError(f"'{file.name}' is a broken Parquet file: {reason}") from None
 
 
-def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[Block]:
-    """Read a CSV file with a header as rows of a type."""
+def csv_blocks(
+    file: File, stored: StoredType, *, is_zipped: bool, partial: bool
+) -> Iterator[Block]:
+    """Read a CSV file with a header as rows of a type; partial ones may lack columns."""
     with file.unzipped() if is_zipped else file.open() as raw:
         refuse_encoding(raw.read(4), file.name)
     with file.unzipped() if is_zipped else file.open() as raw:
@@ -69,7 +73,7 @@ def csv_blocks(file: File, stored: StoredType, *, is_zipped: bool) -> Iterator[B
         csv.field_size_limit(LONGEST_LINE)
         rows = csv.reader(_short_lines(text), strict=True)
         try:
-            names, wrong = _header(rows, stored)
+            names, wrong = _header(rows, stored, partial=partial)
             yield Block(rows.line_num, violations=wrong)
             while not wrong:
                 before = rows.line_num
@@ -132,7 +136,9 @@ def _short_lines(text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Violation]]:
+def _header(
+    rows: "_CsvReader", stored: StoredType, *, partial: bool
+) -> tuple[list[str], list[Violation]]:
     """Read the names of the columns, and report what is wrong with them."""
     try:
         names = next(rows, [])
@@ -142,7 +148,7 @@ def _header(rows: "_CsvReader", stored: StoredType) -> tuple[list[str], list[Vio
         return [], [_fault(Code.RECORD_SYNTAX, f"is not CSV: {bad}", stored)]
     if not _is_utf8(names):
         return [], [_fault(Code.RECORD_SYNTAX, "is not UTF-8", stored)]
-    return names, _column_faults(names, stored)
+    return names, _column_faults(names, stored, partial=partial)
 
 
 def _is_utf8(row: list[str]) -> bool:
@@ -199,7 +205,13 @@ def _block(
             spoilt.add((row, name))
             shown, line = field_name(stored, name), int(lines[row])
             faults.append(_fault(Code.VALUE_TYPE, reason, stored, shown, line))
-    rows = RecordRows(stored, pa.record_batch(columns, schema=schema), lines, frozenset(spoilt))
+    named = {
+        name: np.zeros(len(lines), bool)
+        for name in schema.names
+        if name != "id" and name not in given
+    }
+    batch = pa.record_batch(columns, schema=schema)
+    rows = RecordRows(stored, batch, lines, frozenset(spoilt), named)
     return Block(count, [rows], faults)
 
 
@@ -209,7 +221,7 @@ def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int
     return convert_each(given, kind) if isinstance(given, list) else convert(given, kind)
 
 
-def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
+def _column_faults(names: Sequence[str], stored: StoredType, *, partial: bool) -> list[Violation]:
     """Return what is wrong with the columns of a tabular file: unknown, repeated or missing."""
     system = ["src", "dst"] if isinstance(stored, EdgeType) else []
     system += [] if stored.key else ["id"]
@@ -227,16 +239,22 @@ def _column_faults(names: Sequence[str], stored: StoredType) -> list[Violation]:
         elif column in before:
             faults.append(_fault(Code.REPEATED_FIELD, "is given twice", stored, name))
         before.add(column)
-    needed = [name for name in system if name != "id"]
-    needed += [
-        item.name
-        for item in stored.properties.values()
-        if not (item.nullable or item.embed or item.default is not None)
-    ]
-    missing = [name for name in needed if name not in columns]
+    missing = [name for name in _needed(stored, partial=partial) if name not in columns]
     return faults + [
         _fault(Code.REQUIRED_VALUE, "has no column", stored, field_name(stored, name))
         for name in missing
+    ]
+
+
+def _needed(stored: StoredType, *, partial: bool) -> list[str]:
+    """Return the columns that rows must have; partial ones need a key, which finds the rows."""
+    if partial:
+        return list(stored.key)
+    ends = ["src", "dst"] if isinstance(stored, EdgeType) else []
+    return ends + [
+        item.name
+        for item in stored.properties.values()
+        if not (item.nullable or item.embed or item.default is not None)
     ]
 
 

@@ -1,0 +1,147 @@
+"""Apply: converges: graphs, schemas, then one flip of what serves.
+
+Before the flip nothing serves that did not before; after it everything does. A crash before it
+leaves graphs and schemas ahead of the revision, which the next plan sees as done.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
+from omnigraph.deploy.definition import Definition, graph_uri
+from omnigraph.deploy.ledger import Entry, Ledger
+from omnigraph.deploy.live import delete_graph
+from omnigraph.deploy.plan import CREATE, DeploymentPlan, make_plan
+from omnigraph.errors import (
+    ApprovalNeededError,
+    DeploymentMovedError,
+    GraphExistsError,
+    HeadMovedError,
+    InputError,
+    Json,
+    UnsupportedMigrationError,
+)
+from omnigraph.storage.steps import reached
+
+APPLIED, ROLLED_BACK = "apply", "rollback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What an apply did: the plan, and the entry that serves now.
+
+    `kept` are graphs that were to be deleted and were written to meanwhile; they do not serve.
+    """
+
+    plan: DeploymentPlan
+    entry: Entry
+    is_new: bool
+    kept: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return what was done as JSON."""
+        return {
+            **self.plan.to_json(),
+            "applied": self.is_new,
+            "number": self.entry.number,
+            "kept": [*self.kept],
+        }
+
+
+def apply(
+    storage: str, definition: Definition, *, actor: str | None = None, kind: str = APPLIED
+) -> Applied:
+    """Make a definition serve. Raise before anything is written when part of it cannot be done.
+
+    Of two at once, one wins, and the other raises DeploymentMovedError.
+    """
+    ledger = Ledger.at(storage)
+    ledger.store.check()
+    finish_removals(ledger, storage)
+    plan = make_plan(ledger, storage, definition)
+    if plan.is_empty:
+        assert plan.base is not None
+        return Applied(plan=plan, entry=plan.base, is_new=False)
+    _refuse(ledger, plan)
+    ledger.record(plan.revision)
+    _converge(plan, actor)
+    entry = ledger.publish(
+        plan.base, plan.revision.digest, kind=kind, actor=actor, removed=plan.heads
+    )
+    kept = [each for each in plan.deletions if not delete_graph(storage, each, plan.heads[each])]
+    reached("cluster deleted")
+    return Applied(plan=plan, entry=entry, is_new=True, kept=tuple(kept))
+
+
+def approve(
+    storage: str, definition: Definition, resource: str, digest: str, *, actor: str | None = None
+) -> DeploymentPlan:
+    """Note that somebody approves of a deletion, in the plan of this digest and in no other."""
+    ledger = Ledger.at(storage)
+    plan = make_plan(ledger, storage, definition)
+    if plan.digest != digest:
+        message = "the plan that was seen is not the plan of now: something moved since"
+        raise DeploymentMovedError(message, hint=f"look at plan {plan.digest}, then approve that")
+    if resource not in [f"graph.{name}" for name in plan.deletions]:
+        raise InputError(f"the plan does not delete '{resource}', so there is nothing to approve")
+    ledger.approve(digest, resource, actor)
+    return plan
+
+
+def finish_removals(ledger: Ledger, storage: str) -> None:
+    """Delete what an apply before this was to delete, and ended before it had."""
+    base = ledger.current()
+    if base is None or not base.removed:
+        return
+    serving = ledger.definition(base.revision).graphs
+    for name, head in base.removed.items():
+        if name not in serving:
+            delete_graph(storage, name, head)
+
+
+def _refuse(ledger: Ledger, plan: DeploymentPlan) -> None:
+    if plan.blocked:
+        raise UnsupportedMigrationError(plan.blocked)
+    digest = plan.digest
+    missing = [
+        f"graph.{name}"
+        for name in plan.deletions
+        if not ledger.is_approved(digest, f"graph.{name}")
+    ]
+    if missing:
+        commands = [f"omnigraph cluster approve {each} --plan {digest}" for each in missing]
+        message = f"{', '.join(missing)} would be deleted, and nobody approved of plan {digest}"
+        raise ApprovalNeededError(message, hint=f"look at the plan, then: {'; '.join(commands)}")
+
+
+def _converge(plan: DeploymentPlan, actor: str | None) -> None:
+    """Make the graphs that are not there, and give the others their schemas."""
+    for change in plan.changes:
+        kind, _, name = change.resource.partition(".")
+        if kind == "graph" and change.action == CREATE and name in plan.definition.graphs:
+            _create(plan, name)
+        elif kind == "schema":
+            _migrate(plan, name, actor)
+
+
+def _create(plan: DeploymentPlan, name: str) -> None:
+    try:
+        init(graph_uri(plan.storage, name), plan.definition.graphs[name].schema).close()
+    except GraphExistsError:
+        message = f"graph.{name} was made by somebody else meanwhile"
+        raise DeploymentMovedError(message, hint="plan again; nothing was published") from None
+    reached("cluster graph")
+
+
+def _migrate(plan: DeploymentPlan, name: str, actor: str | None) -> None:
+    """Apply a schema where the graph still stands as it was planned."""
+    live = plan.live[name]
+    message = f"cluster apply {plan.revision.digest[:12]}"
+    with open_graph(live.uri, actor=actor) as graph:
+        branch = graph.branch(message=message)
+        try:
+            branch.apply_schema(plan.definition.graphs[name].schema)
+        except HeadMovedError as moved:
+            hint = "plan again; nothing was published"
+            raise DeploymentMovedError(moved.message, hint=hint) from None
+    reached("cluster schema")

@@ -1,0 +1,184 @@
+"""Ledger: the revisions of a deployment in its storage, and which one serves.
+
+    <storage>/__cluster/texts/{sha256}           every text of a query, schema or policy
+    <storage>/__cluster/revisions/{sha256}.json  every definition that was applied
+    <storage>/__cluster/serving/{number}.json    which of them served, the newest number now
+    <storage>/__cluster/approvals/{plan}/…       who approved of what in which plan
+
+Nothing is ever changed. The one flip is to create the next number: of two who try, one wins.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from omnigraph.deploy.definition import Definition
+from omnigraph.deploy.revision import Revision, canonical, decode, digest_of
+from omnigraph.errors import (
+    DeploymentMovedError,
+    Json,
+    RevisionNotFoundError,
+    StorageError,
+)
+from omnigraph.storage.durable import sync
+from omnigraph.storage.steps import reached
+from omnigraph.storage.store import Store, store_at
+
+ROOT = "__cluster"
+_SHORTEST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One turn of what serves: its number, the revision, who made it serve, when and by what.
+
+    `removed` are the graphs that were deleted with it, with the commit at which each stood.
+    """
+
+    number: int
+    revision: str
+    kind: str
+    actor: str | None
+    at: str
+    id: str
+    removed: Mapping[str, str | None] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the entry as JSON."""
+        found = {name: each for name, each in asdict(self).items() if name != "id"}
+        return {**found, "removed": sorted(self.removed)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a deployment was and is, in its storage."""
+
+    store: Store
+
+    @classmethod
+    def at(cls, storage: str) -> "Ledger":
+        """Return the ledger of a storage: a folder or a bucket."""
+        return cls(store_at(storage))
+
+    def current(self) -> Entry | None:
+        """Return the entry that serves; None before the first apply."""
+        names = self.store.objects.names(f"{ROOT}/serving")
+        numbers = [int(name.removesuffix(".json")) for name in names]
+        return self._entry(max(numbers)) if numbers else None
+
+    def serving(self) -> Entry:
+        """Return the entry that serves; raise RevisionNotFoundError before the first apply."""
+        found = self.current()
+        if found is None:
+            message = f"no deployment was applied to {self.store.root}"
+            raise RevisionNotFoundError(message, hint="run omnigraph cluster apply first")
+        return found
+
+    def newer(self, entry: Entry) -> Entry:
+        """Return the entry that serves now, by one small read if it is still the same."""
+        while (found := self._entry(entry.number + 1)) is not None:
+            entry = found
+        return entry
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, newest first."""
+        newest = self.current()
+        count = 0 if newest is None else newest.number
+        found = (self._entry(number) for number in range(count, 0, -1))
+        return [each for each in found if each is not None]
+
+    def find(self, word: str) -> Entry:
+        """Return the newest entry of a number, or of a revision by the start of its digest."""
+        for entry in self.entries():
+            is_start = len(word) >= _SHORTEST and entry.revision.startswith(word)
+            if word == str(entry.number) or is_start:
+                return entry
+        hint = "omnigraph cluster log lists numbers and revisions"
+        raise RevisionNotFoundError(f"no revision '{word}'", hint=hint)
+
+    def definition(self, revision: str) -> Definition:
+        """Return what a revision defines; every text is checked against its digest."""
+        return decode(self._content(f"{ROOT}/revisions/{revision}.json", revision), self._text)
+
+    def document(self, revision: str) -> bytes:
+        """Return the document of a revision."""
+        return self._content(f"{ROOT}/revisions/{revision}.json", revision)
+
+    def text(self, digest: str) -> str:
+        """Return a recorded text by its digest."""
+        return self._text(digest).decode()
+
+    def record(self, revision: Revision) -> None:
+        """Write a revision and its texts; nobody sees it before it is published."""
+        for digest, text in revision.texts.items():
+            self._create(f"{ROOT}/texts/{digest}", text)
+        reached("cluster texts")
+        self._create(f"{ROOT}/revisions/{revision.digest}.json", revision.document)
+        reached("cluster revision")
+
+    def publish(
+        self,
+        base: Entry | None,
+        revision: str,
+        *,
+        kind: str,
+        actor: str | None,
+        removed: Mapping[str, str | None],
+    ) -> Entry:
+        """Let a revision serve, if `base` still does; raise DeploymentMovedError otherwise."""
+        entry = Entry(
+            number=1 if base is None else base.number + 1,
+            revision=revision,
+            kind=kind,
+            actor=actor,
+            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            id=uuid4().hex,
+            removed=removed,
+        )
+        path = _serving(entry.number)
+        if not self._create(path, canonical(asdict(entry))):
+            # A store may answer "exists" to the retry of a request whose reply was lost.
+            found = self._entry(entry.number)
+            if found is None or found.id != entry.id:
+                message = f"revision {entry.number} was published by somebody else meanwhile"
+                raise DeploymentMovedError(message, hint="plan again; nothing was published")
+        reached("cluster published")
+        return entry
+
+    def approve(self, plan: str, resource: str, actor: str | None) -> None:
+        """Note that somebody approves of what a plan does to a resource."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        note: Json = {"resource": resource, "plan": plan, "actor": actor, "at": at}
+        self._create(f"{ROOT}/approvals/{plan}/{resource}.json", canonical(note))
+
+    def is_approved(self, plan: str, resource: str) -> bool:
+        """Return whether somebody approved of what a plan does to a resource."""
+        found = self.store.objects.read(f"{ROOT}/approvals/{plan}/{resource}.json")
+        return found is not None
+
+    def _text(self, digest: str) -> bytes:
+        return self._content(f"{ROOT}/texts/{digest}", digest)
+
+    def _content(self, path: str, digest: str) -> bytes:
+        data = self.store.objects.read(path)
+        if data is None or digest_of(data) != digest:
+            what = "is missing" if data is None else "does not have the content of its name"
+            raise StorageError(f"{path} {what}", hint="apply the deployment again")
+        return data
+
+    def _entry(self, number: int) -> Entry | None:
+        data = self.store.objects.read(_serving(number))
+        return None if data is None else Entry(**json.loads(data))
+
+    def _create(self, path: str, data: bytes) -> bool:
+        is_new = self.store.objects.create(path, data)
+        if self.store.is_local:
+            sync(Path(self.store.root), [path])
+        return is_new
+
+
+def _serving(number: int) -> str:
+    return f"{ROOT}/serving/{number:010d}.json"

@@ -1,0 +1,1 @@
+"""Deployments: declared in files, recorded as revisions, served as one."""

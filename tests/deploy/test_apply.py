@@ -1,0 +1,290 @@
+"""A deployment converges by one flip: crashes, races, drift, deletions and rollbacks."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omnigraph.api.graph import open as open_graph
+from omnigraph.deploy.apply import Applied, apply, approve
+from omnigraph.deploy.declaration import read_declaration
+from omnigraph.deploy.definition import graph_uri
+from omnigraph.deploy.ledger import Ledger
+from omnigraph.deploy.plan import DeploymentPlan, make_plan
+from omnigraph.errors import (
+    ApprovalNeededError,
+    DeploymentMovedError,
+    GraphNotFoundError,
+    RevisionNotFoundError,
+    UnsupportedMigrationError,
+)
+from omnigraph.storage import steps
+from tests.deploy.folder import CLUSTER, QUERIES, SCHEMA, TWO, write
+from tests.stores import Lane
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "brain")
+
+
+@pytest.fixture(autouse=True)
+def unobserved() -> Iterator[None]:
+    yield
+    steps.observer = None
+
+
+def applied(folder: Path, storage: str | None = None) -> Applied:
+    found = read_declaration(folder)
+    return apply(storage or found.storage, found.definition, actor="ann")
+
+
+def planned(folder: Path) -> DeploymentPlan:
+    found = read_declaration(folder)
+    return make_plan(Ledger.at(found.storage), found.storage, found.definition)
+
+
+def resources(plan: DeploymentPlan) -> dict[str, str]:
+    return {each.resource: each.action for each in plan.changes}
+
+
+def test_an_apply_makes_graphs_and_lets_a_revision_serve(folder: Path, lane: Lane) -> None:
+    done = applied(folder, lane.root)
+
+    ledger = Ledger.at(lane.root)
+    entry = ledger.serving()
+    assert (entry.number, entry.actor, entry.kind) == (1, "ann", "apply")
+    assert ledger.definition(entry.revision) == read_declaration(folder).definition
+    assert resources(done.plan) == {
+        "graph.people": "create",
+        "query.people.add": "create",
+        "query.people.everyone": "create",
+        "policy.base": "create",
+        "policy.server": "create",
+    }
+    with open_graph(graph_uri(lane.root, "people")) as graph:
+        assert graph.branches() == ["main"]
+
+
+def test_an_apply_again_does_nothing(folder: Path) -> None:
+    first, second = applied(folder), applied(folder)
+
+    assert first.is_new
+    assert not second.is_new
+    assert second.entry == first.entry
+
+
+def test_a_schema_is_changed_with_its_steps_and_costs_in_the_plan(folder: Path) -> None:
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        graph.mutate(QUERIES, "add", name="Ada")
+    write(folder, people__pg=SCHEMA.replace("age: I32?", "age: I32?  nick: String? @index"))
+
+    plan = planned(folder)
+    change = next(each for each in plan.changes if each.resource == "schema.people")
+    assert [each["rows_written"] for each in change.steps] != []
+    assert any("nick" in each for each in change.detail)
+
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        assert "nick" in graph.schema
+        assert next(iter(graph.log())).message is not None
+        assert len(graph.query(QUERIES, "everyone")) == 1
+
+
+def test_what_cannot_be_done_stops_an_apply_before_it_begins(folder: Path) -> None:
+    applied(folder)
+    write(folder, cluster__yaml=TWO, people__pg=SCHEMA.replace("age: I32?", "age: String?"))
+    (folder / "queries/people.gq").write_text(QUERIES)
+
+    with pytest.raises(UnsupportedMigrationError, match=r"schema\.people"):
+        applied(folder)
+
+    assert Ledger.at(str(folder)).serving().number == 1
+    with pytest.raises(GraphNotFoundError):
+        open_graph(graph_uri(str(folder), "other"))
+
+
+def test_another_writing_of_the_same_schema_is_no_change(folder: Path) -> None:
+    applied(folder)
+    write(folder, people__pg=f"// people\n{SCHEMA}")
+
+    assert resources(planned(folder)) == {}
+    assert applied(folder).is_new  # the text of the revision is another one
+    assert planned(folder).drift == ()
+
+
+def test_drift_is_shown_and_converged(folder: Path) -> None:
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        graph.apply_schema(SCHEMA.replace("age: I32?", "age: I32?  extra: String?"))
+    write(folder, people__pg=SCHEMA.replace("age: I32?", "age: I32?  extra: String?  more: I32?"))
+
+    plan = planned(folder)
+    assert plan.drift == ("schema.people was changed by something other than an apply",)
+    applied(folder)
+    assert planned(folder).drift == ()
+    assert planned(folder).is_empty
+
+
+def test_a_graph_that_leaves_the_file_needs_an_approval_of_this_very_plan(folder: Path) -> None:
+    write(folder, cluster__yaml=TWO)
+    applied(folder)
+    write(folder, cluster__yaml=CLUSTER)
+
+    with pytest.raises(ApprovalNeededError, match=r"graph\.other"):
+        applied(folder)
+    declared = read_declaration(folder)
+    seen = planned(folder).digest
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        graph.mutate(QUERIES, "add", name="Eve")
+    with pytest.raises(DeploymentMovedError, match="something moved"):
+        approve(declared.storage, declared.definition, "graph.other", seen)
+
+    fresh = planned(folder).digest
+    approve(declared.storage, declared.definition, "graph.other", fresh, actor="ann")
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        graph.mutate(QUERIES, "add", name="Zoe")
+    with pytest.raises(ApprovalNeededError):
+        applied(folder)  # what was approved is not what is there any more
+
+    approve(declared.storage, declared.definition, "graph.other", planned(folder).digest)
+    assert applied(folder).kept == ()
+    with pytest.raises(GraphNotFoundError):
+        open_graph(graph_uri(str(folder), "other"))
+
+
+STEPS = [
+    "cluster texts",
+    "cluster revision",
+    "cluster graph",
+    "cluster schema",
+    "cluster published",
+    "cluster deleted",
+]
+
+
+class CrashError(Exception):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_crash_at_every_step_leaves_what_the_next_apply_finishes(folder: Path, step: str) -> None:
+    write(folder, cluster__yaml=TWO)
+    applied(folder)
+    third = CLUSTER.replace("policies:", "  third: {schema: third.pg}\npolicies:")
+    write(
+        folder,
+        cluster__yaml=third,
+        people__pg=SCHEMA.replace("age: I32?", "age: I32?  nick: String?"),
+        third__pg=SCHEMA,
+    )
+    declared = read_declaration(folder)
+    approve(declared.storage, declared.definition, "graph.other", planned(folder).digest)
+
+    def observe(found: str) -> None:
+        if found == step:
+            raise CrashError
+
+    steps.observer = observe
+    with pytest.raises(CrashError):
+        applied(folder)
+    steps.observer = None
+    if planned(folder).deletions:  # the flip did not happen, and the plan is another one now
+        assert Ledger.at(str(folder)).serving().number == 1
+        approve(declared.storage, declared.definition, "graph.other", planned(folder).digest)
+    applied(folder)
+
+    assert Ledger.at(str(folder)).serving().number == 2
+    assert planned(folder).is_empty
+    assert planned(folder).drift == ()
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        assert "nick" in graph.schema
+    open_graph(graph_uri(str(folder), "third")).close()
+    with pytest.raises(GraphNotFoundError):
+        open_graph(graph_uri(str(folder), "other"))
+
+
+def test_a_deleted_graph_that_was_written_to_meanwhile_is_kept(folder: Path) -> None:
+    write(folder, cluster__yaml=TWO)
+    applied(folder)
+    write(folder, cluster__yaml=CLUSTER)
+    declared = read_declaration(folder)
+    approve(declared.storage, declared.definition, "graph.other", planned(folder).digest)
+
+    def observe(found: str) -> None:
+        if found == "cluster published":
+            steps.observer = None
+            with open_graph(graph_uri(str(folder), "other")) as graph:
+                graph.mutate(QUERIES, "add", name="Late")
+
+    steps.observer = observe
+    assert applied(folder).kept == ("other",)
+    with open_graph(graph_uri(str(folder), "other")) as graph:
+        assert len(graph.query(QUERIES, "everyone")) == 1
+
+
+def test_of_two_applies_at_once_one_wins(folder: Path, lane: Lane) -> None:
+    lane.skip_second_opinion()
+    applied(folder, lane.root)
+    both = threading.Barrier(2, timeout=60)
+
+    def meet(step: str) -> None:
+        if step == "cluster revision":
+            both.wait()
+
+    steps.observer = meet
+    outcomes: list[object] = []
+
+    def run(age: str) -> None:
+        changed = QUERIES + f"query {age}() {{ match {{ $p: Person }} return {{ $p.age }} }}\n"
+        other = write(folder.parent / age)
+        (other / "queries/people.gq").write_text(changed)
+        try:
+            outcomes.append(applied(other, lane.root).entry.number)
+        except DeploymentMovedError as moved:
+            outcomes.append(moved)
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "two")]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(120)
+
+    assert sorted(type(each).__name__ for each in outcomes) == ["DeploymentMovedError", "int"]
+    assert Ledger.at(lane.root).serving().number == 2
+
+
+def test_a_rollback_lets_earlier_definitions_serve_and_no_data_is_lost(folder: Path) -> None:
+    applied(folder)
+    (folder / "queries/people.gq").write_text(QUERIES.replace("query add", "query add_one"))
+    applied(folder)
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        graph.mutate(QUERIES, "add", name="Ada")
+    ledger = Ledger.at(str(folder))
+
+    earlier = ledger.find("1")
+    done = apply(str(folder), ledger.definition(earlier.revision), kind="rollback")
+
+    assert (done.entry.number, done.entry.revision) == (3, earlier.revision)
+    assert [each.kind for each in ledger.entries()] == ["rollback", "apply", "apply"]
+    with open_graph(graph_uri(str(folder), "people")) as graph:
+        assert len(graph.query(QUERIES, "everyone")) == 1
+    with pytest.raises(RevisionNotFoundError):
+        ledger.find("9")
+
+
+def test_no_secret_is_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBED_KEY", "sk-very-secret")
+    provider = "providers:\n  embedding:\n    one: {kind: openai, api_key: '${EMBED_KEY}'}\n"
+    write(folder, cluster__yaml=CLUSTER + provider)
+    entry = applied(folder).entry
+
+    assert json.loads(Ledger.at(str(folder)).document(entry.revision))["providers"]["one"] == {
+        "kind": "openai",
+        "api_key": "${EMBED_KEY}",
+    }
+    everything = b"".join(each.read_bytes() for each in folder.rglob("*") if each.is_file())
+    assert b"sk-very-secret" not in everything
