@@ -35,7 +35,7 @@ from omnigraph.read.operators.group import group_rows
 from omnigraph.read.operators.intersect import find_closing, intersect_edges
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
 from omnigraph.read.operators.project import (
-    build_table,
+    build_batch,
     drop_duplicates,
     project_rows,
     project_whole,
@@ -92,18 +92,18 @@ def collect_table(
 def _stream_rows(
     execution: Execution, plan: ReadPlan, rows: Matches, make: Callable[[Matches], Matches]
 ) -> ResultStream:
-    catalog = execution.reader.snapshot.catalog
+    schema = result_schema(plan.columns, execution.reader.snapshot.catalog)
     total = rows.total
     size = _SliceSize(total, min(_SLICE_BYTES, execution.budget.bytes // 8))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for some in rows.slices(size.next):
             execution.check_cancelled()
-            table = build_table(make(some), plan.columns, catalog)
-            size.learn(some.count, table.nbytes)
-            yield from table.to_batches()
+            batch = build_batch(make(some), schema)
+            size.learn(some.count, batch.nbytes)
+            yield batch
 
-    return ResultStream(plan.name, result_schema(plan.columns, catalog), batches(), total)
+    return ResultStream(plan.name, schema, batches(), total)
 
 
 @dataclass(slots=True)
@@ -137,39 +137,49 @@ def execute(
     When the operators that follow them are given, only what these need is kept of many rows.
     """
     counted = PatternCounter(execution)
-    skipped = 0
-    for at, operator in enumerate(operators):
-        if at < skipped:
-            continue
+    at = 0
+    while at < len(operators):
+        operator = operators[at]
         if isinstance(operator, NodeScan | Expand):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
+                at += 1
                 continue
             if counted.pending and not counted.continues_in(operators[at:]):
                 # What goes by counting is not followed any further.
                 rows = _multiply(execution, rows, counted)
         elif counted.pending and not isinstance(operator, Filter | AntiJoin | Optional):
             rows = _multiply(execution, rows, counted)
-        closing = find_closing(operators[at:]) if execution.reader.is_whole else []
+        step = _Step(execution, operators[at:], following)
+        rows = _measure(execution, step.operators, partial(step.run, rows), step)
+        execution.check(rows.count, len(rows.codes) + len(rows.columns))
+        at += step.ran
+    return _multiply(execution, rows, counted) if counted.pending else rows
+
+
+@dataclass(slots=True)
+class _Step:
+    """The first of some operators, with those after it that have to run together with it."""
+
+    execution: Execution
+    operators: Sequence[Operator]
+    following: Sequence[Operator] | None
+    ran: int = 1
+
+    def run(self, rows: Matches) -> Matches:
+        """Return the rows after the operators; `ran` then says how many there were."""
+        execution, operator = self.execution, self.operators[0]
+        closing = find_closing(self.operators) if execution.reader.is_whole else []
         if closing:
             assert isinstance(operator, Expand)
-            skipped = at + 1 + len(closing)
-            closed = partial(intersect_edges, execution, rows, operator, closing)
-            rows = _measure(execution, [operator, *closing], closed)
-            continue
-        parts = [rows] if following is None else cut_rows(execution, rows, operator)
+            self.ran = 1 + len(closing)
+            return intersect_edges(execution, rows, operator, closing)
+        parts = [rows] if self.following is None else cut_rows(execution, rows, operator)
         if len(parts) > 1:
-            skipped = at + count_row_operators(operators[at:])
-            pattern, rest = operators[at:skipped], (*operators[skipped:], *(following or ()))
-            in_blocks = partial(_in_blocks, execution, parts, pattern, rest)
-            rows = _measure(execution, pattern, in_blocks)
-            continue
-        after = tuple(operators[at + 1 : at + 3])
-        rows = _measure(
-            execution, [operator], partial(_execute_operator, execution, rows, operator, after)
-        )
-        execution.check(rows.count, len(rows.codes) + len(rows.columns))
-    return _multiply(execution, rows, counted) if counted.pending else rows
+            self.ran = count_row_operators(self.operators)
+            following = (*self.operators[self.ran :], *(self.following or ()))
+            return _in_blocks(execution, parts, self.operators[: self.ran], following)
+        return _execute_operator(execution, rows, operator, tuple(self.operators[1:3]))
 
 
 def _in_blocks(
@@ -194,13 +204,18 @@ def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> M
 
 
 def _measure(
-    execution: Execution, operators: Sequence[Operator], make: Callable[[], Matches]
+    execution: Execution,
+    operators: Sequence[Operator],
+    make: Callable[[], Matches],
+    step: _Step | None = None,
 ) -> Matches:
     if execution.stopwatch is None:
         return make()
     with execution.stopwatch.measure(operators) as measuring:
         rows = make()
         measuring.rows = rows.count
+        if step is not None:
+            measuring.operators = tuple(operators[: step.ran])
     return rows
 
 

@@ -25,8 +25,9 @@ class Measurement:
 
 @dataclass(slots=True)
 class OpenMeasurement:
-    """The measurement of an operator while it runs."""
+    """The measurement of operators while they run."""
 
+    operators: tuple[Operator, ...]
     rows: int = 0
 
 
@@ -40,7 +41,7 @@ class Stopwatch:
     @contextmanager
     def measure(self, operators: Sequence[Operator]) -> Iterator[OpenMeasurement]:
         """Measure what happens within the block."""
-        measuring = OpenMeasurement()
+        measuring = OpenMeasurement(tuple(operators))
         if self._busy:
             yield measuring
             return
@@ -53,5 +54,5 @@ class Stopwatch:
             self._busy = False
         seconds = time.perf_counter() - began
         self.measurements.append(
-            Measurement(tuple(operators), measuring.rows, seconds, meter.bytes)
+            Measurement(measuring.operators, measuring.rows, seconds, meter.bytes)
         )

@@ -101,7 +101,7 @@ def _fits(number: pa.Scalar, kind: pa.DataType) -> bool:
     if not number.is_valid:
         return True
     bounds = np.iinfo(kind.to_pandas_dtype())
-    return int(bounds.min) <= number.as_py() <= int(bounds.max)
+    return bool(int(bounds.min) <= number.as_py() <= int(bounds.max))
 
 
 def contains(text: Operand, part: Operand) -> Operand:
