@@ -5,7 +5,7 @@ STAMP := .venv/.ready
 PEERS := .venv/.peers
 TOOLS := .venv-build
 
-.PHONY: help setup demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol docs dist release lock format clean
+.PHONY: help setup demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol cleanups attack docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -77,6 +77,12 @@ schemas: $(STAMP) ## The long run of random schemas against the model
 
 protocol: $(STAMP) ## The model of the commit protocol: all pairs of operations with one fault
 	$(BIN)/python -m tests.protocol.campaign
+
+cleanups: $(STAMP) ## Cleanups that are killed beside the creation of branches: a thousand rounds
+	$(BIN)/python -m tests.maintenance.campaign --rounds 1000
+
+attack: $(STAMP) ## Kills, faults, floods and hostile uploads against a live server, for ten minutes
+	$(BIN)/python -m tests.attack.campaign --seconds 600
 
 docs: $(STAMP) ## Write the pages anew that are made: the commands, and the licences of dependencies
 	$(BIN)/python -m tests.docs.reference

@@ -4,7 +4,8 @@
     ├── InputError                the caller's input is wrong; nothing was done
     │   ├── SourceError           problems in a text, each with its span
     │   │   ├── SchemaError       a `.pg` schema does not compile
-    │   │   └── QueryError        a `.gq` query does not compile
+    │   │   ├── QueryError        a `.gq` query does not compile
+    │   │   └── ExpressionError   what a query computes has no value for a row
     │   ├── ParamsError           the parameters do not fit the query
     │   ├── SchemaIrError         a stored schema cannot be read back
     │   ├── SchemaEditedError     the graph's readable copy of its schema was edited by hand
@@ -128,6 +129,9 @@ class Code(StrEnum):
     READ_ONLY_PROPERTY = "T24"
     KEY_UPDATE = "T25"
     VALUE_OUT_OF_RANGE = "T26"
+    MISUSED_FUNCTION = "T27"
+
+    UNCOMPUTABLE = "E1"
 
     PROPERTY_NEVER_UPDATED = "L201"
     MUTATION_WITHOUT_PARAMS = "L202"
@@ -288,6 +292,13 @@ class QueryError(SourceError):
 
     summary = "the query does not compile"
     letters = "QTD"
+
+
+class ExpressionError(SourceError):
+    """What a query computes has no value for a row: a number is divided by zero, for instance."""
+
+    summary = "the query has no answer"
+    letters = "E"
 
 
 class ParamsError(_ProblemsError):

@@ -40,6 +40,8 @@ CAMPAIGNS = {
     "changes": Campaign("tests.changes.campaign", "--programs", 5_000),
     "schemas": Campaign("tests.evolution.campaign", "--histories", 2_000),
     "protocol": Campaign("tests.protocol.campaign", "--samples", 1_000),
+    "cleanups": Campaign("tests.maintenance.campaign", "--rounds", 1_000),
+    "attack": Campaign("tests.attack.campaign", "--seconds", 600),
 }
 
 
@@ -84,7 +86,14 @@ def run(name: str, share: float) -> dict[str, object]:
         sys.stderr.write(done.stdout)
     at = datetime.now(UTC).isoformat(timespec="seconds")
     arguments = " ".join(command[1:])
-    return {"passed": passed, "at": at, "seconds": taken, "said": summary, "command": arguments}
+    return {
+        "passed": passed,
+        "at": at,
+        "seconds": taken,
+        "share": share,
+        "said": summary,
+        "command": arguments,
+    }
 
 
 if __name__ == "__main__":

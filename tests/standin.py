@@ -3,6 +3,7 @@
 import hashlib
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ class Bucket:
     an internal error is told. `drops` names the writes that time out before they are done;
     `late` keeps them, so that a test can let them arrive. By method and key, requests are `silent`,
     which are never answered, or `resets`, whose connection is closed before anything is done.
-    `refuses` is the status, the code and the message with which every request is refused.
+    `refuses` is the status, the code and the message with which every request is refused. Each
+    request takes `pause` seconds, and `together` is the most that did so at the same time.
     """
 
     honours_create: bool = True
@@ -41,6 +43,9 @@ class Bucket:
     silent: Callable[[str, str], bool] = lambda *_: False
     refuses: tuple[int, str, str] | None = None
     resets: Callable[[str, str], bool] = lambda *_: False
+    pause: float = 0.0
+    waiting: int = 0
+    together: int = 0
     sent: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
     late: list[tuple[str, bytes, bool]] = field(default_factory=list)
@@ -64,6 +69,17 @@ class Bucket:
         self.refuses = None
         self.loses = self.drops = lambda _: False
 
+    def take_time(self) -> None:
+        """Let a request take its time, beside the others."""
+        if not self.pause:
+            return
+        with self.lock:
+            self.waiting += 1
+            self.together = max(self.together, self.waiting)
+        time.sleep(self.pause)
+        with self.lock:
+            self.waiting -= 1
+
     @contextmanager
     def counted(self) -> Iterator[Counter[str]]:
         """Count the requests made inside, by method; a listing counts as LIST."""
@@ -84,6 +100,7 @@ class _Handler(QuietHandler, BaseHTTPRequestHandler):
         if not super().parse_request():
             return False
         bucket = self.server.bucket
+        bucket.take_time()
         if bucket.silent(self.command, self._key()):
             bucket.ended.wait(60)
             self.close_connection = True

@@ -583,6 +583,7 @@ def open(  # noqa: A001 - read as omnigraph.open
     actor: str | None = None,
     policy: "Decider | str | Path | None" = None,
     queries: "StoredQueries | QueryFiles | None" = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open a graph. With `durable`, a commit is on the disk before it is acknowledged.
 
@@ -592,13 +593,15 @@ def open(  # noqa: A001 - read as omnigraph.open
     The actor is noted with every change. With a policy, a `Path` to its file or its text, the
     actor can do what it allows and nothing else.
 
-    `queries` are the files or folders of the stored queries that `Graph.queries` has.
+    `queries` are the files or folders of the stored queries that `Graph.queries` has. The
+    `environment` has the variables that select who embeds texts; by default it is that of the
+    process.
     """
     from omnigraph.api.access import Access
     from omnigraph.api.local.backend import LocalBackend
     from omnigraph.versioning.repository import open_repository
 
-    repository = open_repository(uri, read_only=read_only, durable=durable)
+    repository = open_repository(uri, read_only=read_only, durable=durable, environment=environment)
     keeps = not read_only if keeps_topology is None else keeps_topology
     access = Access.to(repository, keeps=keeps).under(_policy(policy), actor)
     return Graph(LocalBackend(access.with_queries(_queries(queries))))

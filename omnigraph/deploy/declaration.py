@@ -69,6 +69,14 @@ def read_declaration(path: Path) -> Declaration:
     return _Reading(file.absolute()).declaration()
 
 
+def storage_of(file: Path) -> str:
+    """Return the storage that a `cluster.yaml` names, and read nothing else of it."""
+    top = parse_yaml(file.name, file_bytes(file), _TOP)
+    storage = _storage(top, file.absolute().parent)
+    top.check()
+    return storage
+
+
 @dataclass(slots=True)
 class _Reading:
     """One pass over the files of a deployment, and what is wrong in them."""
@@ -87,9 +95,7 @@ class _Reading:
         except ConfigError as wrong:
             raise DeclarationError(_config_problems(self.file.name, wrong)) from None
         definition = self._definition(top)
-        storage = top.text("storage") or str(self.folder)
-        if "://" not in storage:
-            storage = str(self.folder / storage)
+        storage = _storage(top, self.folder)
         self.problems += [FileProblem(self.file.name, *each) for each in top.noted()]
         if self.problems:
             raise DeclarationError(self.problems)
@@ -274,6 +280,11 @@ class _Reading:
         except SchemaError as wrong:
             self.problems += source_problems(wrong)
         return None
+
+
+def _storage(top: Section, folder: Path) -> str:
+    storage = top.text("storage") or str(folder)
+    return storage if "://" in storage else str(folder / storage)
 
 
 def _config_problems(name: str, wrong: ConfigError) -> list[FileProblem]:

@@ -91,13 +91,14 @@ def migrate_tables(
     They are versions that nobody sees yet. Raises CancelledError or BudgetError when the deadline
     is over before the last of them.
     """
-    states: dict[str, TableState] = {}
+    known = snapshot.catalog.by_identity
+    deadline.check()
+    new = [stored for key, stored in catalog.by_identity.items() if key not in known]
+    states = repository.create_tables(new, branch)
     for key, stored in catalog.by_identity.items():
-        before = snapshot.catalog.by_identity.get(key)
+        before = known.get(key)
         deadline.check()
-        if before is None:
-            states[key] = repository.create_table(stored, branch)
-        elif is_touched(before, stored):
+        if before is not None and is_touched(before, stored):
             table = evolve_table(snapshot.table(key), before, stored, deadline)
             repository.tables.sync_table(table)
             states[key] = TableState(table.path, table.version, table.count(), branch)

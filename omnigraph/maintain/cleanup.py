@@ -127,7 +127,8 @@ def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
         for key, state in commit.tables.items()
         if (state.path, state.version) in gone
     }
-    cleaned = [each for each in commits.values() if _has(each, doomed | buried)]
+    removed = doomed | buried
+    cleaned = [each for each in commits.values() if _has(each, removed)]
     return _CleanupPlan(
         published=history.published,
         retired=retired,

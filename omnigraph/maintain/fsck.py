@@ -7,19 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
 from omnigraph.maintain.reports import Checkup
+from omnigraph.maintain.row_audit import RowAudit
 from omnigraph.merge.run_record import RunStatus
 from omnigraph.merge.runs import PREFIX
 from omnigraph.schema.arrow import arrow_schema
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
+from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.storage import layout
 from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
 from omnigraph.storage.objects import Stored
-from omnigraph.storage.reading import batches_where
 from omnigraph.storage.store import Store
 from omnigraph.storage.sweep import attached_versions
 from omnigraph.storage.table import Table, Tables
@@ -89,12 +88,16 @@ class _Checking:
     tables: Tables
     found: Audit
     listing: list[Stored]
-    opened: dict[tuple[str, int], Table | None] = field(default_factory=dict)
+    opened: set[tuple[str, int]] = field(default_factory=set)
+    unreadable: set[tuple[str, int]] = field(default_factory=set)
+    compared: set[tuple[object, ...]] = field(default_factory=set)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    standing: Set[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.sizes = sizes_of(self.listing)
+        self.standing = {head.commit for head in self.found.heads.values()}
 
     @property
     def published(self) -> list[Commit]:
@@ -170,17 +173,26 @@ class _Checking:
 
     def check_heads(self) -> None:
         """Read all rows at which branches and tags stand."""
-        done: set[tuple[str, int]] = set()
+        rows = RowAudit(self.found.note, self._readable)
+        done: set[str] = set()
         for head in self.found.heads.values():
             commit = self.found.commits.get(head.commit)
-            catalog = None if commit is None else self.catalogs.get(commit.schema)
             if commit is None:
                 continue
             if any(self._is_removed(commit, *each) for each in commit.tables.items()):
                 message = "a cleanup removed tables of its commit"
                 self.found.note(Damage.HEAD_CLEANED, head.name, message)
-            if catalog is not None:
-                self._check_rows(commit, catalog, done)
+            catalog = self.catalogs.get(commit.schema)
+            if catalog is not None and commit.id not in done:
+                done.add(commit.id)
+                rows.check(commit, catalog)
+
+    def _readable(self, path: str, version: int) -> Table | None:
+        """Open a version, unless it was found that this is not possible."""
+        place = path, version
+        if place not in self.opened or place in self.unreadable:
+            return None
+        return self.tables.open(path, version)
 
     def check_runs(self) -> None:
         """Check that every run can be read, and that a live one has its branch."""
@@ -215,21 +227,25 @@ class _Checking:
         """Whether a cleanup removed a version; an interrupted one left what heads need."""
         if (key, state.version) not in self.found.buried:
             return False
-        heads = self.found.heads.values()
-        return state.manifest not in self.sizes or all(each.commit != commit.id for each in heads)
+        return state.manifest not in self.sizes or commit.id not in self.standing
 
     def _check_version(
         self, commit: Commit, key: str, state: TableState, stored: StoredType | None
     ) -> None:
         place = (state.path, state.version)
-        where = f"{key}@{state.version}"
-        if place not in self.opened:
-            self.opened[place] = self._open(where, state)
-            if (table := self.opened[place]) is not None:
-                self._check_parts(where, table)
-        table = self.opened[place]
-        if table is None:
+        about = key, *place, state.row_count, commit.schema
+        if about in self.compared or place in self.unreadable:
             return
+        self.compared.add(about)
+        where = f"{key}@{state.version}"
+        table = self._open(where, state)
+        is_new = place not in self.opened
+        self.opened.add(place)
+        if table is None:
+            self.unreadable.add(place)
+            return
+        if is_new:
+            self._check_parts(where, table)
         try:
             rows = table.count()
         except StorageError as failed:
@@ -268,49 +284,6 @@ class _Checking:
         except StorageError as failed:
             self.found.note(Damage.INDEX_WRONG, where, failed.message)
 
-    def _check_rows(self, commit: Commit, catalog: Catalog, done: set[tuple[str, int]]) -> None:
-        ids: dict[str, pa.Array] = {}
-        for key, stored in catalog.by_identity.items():
-            state = commit.tables.get(key)
-            table = None if state is None else self.opened.get((state.path, state.version))
-            if state is None or table is None:
-                continue
-            where = f"{key}@{state.version}"
-            fresh = (state.path, state.version) not in done
-            done.add((state.path, state.version))
-            try:
-                names = _read(table) if fresh else table.scan(["id"])["id"]
-            except StorageError as failed:
-                self.found.note(Damage.ROWS_UNREADABLE, where, failed.message)
-                continue
-            ids[stored.name] = names
-            if fresh:
-                self._check_ids(where, names)
-                self._check_lookups(where, table)
-            if isinstance(stored, EdgeType):
-                self._check_ends(where, table, stored, ids)
-
-    def _check_ids(self, where: str, ids: pa.ChunkedArray) -> None:
-        counts = pc.value_counts(ids)
-        twice = counts.filter(pc.greater(counts.field("counts"), 1))
-        if len(twice):
-            names = ", ".join(map(str, twice.field("values")[:3].to_pylist()))
-            self.found.note(
-                Damage.ID_TWICE, where, f"{len(twice)} ids occur more than once: {names}"
-            )
-
-    def _check_ends(
-        self, where: str, table: Table, edge: EdgeType, ids: Mapping[str, pa.Array]
-    ) -> None:
-        for column, target in (("src", edge.source), ("dst", edge.target)):
-            if target not in ids:
-                continue
-            ends = table.scan([column])[column]
-            lost = ends.filter(pc.invert(pc.is_in(ends, value_set=pc.unique(ids[target]))))
-            if len(lost):
-                message = f"{len(lost)} edges end at a missing {target}, such as {lost[0]}"
-                self.found.note(Damage.END_MISSING, where, message)
-
     def _object(self, path: str) -> bytes | None:
         return self.store.objects.read(path)
 
@@ -320,12 +293,6 @@ def _commits_of(run: Mapping[str, Json]) -> Iterator[str]:
     for name in ("base_snapshot_id", "published_snapshot_id"):
         if isinstance(found := run.get(name), str):
             yield found
-
-
-def _read(table: Table) -> pa.ChunkedArray:
-    """Read every column of a table, and return the ids."""
-    ids = [batch["id"] for batch in batches_where(table, table.schema.names, None)]
-    return pa.chunked_array(ids, pa.utf8())
 
 
 def _fits(found: pa.Schema, wanted: pa.Schema) -> bool:

@@ -288,10 +288,12 @@ class _MergePlan:
         """Yield the types whose tables on their side differ from a base."""
         snapshots = (*self.sides.bases, self.ours, self.theirs)
         for key, stored in self.theirs.catalog.by_identity.items():
-            if all(key in each.commit.tables for each in snapshots):
+            states = [each.commit.tables.get(key) for each in snapshots]
+            # Only those that differ are opened: there may be hundreds of types.
+            places = {None if each is None else each.place for each in (*states[:-2], states[-1])}
+            if None not in states and len(places) > 1:
                 *bases, ours, theirs = (each.table(key) for each in snapshots)
-                if any(base.key != theirs.key for base in bases):
-                    yield TypeMerge(stored, tuple(bases), ours, theirs, self._root_table(key))
+                yield TypeMerge(stored, tuple(bases), ours, theirs, self._root_table(key))
 
     def _root_table(self, key: str) -> Table | None:
         if self.root is None or key not in self.root.commit.tables:

@@ -1,11 +1,32 @@
 """Reload: a policy that can be read again from its file while it is in use."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
 from omnigraph.policy.actions import Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """A policy that never changes, because it is part of an immutable revision."""
+
+    current: Policy
+    path: None = None
+
+    def decide(self, request: Request) -> Decision:
+        """Decide by the policy."""
+        return self.current.decide(request)
+
+    def groups_of(self, actor: str | None) -> Collection[str]:
+        """Return the groups that an actor is in."""
+        return self.current.groups_of(actor)
+
+    def reload(self) -> bool:
+        """Return that nothing changed."""
+        return False
 
 
 class ReloadedPolicy:

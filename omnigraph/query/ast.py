@@ -44,6 +44,21 @@ class PropertyAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class AllProperties:
+    """`$p.*`: a column for each property."""
+
+    variable: Variable
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """The `*` of `count(*)`."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """`count(distinct $p)`, `bm25($d.text, $q)`, `now()`: a function and its arguments."""
 
@@ -61,8 +76,37 @@ class ListExpr:
     span: Span = field(compare=False, repr=False)
 
 
-# A bare name is an alias in return, having and order, and a property in where.
-Expr: TypeAlias = Literal | Variable | PropertyAccess | Name | FunctionCall | ListExpr
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`$p.age + 1`, `$p.first + " " + $p.last`."""
+
+    left: "Expr"
+    operator: str
+    right: "Expr"
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-$p.balance`; a number with its sign is a literal."""
+
+    operand: "Expr"
+    span: Span = field(compare=False, repr=False)
+
+
+# A bare name is an alias in return, having and order, and a property in where and set.
+Expr: TypeAlias = (
+    Literal
+    | Variable
+    | PropertyAccess
+    | AllProperties
+    | Star
+    | Name
+    | FunctionCall
+    | ListExpr
+    | Arithmetic
+    | Negative
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Check: a parsed query against the catalog; a query that passes can run as written."""
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
@@ -88,6 +88,7 @@ class _ReadChecker:
     catalog: Catalog
     params: Mapping[str, TypeRef]
     problems: Problems
+    _shown: list[ast.Projection] = field(default_factory=list)
 
     def check(self) -> CheckedRead | None:
         patterns = PatternChecker(self.catalog, self.params, self.problems)
@@ -134,7 +135,7 @@ class _ReadChecker:
         """Return the columns; later projections can use earlier aliases."""
         columns: list[Column] = []
         names: set[str] = set()
-        for projection in self.read.projections:
+        for projection in self._projections(scope):
             expr = self._expressions(scope, aliases).value(projection.expr)
             name = _column_name(projection)
             if name in names:
@@ -148,9 +149,22 @@ class _ReadChecker:
                 self.problems.report(Code.TYPE_MISMATCH, projection.expr.span, _why_untyped(expr))
                 continue
             columns.append(Column(name, expr))
+            self._shown.append(projection)
             if projection.alias is not None:
                 self._add_alias(projection.alias, expr, aliases)
         return columns
+
+    def _projections(self, scope: Mapping[str, BoundVariable]) -> Iterator[ast.Projection]:
+        """Yield the projections, `$p.*` as one for each property."""
+        for each in self.read.projections:
+            if not isinstance(each.expr, ast.AllProperties):
+                yield each
+            elif each.alias is not None:
+                message = "these are several columns, and cannot have one name"
+                self.problems.report(Code.DUPLICATE_COLUMN, each.alias.span, message)
+            else:
+                found = self._expressions(scope, {}).all_properties(each.expr)
+                yield from map(ast.Projection, found or ())
 
     def _add_alias(self, alias: Name, expr: Expr, aliases: dict[str, Expr]) -> None:
         if alias.text in ("true", "false", "null"):
@@ -202,9 +216,11 @@ class _ReadChecker:
         if self._check_comparable(checked):
             return
         keys: set[Expr] = {
-            column.expr for column in checked.columns if not isinstance(column.expr, Aggregate)
+            column.expr for column in checked.columns if not _has_parts(column.expr, Aggregate)
         }
         if checked.grouped:
+            for column, projection in zip(checked.columns, self._shown, strict=True):
+                self._check_grouped(column.expr, keys, projection.expr.span)
             for predicate, node in zip(checked.having, self.read.having, strict=True):
                 self._check_grouped(predicate, keys, node.span)
         for key, ordering in zip(checked.order, self.read.order, strict=True):
@@ -213,14 +229,14 @@ class _ReadChecker:
     def _check_comparable(self, checked: CheckedRead) -> bool:
         """Report columns whose values cannot be compared; return whether there are any."""
         found = False
-        spans = {_column_name(each): each.expr.span for each in self.read.projections}
-        for column in checked.columns:
+        for column, projection in zip(checked.columns, self._shown, strict=True):
             kind = type_of(column.expr)
-            if isinstance(column.expr, Aggregate | Known) and not isinstance(kind, VectorType):
+            is_free = isinstance(column.expr, Known) or _has_parts(column.expr, Aggregate)
+            if is_free and not isinstance(kind, VectorType):
                 continue
             if kind is None or not (isinstance(kind, EntityType) or is_single(kind)):
                 message = f"rows cannot be grouped or made distinct by {kind} values"
-                self.problems.report(Code.UNSUITABLE_OPERATOR, spans[column.name], message)
+                self.problems.report(Code.UNSUITABLE_OPERATOR, projection.expr.span, message)
                 found = True
         return found
 
@@ -272,7 +288,11 @@ def _has_aggregate(
     columns: Iterable[Expr], having: Iterable[Predicate], order: Iterable[OrderKey]
 ) -> bool:
     exprs: list[Expr | Predicate] = [*columns, *having, *(key.expr for key in order)]
-    return any(isinstance(part, Aggregate) for each in exprs for part in parts(each))
+    return any(_has_parts(each, Aggregate) for each in exprs)
+
+
+def _has_parts(node: Expr | Predicate, kind: type) -> bool:
+    return any(isinstance(part, kind) for part in parts(node))
 
 
 def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) -> bool:

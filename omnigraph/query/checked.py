@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from omnigraph.query.ast import Hops
 from omnigraph.query.expr import (
+    Call,
     Constant,
     EntityKind,
     EntityType,
@@ -13,6 +14,7 @@ from omnigraph.query.expr import (
     Known,
     ParamRef,
     Predicate,
+    PropertyRef,
 )
 from omnigraph.schema.type_parser import TypeRef
 
@@ -90,7 +92,8 @@ class OrderKey:
 
 
 RowCount: TypeAlias = Constant | ParamRef
-Assigned: TypeAlias = Known
+# Known beforehand, or computed from the row that is changed.
+Assigned: TypeAlias = Known | PropertyRef | Call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

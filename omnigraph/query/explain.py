@@ -9,6 +9,7 @@ from itertools import zip_longest
 from omnigraph.errors import Json
 from omnigraph.query import checked, expr, plan
 from omnigraph.query.checked import Direction
+from omnigraph.query.functions import FUNCTIONS
 from omnigraph.query.printer import hops_text
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import ValueType
@@ -74,10 +75,28 @@ def expr_text(node: expr.Expr) -> str:
             return "now()"
         case expr.ListOf(items, _):
             return f"[{', '.join(map(expr_text, items))}]"
-        case expr.PropertyRef(None, name, _) | expr.ColumnRef(name, _):
+        case expr.EveryRow():
+            return "*"
+        case expr.ColumnRef(name, _):
             return name
-        case expr.PropertyRef(variable, name, _):
-            return f"{_variable(variable or '')}.{name}"
+        case expr.PropertyRef():
+            return _property(node)
+        case expr.TextMatch() | expr.Bm25() | expr.Nearest() | expr.Rrf():
+            return _search(node)
+        case expr.Aggregate(function, argument, distinct, _):
+            return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
+        case expr.Call():
+            return _call_text(node)
+
+
+def _property(ref: expr.PropertyRef) -> str:
+    """Return a property; that of the row that is changed has no variable."""
+    is_own = ref.variable is None or ref.variable.startswith("#")
+    return ref.property if is_own else f"{_variable(ref.variable or '')}.{ref.property}"
+
+
+def _search(node: expr.TextMatch | expr.Ranking) -> str:
+    match node:
         case expr.TextMatch(function, field, query, edits):
             return _call(function, [field, query, *([edits] if edits is not None else [])])
         case expr.Bm25(field, query):
@@ -86,8 +105,25 @@ def expr_text(node: expr.Expr) -> str:
             return _call("nearest", [field, query])
         case expr.Rrf(rankings, k):
             return _call("rrf", [*rankings, k])
-        case expr.Aggregate(function, argument, distinct, _):
-            return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
+
+
+def _call_text(call: expr.Call) -> str:
+    """Return a function as it is written, an operator between its sides."""
+    match call:
+        case expr.Call(function, arguments, _) if function in FUNCTIONS:
+            return _call(function, arguments)
+        case expr.Call(function, (operand,), _):
+            return f"{function}{_side(operand)}"
+        case expr.Call(function, (left, right), _):
+            return f"{_side(left)} {function} {_side(right)}"
+        case _:
+            raise AssertionError(f"{call.function} has one or two sides")
+
+
+def _side(node: expr.Expr) -> str:
+    text = expr_text(node)
+    is_operation = isinstance(node, expr.Call) and node.function not in FUNCTIONS
+    return f"({text})" if is_operation else text
 
 
 def _call(function: str, arguments: Iterable[expr.Expr]) -> str:

@@ -1,13 +1,15 @@
 """Expr: typed expressions, which check makes of the text and the engine computes."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from omnigraph.query.ast import Operator
+from omnigraph.query.functions import can_fail
 from omnigraph.schema.types import BOOL, DATETIME, F64, Scalar, ValueType
 from omnigraph.schema.values import Value
+from omnigraph.span import Span
 
 
 class EntityKind(StrEnum):
@@ -84,6 +86,13 @@ class ColumnRef:
     type: "ValueType | EntityType"
 
 
+@dataclass(frozen=True, slots=True)
+class EveryRow:
+    """What `count(*)` counts: no row lacks it."""
+
+    type: ClassVar[ValueType] = BOOL
+
+
 class TextFunction(StrEnum):
     """How a text predicate matches."""
 
@@ -142,9 +151,24 @@ class Aggregate:
     """`count`, `sum`, `avg`, `min` or `max` over the rows of a group; nulls do not count."""
 
     function: str
-    argument: "VariableRef | PropertyRef"
+    argument: "VariableRef | PropertyRef | ColumnRef | Call | EveryRow"
     distinct: bool
     type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or an operator of values, computed for each row."""
+
+    function: str
+    arguments: tuple["Expr", ...]
+    type: ValueType
+    span: Span = field(compare=False, repr=False)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether some arguments have no result."""
+        return can_fail(self.function, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +212,17 @@ class Not:
 # Known before anything is read, and the same for all rows.
 Known: TypeAlias = Constant | ParamRef | Now | ListOf
 Expr: TypeAlias = (
-    Known | VariableRef | PropertyRef | ColumnRef | TextMatch | Bm25 | Nearest | Rrf | Aggregate
+    Known
+    | VariableRef
+    | PropertyRef
+    | ColumnRef
+    | EveryRow
+    | TextMatch
+    | Bm25
+    | Nearest
+    | Rrf
+    | Aggregate
+    | Call
 )
 Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
 
@@ -219,10 +253,17 @@ def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
             return (*rankings, k)
         case Aggregate(argument=argument):
             return (argument,)
+        case Call(arguments=arguments):
+            return arguments
         case ListOf(items, _):
             return items
         case _:
             return ()
+
+
+def may_fail(node: "Expr | Predicate") -> bool:
+    """Return whether a node computes something that has no result for some rows."""
+    return any(isinstance(part, Call) and part.can_fail for part in parts(node))
 
 
 def variables(node: "Expr | Predicate") -> set[str]:
@@ -253,6 +294,13 @@ def equality(predicate: Predicate) -> tuple[PropertyRef, Constant | ParamRef] | 
             return found, value
         case _:
             return None
+
+
+def map_leaves(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression with `change` applied to everything that it is computed from."""
+    if not isinstance(expr, Call):
+        return change(expr)
+    return replace(expr, arguments=tuple(map_leaves(each, change) for each in expr.arguments))
 
 
 def map_operands(predicate: Predicate, change: Callable[[Expr], Expr]) -> Predicate:

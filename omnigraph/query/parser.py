@@ -4,11 +4,13 @@ Keywords are words that mean something only where the grammar asks for them, so 
 name a property, an edge, a parameter, a query or an alias; a few places look ahead to tell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import (
+    AllProperties,
     And,
+    Arithmetic,
     Assignments,
     Binding,
     Clause,
@@ -23,6 +25,7 @@ from omnigraph.query.ast import (
     ListExpr,
     Mutation,
     Negation,
+    Negative,
     Not,
     NullTest,
     Operator,
@@ -38,24 +41,33 @@ from omnigraph.query.ast import (
     Read,
     Replace,
     RowBound,
+    Star,
     Statement,
     Traversal,
     Update,
     Variable,
 )
+from omnigraph.query.functions import SCALAR_FUNCTIONS
 from omnigraph.schema.type_parser import parse_type
 from omnigraph.schema.values import BadValue, parse_date, parse_datetime
 from omnigraph.span import Source, Span
 from omnigraph.syntax.cursor import Cursor, Unparsable
+from omnigraph.syntax.lexer import END, Token
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems, suggest
 
 MOST_PARAMS = 1_000
 MOST_ITEMS = 8_192
+MOST_OPERATORS = 100
+# The name of a read that is written without one.
+LONE_READ = "query"
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 TEXT_FUNCTIONS = ("search", "fuzzy", "match_text")
 RANKINGS = ("bm25", "nearest", "rrf")
-_FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
+_SPECIAL = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
+_FUNCTIONS = (*_SPECIAL, *SCALAR_FUNCTIONS)
+_SUMS = ("+", "-")
+_PRODUCTS = ("*", "/", "%")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
 _SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
@@ -67,11 +79,16 @@ def parse_queries(source: Source, problems: Problems) -> QueryFile:
     parser = _QueryParser(source, problems, Code.QUERY_SYNTAX, Code.QUERY_CAP)
     if problems.total:
         return QueryFile(())
+    if parser.starts_read():
+        return QueryFile(tuple(parser.declarations(parser.lone_read, lambda: False)))
     return QueryFile(tuple(parser.declarations(parser.query, parser.starts_query)))
 
 
 class _ExpressionParser(Cursor):
     """The rules for values and predicates."""
+
+    _values = 0
+    _operators = 0
 
     def predicate(self) -> Predicate:
         items = [self._conjunction()]
@@ -105,7 +122,7 @@ class _ExpressionParser(Cursor):
         return not (second.kind in _SIGNS or second.text in (*_WORD_OPERATORS, "is"))
 
     def _test(self) -> Predicate:
-        if self.at("("):
+        if self.at("(") and not self._parentheses_hold_a_value():
             self.advance()
             with self.nested():
                 inner = self.predicate()
@@ -134,18 +151,76 @@ class _ExpressionParser(Cursor):
         return Comparison(left, operator, right, left.span.to(right.span))
 
     def _at_operator(self) -> bool:
-        token = self.token
+        return self._is_operator(self.token)
+
+    def _is_operator(self, token: Token) -> bool:
         if token.kind == "word":
             return token.text in _WORD_OPERATORS
         return token.kind in _SIGNS
 
+    def _parentheses_hold_a_value(self) -> bool:
+        """Distinguish `($a.n + 1) * 2 > 3` from `($a.n > 1) or …` by what follows."""
+        depth = ahead = 0
+        while True:
+            token = self.peek(ahead)
+            depth += (token.kind == "(") - (token.kind == ")")
+            if depth == 0 or token.kind == END:
+                break
+            ahead += 1
+        follower = self.peek(ahead + 1)
+        is_tested = self._is_operator(follower) or follower.text == "is"
+        return is_tested or follower.kind in (*_SUMS, *_PRODUCTS)
+
     def expr(self) -> Expr:
+        """Take a value: products before sums, and from left to right."""
+        if self._values == 0:
+            self._operators = 0
+        self._values += 1
+        left = self._product()
+        while self.token.kind in _SUMS:
+            left = self._operation(left, self._product)
+        self._values -= 1
+        return left
+
+    def _product(self) -> Expr:
+        left = self._signed()
+        while self.token.kind in _PRODUCTS:
+            left = self._operation(left, self._signed)
+        return left
+
+    def _operation(self, left: Expr, operand: Callable[[], Expr]) -> Arithmetic:
+        operator = self.advance()
+        self._count_operator(operator)
+        right = operand()
+        return Arithmetic(left, operator.text, right, left.span.to(right.span))
+
+    def _signed(self) -> Expr:
+        if not self.at("-") or self._at_negative_number():
+            return self._single()
+        sign = self.advance()
+        self._count_operator(sign)
+        operand = self._signed()
+        return Negative(operand, sign.span.to(operand.span))
+
+    def _at_negative_number(self) -> bool:
+        follower = self.peek(1)
+        return follower.kind in ("int", "float") and self.token.end == follower.start
+
+    def _count_operator(self, operator: Token) -> None:
+        self._operators += 1
+        if self._operators > MOST_OPERATORS:
+            message = f"an expression can have at most {MOST_OPERATORS} operators"
+            self.fail_cap(operator.span, message)
+
+    def _single(self) -> Expr:
         token = self.token
         match token.kind:
             case "var":
                 return self._variable_or_access()
             case "[":
                 return self._list()
+            case "(":
+                return self._in_parentheses()
             case "string" | "int" | "float" | "-":
                 return self.scalar("a value")
             case "word" if token.text in ("true", "false"):
@@ -163,7 +238,14 @@ class _ExpressionParser(Cursor):
     def _at_call(self) -> bool:
         """Distinguish the calls `count (…)` and `cuont(…)` from `total (…)`, which is a name."""
         word, follower = self.token, self.peek(1)
-        return follower.kind == "(" and (word.text in _FUNCTIONS or word.end == follower.start)
+        return follower.kind == "(" and (word.text in _SPECIAL or word.end == follower.start)
+
+    def _in_parentheses(self) -> Expr:
+        self.advance()
+        with self.nested():
+            inner = self.expr()
+        self.expect(")")
+        return inner
 
     def variable(self, what: str = "a variable") -> Variable:
         token = self.expect("var", what)
@@ -172,9 +254,11 @@ class _ExpressionParser(Cursor):
             self.fail(token.span, f"variable '${name}' must start with a lower-case letter")
         return Variable(name, token.span)
 
-    def _variable_or_access(self) -> Variable | PropertyAccess:
+    def _variable_or_access(self) -> Variable | PropertyAccess | AllProperties:
         variable = self.variable()
         if self.accept("."):
+            if (star := self.accept("*")) is not None:
+                return AllProperties(variable, variable.span.to(star.span))
             return PropertyAccess(variable, self.ident("the name of a property"))
         return variable
 
@@ -199,6 +283,9 @@ class _ExpressionParser(Cursor):
         self.expect("(")
         if name.text in ("date", "datetime"):
             return self._date(name.text, name.span)
+        if name.text == "count" and self.at("*"):
+            star = Star(self.advance().span)
+            return FunctionCall(name.text, (star,), name.span.to(self.expect(")").span))
         distinct = self.at_word("distinct") and self.peek(1).kind != ")"
         if distinct:
             self.advance()
@@ -337,7 +424,18 @@ class _QueryParser(_PatternParser):
     def starts_query(self) -> bool:
         return self.at_word("query") and self.peek(1).kind == "word" and self.peek(2).kind == "("
 
+    def starts_read(self) -> bool:
+        return self.at_word("match") and self.peek(1).kind == "{"
+
+    def lone_read(self) -> Query:
+        """Take a read without a name around it, which is all that its text holds."""
+        start = self.token.span
+        body = self._read()
+        self.expect(END, self._rest_expected(body, "the end"))
+        return Query(name=Name(LONE_READ, start), params=(), body=body)
+
     def query(self) -> Query:
+        self._values = 0
         is_body = any(map(self.at_word, ("match", *_STATEMENTS)))
         self.expect_word("query", "write query NAME() { … } around it" if is_body else None)
         name = self.ident("the name of the query")
@@ -360,10 +458,10 @@ class _QueryParser(_PatternParser):
             instruction=notes.get("instruction"),
         )
 
-    def _rest_expected(self, body: Read | Mutation) -> str:
+    def _rest_expected(self, body: Read | Mutation, end: str = "'}'") -> str:
         if isinstance(body, Mutation):
-            return "another statement or '}'"
-        return "having, order, skip, limit (in this order) or '}'"
+            return f"another statement or {end}"
+        return f"having, order, skip, limit (in this order) or {end}"
 
     def _param(self) -> Param:
         variable = self.variable("a parameter")

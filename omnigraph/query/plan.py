@@ -13,7 +13,7 @@ from omnigraph.query.checked import (
     RowCount,
     Step,
 )
-from omnigraph.query.expr import Constant, EntityType, ParamRef, Predicate, Ranking
+from omnigraph.query.expr import Constant, EntityType, ParamRef, Predicate, Ranking, may_fail
 from omnigraph.schema.types import ValueType
 
 
@@ -154,6 +154,16 @@ def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
         yield operator
         if isinstance(operator, AntiJoin | Optional):
             yield from flatten(operator.inner)
+
+
+def asks_what_can_fail(operator: Operator) -> bool:
+    """Return whether a condition in an operator computes something without a result for some rows.
+
+    It has to be asked about the rows of the pattern alone.
+    """
+    return any(
+        isinstance(each, Filter) and may_fail(each.predicate) for each in flatten((operator,))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,20 @@
 """Printer: expressions and hops of a parsed query, as the language writes them."""
 
-from omnigraph.query.ast import Expr, FunctionCall, Hops, ListExpr, PropertyAccess, Variable
+from omnigraph.query.ast import (
+    AllProperties,
+    Arithmetic,
+    Expr,
+    FunctionCall,
+    Hops,
+    ListExpr,
+    Negative,
+    PropertyAccess,
+    Star,
+    Variable,
+)
 from omnigraph.syntax.literal import Literal, Name, literal_text
+
+_PRODUCTS = ("*", "/", "%")
 
 
 def expr_text(expr: Expr) -> str:
@@ -17,9 +30,27 @@ def expr_text(expr: Expr) -> str:
             return text
         case ListExpr(items, _):
             return f"[{', '.join(map(expr_text, items))}]"
+        case AllProperties(variable, _):
+            return f"${variable.name}.*"
+        case Star():
+            return "*"
         case FunctionCall(function, arguments, _, distinct):
             inside = ", ".join(map(expr_text, arguments))
             return f"{function}({'distinct ' if distinct else ''}{inside})"
+        case Arithmetic(left, operator, right, _):
+            return f"{_operand(left, operator)} {operator} {_operand(right, operator, right=True)}"
+        case Negative(operand, _):
+            is_plain = not isinstance(operand, Literal | Arithmetic)
+            return f"-{expr_text(operand)}" if is_plain else f"-({expr_text(operand)})"
+
+
+def _operand(expr: Expr, operator: str, *, right: bool = False) -> str:
+    """Return a side of an operation, in parentheses where it would be read otherwise."""
+    text = expr_text(expr)
+    if not isinstance(expr, Arithmetic):
+        return text
+    inner, outer = expr.operator in _PRODUCTS, operator in _PRODUCTS
+    return text if inner > outer or (inner == outer and not right) else f"({text})"
 
 
 def hops_text(hops: Hops) -> str:

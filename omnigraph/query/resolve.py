@@ -20,10 +20,12 @@ from omnigraph.query.comparing import (
     type_of,
 )
 from omnigraph.query.expr import EntityKind, EntityType
+from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
 from omnigraph.query.parser import AGGREGATES, RANKINGS, TEXT_FUNCTIONS
-from omnigraph.schema.catalog import EDGE_ENDS, Catalog, StoredType
+from omnigraph.schema.catalog import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS, Catalog, StoredType
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import (
+    BLOB,
     BOOL,
     DATE,
     DATETIME,
@@ -45,6 +47,10 @@ from omnigraph.syntax.problems import Problems, list_names
 
 RRF_K = 60
 MOST_EDITS = 10
+_OPERANDS = {
+    "+": "it takes two numbers, two Strings, or a Date and a number of days",
+    "-": "it takes two numbers, two Dates, or a Date and a number of days",
+}
 
 
 class Unresolved(Exception):
@@ -132,12 +138,67 @@ class ExpressionResolver:
                 return self._variable(node)
             case ast.PropertyAccess():
                 return self.access(node)
+            case ast.Star():
+                raise AssertionError("only count takes a star, and it does not ask for its value")
+            case ast.AllProperties(variable, span):
+                hint = f"name one of them: ${variable.name}.property"
+                message = "all properties can only be returned, each as a column"
+                self._fail(Code.NOT_A_VALUE, span, message, hint)
             case Name():
                 return self._name(node)
             case ast.ListExpr():
                 return self._list(node)
             case ast.FunctionCall():
                 return self._call(node)
+            case ast.Arithmetic():
+                return self._arithmetic(node)
+            case ast.Negative(operand, span):
+                typed, kind = self._argument(operand)
+                found = negative_type(kind)
+                if found is None:
+                    message = f"'-' needs a number, not {kind}"
+                    self._fail(Code.UNSUITABLE_OPERATOR, span, message)
+                return expr.Call("-", (typed,), found, span)
+
+    def _arithmetic(self, node: ast.Arithmetic) -> expr.Call:
+        (left, ours), (right, theirs) = self._argument(node.left), self._argument(node.right)
+        kind = operation_type(node.operator, ours, theirs)
+        if kind is None:
+            message = f"'{node.operator}' does not take {ours} and {theirs}"
+            hint = _OPERANDS.get(node.operator, "it takes two numbers")
+            self._fail(Code.UNSUITABLE_OPERATOR, node.span, message, hint)
+        return expr.Call(node.operator, (left, right), kind, node.span)
+
+    def _function(self, node: ast.FunctionCall) -> expr.Call:
+        function = FUNCTIONS[node.function]
+        if not function.least <= len(node.arguments) <= function.most:
+            counts = dict.fromkeys((function.least, function.most))
+            noun = "argument" if function.most == 1 else "arguments"
+            taken = f"{' to '.join(map(str, counts))} {noun}"
+            message = f"{node.function} takes {taken}, not {len(node.arguments)}"
+            self._fail(Code.MISUSED_FUNCTION, node.span, message, f"write {function.form}")
+        found = [self._argument(each) for each in node.arguments]
+        kind = function.type_of([each for _, each in found])
+        if kind is None:
+            given = " and ".join(str(each) for _, each in found)
+            message = f"{node.function} takes {function.takes}, not {given}"
+            self._fail(Code.MISUSED_FUNCTION, node.span, message, f"write {function.form}")
+        return expr.Call(node.function, tuple(value for value, _ in found), kind, node.span)
+
+    def _argument(self, node: ast.Expr) -> tuple[expr.Expr, ValueType]:
+        """Return what a function or operator is given, and its type: one value for each row."""
+        found = self._value(node)
+        if isinstance(found, expr.Bm25 | expr.Nearest | expr.Rrf):
+            message = "a ranking stands by itself; nothing is computed from its score"
+            self._fail(Code.MISUSED_SEARCH, node.span, message)
+        if isinstance(found, expr.ListOf | expr.TextMatch):
+            what = "a list" if isinstance(found, expr.ListOf) else "a search"
+            self._fail(Code.NOT_A_VALUE, node.span, f"nothing can be computed from {what}")
+        kind = type_of(found)
+        if kind is None or isinstance(kind, EntityType):
+            message = f"nothing can be computed from {type_name(found)}; name a property of it"
+            self._fail(Code.NOT_A_VALUE, node.span, message)
+        return found, kind
 
     def _left_side(self, node: ast.Expr) -> ast.Expr:
         """Read `true` on the left side as the property of that name, where a row has one."""
@@ -190,6 +251,20 @@ class ExpressionResolver:
             column = EDGE_ENDS.get(column, column)
         return expr.PropertyRef(bound.name, column, found)
 
+    def all_properties(self, node: ast.AllProperties) -> list[ast.PropertyAccess] | None:
+        """Return the properties that `$variable.*` stands for; None if a problem was reported."""
+        try:
+            if node.variable.name in self.params:
+                message = f"'${node.variable.name}' is a parameter and has no properties"
+                self._fail(Code.UNKNOWN_PROPERTY, node.span, message)
+            bound = self._bound(node.variable)
+        except Unresolved:
+            return None
+        system = NODE_COLUMNS if bound.is_node else EDGE_COLUMNS
+        names = [name for name in property_names(bound, self.catalog) if name not in system]
+        shown = [name for name in names if _is_shown(property_type(bound, name, self.catalog))]
+        return [ast.PropertyAccess(node.variable, Name(name, node.span)) for name in shown]
+
     def _name(self, node: Name) -> expr.Expr:
         if self.row is not None:
             return self._row_property(node, self.row)
@@ -236,6 +311,8 @@ class ExpressionResolver:
             if node.arguments:
                 self._fail(Code.NOT_A_VALUE, node.span, "now() takes no arguments")
             return expr.Now()
+        if node.function in FUNCTIONS:
+            return self._function(node)
         if node.function in TEXT_FUNCTIONS:
             if self.row is not None:
                 message = f"{node.function} is not allowed in a mutation"
@@ -243,7 +320,7 @@ class ExpressionResolver:
             return self._text_match(node)
         if not self.in_result:
             code = Code.MISUSED_SEARCH if node.function in RANKINGS else Code.MISUSED_AGGREGATE
-            hint = "use it in return, having or order, by itself"
+            hint = "use it in return, having or order"
             self._fail(code, node.span, f"{node.function} is not allowed here", hint)
         if node.function in AGGREGATES:
             return self._aggregate(node)
@@ -353,17 +430,19 @@ class ExpressionResolver:
             self._fail(Code.MISUSED_SEARCH, node.span, message, f"write {example}")
 
     def _aggregate(self, node: ast.FunctionCall) -> expr.Aggregate:
+        if node.arguments and isinstance(node.arguments[0], ast.Star):
+            return expr.Aggregate("count", expr.EveryRow(), distinct=False, type=I64)
         if len(node.arguments) != 1:
             message = f"{node.function} takes one argument"
             self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         within = replace(self, in_result=False, aliases=None)
         argument = within._value(node.arguments[0])
-        if not isinstance(argument, expr.VariableRef | expr.PropertyRef):
-            message = f"{node.function} takes a variable or a property"
+        if not isinstance(argument, expr.VariableRef | expr.PropertyRef | expr.Call):
+            message = f"{node.function} takes a variable, a property or what is computed from them"
             self._fail(Code.MISUSED_AGGREGATE, node.arguments[0].span, message)
         if (
             node.distinct
-            and isinstance(argument, expr.PropertyRef)
+            and isinstance(argument, expr.PropertyRef | expr.Call)
             and not is_single(argument.type)
         ):
             message = f"{argument.type} values cannot be compared, so they cannot be distinct"
@@ -444,6 +523,11 @@ def _aggregate_type(function: str, kind: "ValueType | EntityType | None") -> Val
     if not is_number(kind):
         return None
     return I64 if function == "sum" and is_integer(kind) else F64
+
+
+def _is_shown(kind: ValueType | None) -> bool:
+    """Return whether an object of a result shows properties of a type."""
+    return kind != BLOB and not isinstance(kind, VectorType)
 
 
 def _within(constant: expr.Constant, least: int, most: int) -> bool:

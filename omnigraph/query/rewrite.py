@@ -18,6 +18,7 @@ from omnigraph.query.expr import (
     VariableRef,
     conjuncts,
     equality,
+    may_fail,
     parts,
     variables,
 )
@@ -171,12 +172,15 @@ def _push(operators: Operators) -> Operators:
             binders[at] = replace(operator, inner=_push(operator.inner))
     tests: defaultdict[int, list[Predicate]] = defaultdict(list)
     for predicate in filters:
+        if may_fail(predicate):
+            continue
         at = max((first.get(name, -1) for name in variables(predicate)), default=len(binders) - 1)
         tests[at].append(predicate)
     pushed: list[Operator] = [Filter(each) for each in tests[-1]]
     for at, operator in enumerate(binders):
         pushed += _with_tests(operator, tests[at])
-    return (*pushed, *tail)
+    # What can fail is asked last, about the rows that everything else lets through.
+    return (*pushed, *(Filter(each) for each in filters if may_fail(each)), *tail)
 
 
 def _with_tests(operator: Operator, tests: list[Predicate]) -> list[Operator]:

@@ -8,7 +8,16 @@ from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Replace, Update
 from omnigraph.query.comparing import assignable
-from omnigraph.query.expr import Constant, EntityKind, ListOf, Now, ParamRef, Predicate
+from omnigraph.query.expr import (
+    Call,
+    Constant,
+    EntityKind,
+    ListOf,
+    Now,
+    ParamRef,
+    Predicate,
+    PropertyRef,
+)
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,
@@ -31,6 +40,7 @@ from omnigraph.schema.types import (
     ScalarType,
     ValueType,
     VectorType,
+    is_integer,
     is_number,
 )
 from omnigraph.schema.values import BadValue, coerce, coerce_literal
@@ -106,7 +116,7 @@ class StatementChecker:
                 message = f"'{name.text}' is set twice"
                 self.problems.report(Code.DUPLICATE_NAME, name.span, message)
                 continue
-            value = self._assigned(name, target, node)
+            value = self._assigned(name, target, node, None if inserting else stored)
             if value is not None and self._may_hold(stored, column, value, node):
                 values[column] = value
         return tuple(values.items())
@@ -134,15 +144,21 @@ class StatementChecker:
         self.problems.report(code, name.span, message, hint)
         return None
 
-    def _assigned(self, name: Name, target: ValueType, node: ast.Expr) -> Assigned | None:
+    def _assigned(
+        self, name: Name, target: ValueType, node: ast.Expr, row: StoredType | None = None
+    ) -> Assigned | None:
+        """Check a value for a property; it may be computed from the properties of `row`."""
         if isinstance(node, Literal):
             return self._literal(name, target, node)
         if isinstance(node, ast.ListExpr):
             return self._list(name, target, node)
-        value = self._value(node)
+        value = self._value(node, row)
         if value is None:
             return None
         fits = assignable(value.type, target) or (target == BLOB and value.type == STRING)
+        if isinstance(value, Call):
+            # Computed whole numbers are wide; whether one fits is known for each row.
+            fits = fits or (is_integer(value.type) and is_integer(target))
         if not fits:
             self._mismatch(name, target, str(value.type), node)
         return value if fits else None
@@ -162,19 +178,22 @@ class StatementChecker:
         self.problems.report(Code.TYPE_MISMATCH, node.span, message, hint)
         return False
 
-    def _value(self, node: ast.Expr) -> ParamRef | Now | None:
+    def _value(
+        self, node: ast.Expr, row: StoredType | None
+    ) -> ParamRef | Now | PropertyRef | Call | None:
         if isinstance(node, ast.Variable) and node.name not in self.params:
             hint = self.problems.nearest(node.name, self.params)
             message = f"unknown parameter '${node.name}'"
             self.problems.report(Code.UNKNOWN_VARIABLE, node.span, message, hint)
             return None
-        is_now = isinstance(node, ast.FunctionCall) and node.function == "now"
-        if not is_now and not isinstance(node, ast.Variable):
-            message = "expected a literal, a parameter or now()"
-            self.problems.report(Code.NOT_A_VALUE, node.span, message)
+        is_name = isinstance(node, Name) and row is None
+        if is_name or isinstance(node, ast.PropertyAccess):
+            message = "expected a literal, a parameter, or what is computed from them"
+            hint = None if row is None else f"write a property of {row.name} without a variable"
+            self.problems.report(Code.NOT_A_VALUE, node.span, message, hint)
             return None
-        value = self._expressions(None).value(node)
-        assert value is None or isinstance(value, ParamRef | Now)
+        value = self._expressions(row).value(node)
+        assert value is None or isinstance(value, ParamRef | Now | PropertyRef | Call)
         return value
 
     def _literal(self, name: Name, target: ValueType, node: Literal) -> Constant | None:
@@ -222,7 +241,7 @@ class StatementChecker:
     def _item(self, name: Name, target: ScalarType, node: ast.Expr) -> Assigned | None:
         """Check an item of a list; no item may be null."""
         value = self._assigned(name, target, node)
-        if isinstance(value, Now):
+        if isinstance(value, Now | Call):
             message = "expected a literal or a parameter as an item of the list"
             self.problems.report(Code.NOT_A_VALUE, node.span, message)
             return None

@@ -1,6 +1,6 @@
 """Tail: lowers the part after the match: ranking, grouping, order, limit, projection."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.query import plan
 from omnigraph.query.checked import CheckedRead, Column, OrderKey, Pattern
@@ -8,13 +8,18 @@ from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
     Aggregate,
     Bm25,
+    Call,
     ColumnRef,
     Expr,
     Known,
     Nearest,
+    Predicate,
     Ranking,
     Rrf,
     map_operands,
+    may_fail,
+    parts,
+    variables,
 )
 from omnigraph.schema.types import F64
 
@@ -25,7 +30,7 @@ def lower_tail(read: CheckedRead) -> list[plan.Operator]:
         return _grouped(read)
     ranks = _Ranks({key.expr for key in read.order})
     columns = [Column(each.name, ranks.column(each.expr)) for each in read.columns]
-    having = [plan.Filter(map_operands(each, ranks.column)) for each in read.having]
+    having = [plan.Filter(map_operands(each, ranks.column)) for each in _tests(read)]
     keys = [OrderKey(ranks.column(key.expr), key.descending) for key in read.order]
     before: list[plan.Operator] = [*ranks.operators, *having]
     if read.distinct:
@@ -55,15 +60,33 @@ def _distinct(
 
 
 def _grouped(read: CheckedRead) -> list[plan.Operator]:
-    """Group by the projections that are not aggregates; groups are distinct already."""
-    names = _ResultColumns(list(read.columns))
-    having = [plan.Filter(map_operands(each, names.column)) for each in read.having]
-    keys = tuple(OrderKey(names.column(key.expr), key.descending) for key in read.order)
+    """Group by the projections without aggregates; groups are distinct already."""
+    names = _ResultColumns([each for each in read.columns if not _is_of_groups(each.expr)])
+    visible = tuple(
+        Column(
+            each.name, names.of_groups(each.expr) if _is_of_groups(each.expr) else _as_column(each)
+        )
+        for each in read.columns
+    )
+    having = [plan.Filter(map_operands(each, names.of_groups)) for each in _tests(read)]
+    keys = tuple(OrderKey(names.of_groups(key.expr), key.descending) for key in read.order)
     groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))
     aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate))
     order = [plan.Order(keys, tuple(each.name for each in groups))] if groups else []
     tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
-    return [*tail, *_limit(read), _visible(read.columns)]
+    return [*tail, *_limit(read), plan.Project(visible)]
+
+
+def _is_of_groups(expr: Expr) -> bool:
+    """Return whether something is computed from groups: from aggregates, or from nothing else."""
+    return isinstance(expr, Call) and (
+        not variables(expr) or any(isinstance(part, Aggregate) for part in parts(expr))
+    )
+
+
+def _tests(read: CheckedRead) -> list[Predicate]:
+    """Return the conditions on the result; what can fail is asked about what the others keep."""
+    return sorted(read.having, key=may_fail)
 
 
 def _limit(read: CheckedRead) -> list[plan.Operator]:
@@ -102,6 +125,13 @@ class _ResultColumns:
             self.known[expr] = Column(f"#{len(self.columns)}", expr)
             self.columns.append(self.known[expr])
         return _as_column(self.known[expr])
+
+    def of_groups(self, expr: Expr) -> Expr:
+        """Return an expression over the columns that groups have."""
+        is_column = any(column.expr == expr for column in self.columns)
+        if not isinstance(expr, Call) or is_column:
+            return self.column(expr)
+        return replace(expr, arguments=tuple(map(self.of_groups, expr.arguments)))
 
 
 @dataclass(slots=True)

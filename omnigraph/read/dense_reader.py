@@ -132,10 +132,11 @@ class DenseReader(Reader):
                 self._extend_type(name, before)
 
     def _extend_type(self, name: str, before: Snapshot) -> None:
-        key, table = self.stored(name).identity, self.table(name)
-        state = before.commit.tables.get(key)
-        if state is None or state.path != table.path or state.version == table.version:
-            return
+        key = self.stored(name).identity
+        state, now = before.commit.tables.get(key), self.snapshot.state(key)
+        if state is None or state.path != now.path or state.version == now.version:
+            return  # without opening it: there may be hundreds of types
+        table = self.table(name)
         if not self.topology.is_used(table):
             return
         if not self.topology.is_near(table, state.version):

@@ -16,6 +16,7 @@ from omnigraph.read.profile import Stopwatch
 from omnigraph.read.reader import Domain, Leg, Reader
 from omnigraph.schema.types import VectorType
 from omnigraph.schema.values import Value
+from omnigraph.span import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Execution:
     started: float = field(default_factory=time.monotonic)
     domains: dict[str, Domain] = field(default_factory=dict)
     stopwatch: Stopwatch | None = None
+    source: Source | None = None
 
     def bind(self, variable: str, kind: EntityType) -> Domain:
         """Return the domain of a variable, which operators can use from here on."""
@@ -125,6 +127,7 @@ class PlanRequest:
     cancelled: Event = field(default_factory=Event)
     measures: bool = False
     streams: bool = False
+    source: Source | None = None
 
     def start(self, reader: Reader) -> Execution:
         """Return a new execution; its time counts from now on."""
@@ -136,4 +139,5 @@ class PlanRequest:
             environment=self.environment,
             cancelled=self.cancelled,
             stopwatch=Stopwatch() if self.measures else None,
+            source=self.source,
         )

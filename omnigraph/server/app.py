@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, NoReturn, TypeVar, cast
+from typing import IO, Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import msgspec
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import DeniedError, Json, OmniGraphError
@@ -32,8 +31,8 @@ from omnigraph.server.call import (
     WriteTurns,
     json_answer,
 )
+from omnigraph.server.deployed import Deployment
 from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
-from omnigraph.server.idempotency import AnswerLog
 from omnigraph.server.incoming import (
     Gone,
     Incoming,
@@ -52,6 +51,7 @@ from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
 from omnigraph.server.router import Router
+from omnigraph.server.site import ServedGraph, Site
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
@@ -63,17 +63,16 @@ class Aborted(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class App:
-    """The server as ASGI: one graph, the gate to it, and the threads that work on it."""
+    """The server as ASGI: its graphs, the gate to them, and the threads that work on them."""
 
-    graph: Graph
+    site: Site
     router: Router
     gate: Gate
     limits: Limits
     about: About
     hosts: frozenset[str] | None = None
+    deployment: Deployment | None = None
     admission: Admission = field(init=False)
-    answers: AnswerLog = field(init=False)
-    turns: WriteTurns = field(default_factory=WriteTurns)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
     _begun: set[Future[Any]] = field(default_factory=set)
@@ -81,14 +80,24 @@ class App:
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
-        self.answers = AnswerLog(self.graph.repository)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
 
     @property
     def backend(self) -> LocalBackend:
-        """What runs operations, for whoever may do everything."""
-        return cast(LocalBackend, self.graph.backend)
+        """What runs operations on the only graph, for whoever may do everything."""
+        return self.site.find(None, None).backend
+
+    def look(self) -> None:
+        """Serve the newest revision of a deployment from now on; running requests keep theirs."""
+        if self.deployment is not None:
+            self.site = self.deployment.look()
+
+    def sweep(self) -> None:
+        """Forget old keys of all graphs."""
+        for each in self.site.graphs.values():
+            if each.graph is not None:
+                each.answers.sweep()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -144,6 +153,9 @@ class _Exchange:
         self._id = uuid4().hex
         self._begun = time.perf_counter()
         self._notes = begin_notes()
+        # What is served now, for as long as this request lasts.
+        self._site = app.site
+        self._graph: ServedGraph | None = None
         self._route: Route | None = None
         self._actor: str | None = None
         self._cancelled = cancelled
@@ -193,14 +205,19 @@ class _Exchange:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
-        route, params = self._app.router.match(self._scope["method"], self._scope["path"])
+        route, found = self._app.router.match(self._scope["method"], self._scope["path"])
         self._route = route
+        params = dict(found)
+        name = params.pop("graph", None)
         self._actor = self._app.gate.actor_of(route, self._headers)
         if self._actor is not None:
             self._scope[KNOWN] = True
         if not isinstance(route.guard, Audience):
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
-        self._app.gate.check(route, self._actor, query=params.get("name"))
+        if route.operation is not None:
+            self._graph = self._site.find(name, self._actor)
+        policy = None if self._graph is None else self._graph.policy
+        self._app.gate.check(route, self._actor, policy=policy, query=params.get("name"))
         lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
         query = asked(self._scope["query_string"], kind)
@@ -221,7 +238,8 @@ class _Exchange:
     def _check_branch(self, route: Route, branch: str) -> None:
         """Ask policy about the branch that a stream of rows is for, before any is read."""
         if not is_ulid(branch):
-            self._app.gate.check(route, self._actor, branch)
+            assert self._graph is not None
+            self._app.gate.check(route, self._actor, branch, policy=self._graph.policy)
 
     def _incoming(self, route: Route) -> Incoming | None:
         """Return the body that is to be read, if there is one."""
@@ -253,20 +271,24 @@ class _Exchange:
 
         def handle() -> Answer:
             operation, size = sent.operation(route, params, query)
+            graph = self._graph
+            acting = None if graph is None else graph.access.acting_as(self._actor)
             call = ServerCall(
-                backend=ServedBackend(app.backend.access.acting_as(self._actor)),
+                served=None if acting is None else ServedBackend(acting),
+                overview=self._site,
+                actor=self._actor,
                 operation=operation,
                 rows_size=size,
                 accept=wanted_media(self._headers, route),
                 limits=app.limits,
                 cancelled=self._cancelled,
-                turns=app.turns,
+                turns=WriteTurns() if graph is None else graph.turns,
                 about=app.about,
             )
-            if key is None or operation is None or not operation.may_change(call.backend):
+            if key is None or graph is None or not call.operation.may_change(call.backend):
                 return route.handler(call)
             keyed = KeyedRequest(key=key, request=self._digest(route, params, sent))
-            return app.answers.answered(
+            return graph.answers.answered(
                 self._actor, keyed, lambda begun: route.handler(replace(call, keyed=begun))
             )
 
@@ -368,6 +390,8 @@ class _Exchange:
         metrics.answered(name, self._status, seconds)
         metrics.running = self._app.admission.running
         fields: dict[str, Json] = {"request_id": self._id, "route": name, "actor": self._actor}
+        if self._graph is not None and self._site.only is None:
+            fields["graph"] = self._graph.name
         if self._route is not None and not isinstance(self._route.guard, Audience):
             fields["action"] = str(self._route.guard)
         fields |= told(self._notes, is_denied=self._code == DeniedError.code)

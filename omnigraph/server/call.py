@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -71,6 +71,19 @@ class About:
     openapi: bytes
 
 
+class Overview(Protocol):
+    """What the server can tell of the graphs that it has."""
+
+    def listed(self, actor: str | None) -> dict[str, Json]:
+        """Return the graphs of a deployment that an actor may see."""
+
+    def health(self) -> dict[str, Json]:
+        """Return how a deployment is."""
+
+    def check_ready(self) -> None:
+        """Raise unless the graphs can be read."""
+
+
 class WriteTurns:
     """Lets the changes of one branch come one after another, so that none has to be run again."""
 
@@ -99,9 +112,14 @@ class ServedBackend(LocalBackend):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCall:
-    """One request: the operation, the graph of who asks, and how much it may take."""
+    """One request: the operation, the graph of who asks, and how much it may take.
 
-    backend: ServedBackend
+    What the server tells of itself is about no graph.
+    """
+
+    served: ServedBackend | None
+    overview: Overview
+    actor: str | None = None
     operation: Any = None
     rows_size: int | None = None
     accept: str = JSON
@@ -111,6 +129,12 @@ class ServerCall:
     cancelled: Event = field(default_factory=Event)
     turns: WriteTurns = field(default_factory=WriteTurns)
     about: About
+
+    @property
+    def backend(self) -> ServedBackend:
+        """The graph of who asks."""
+        assert self.served is not None
+        return self.served
 
     @property
     def budget(self) -> Budget:

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
-from omnigraph.policy.reload import ReloadedPolicy
+from omnigraph.policy.reload import FixedPolicy, ReloadedPolicy
 from omnigraph.query.stored import unknown_query
 from omnigraph.server.incoming import bearer_of
 from omnigraph.server.logs import log, warn
@@ -30,7 +30,7 @@ _noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
 class NotedPolicy:
     """A policy of which every decision is noted for the log of the request that it was made for."""
 
-    held: ReloadedPolicy
+    held: ReloadedPolicy | FixedPolicy
 
     def decide(self, request: Request) -> Decision:
         """Return the decision of the policy in force."""
@@ -113,26 +113,27 @@ class Gate:
         actor: str | None,
         branch: str | None = None,
         *,
+        policy: NotedPolicy | None,
         query: str | None = None,
     ) -> None:
         """Raise DeniedError when policy denies, as far as that is known without the body.
 
         A stored query that the actor may not run is not there, and a list of them is empty.
         """
-        if self.policy is None or not isinstance(route.guard, Action):
+        if policy is None or not isinstance(route.guard, Action):
             return
         action = route.guard
         if action is Action.INVOKE_QUERY:
-            if query is not None and not self.policy.somewhere(actor or "", action, query):
+            if query is not None and not policy.somewhere(actor or "", action, query):
                 raise unknown_query(query)
             return
         if branch is not None:
             is_target = action.takes_target
             named = {"target_branch": branch} if is_target else {"branch": branch}
-            is_allowed = self.policy.decide(Request(actor, action, **named)).allowed
+            is_allowed = policy.decide(Request(actor, action, **named)).allowed
         else:
             is_allowed = actor is not None and any(
-                self.policy.somewhere(actor, each) for each in (action, *route.suffices)
+                policy.somewhere(actor, each) for each in (action, *route.suffices)
             )
             if not is_allowed:
                 reason = "no rule allows it on any branch"
@@ -177,7 +178,8 @@ class Gate:
 
     @property
     def _paths(self) -> dict[str, Path]:
-        found = {} if self.policy is None else {"policy": self.policy.held.path}
+        path = None if self.policy is None else self.policy.held.path
+        found = {} if path is None else {"policy": path}
         return found if self.source.path is None else {**found, "tokens": self.source.path}
 
     def _note_failure(self, what: str, failed: Exception) -> None:

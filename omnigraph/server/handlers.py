@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from omnigraph import __version__
 from omnigraph.api.local.queries import prepare
@@ -48,14 +49,32 @@ class ServerShape(Shape, frozen=True, kw_only=True):
 class HealthShape(Shape, frozen=True, kw_only=True):
     """The server answers.
 
-    `reload_failing` names what could not be read again, so that the old one is in force: `tokens`
-    or `policy`.
+    `reload_failing` names what could not be read again, so that the old one is in force: `tokens`,
+    `policy` or `revision`. Of a deployment there is its revision, and how many graphs it has.
     """
 
     status: Literal["ok"]
     version: str
     format_version: int
     reload_failing: list[str]
+    revision: int | UnsetType = UNSET
+    graphs: int | UnsetType = UNSET
+    graphs_out_of_service: int | UnsetType = UNSET
+
+
+class ListedGraphShape(Shape, frozen=True, kw_only=True):
+    """A graph of a deployment, where it is served, and whether it can be opened."""
+
+    id: str
+    path: str
+    in_service: bool
+
+
+class GraphsShape(Shape, frozen=True, kw_only=True):
+    """The graphs of a deployment that the actor may see, and the revision that serves."""
+
+    graphs: list[ListedGraphShape]
+    revision: int | None
 
 
 def about(_: ServerCall) -> Answer:
@@ -80,6 +99,7 @@ def health(call: ServerCall) -> Answer:
             "version": __version__,
             "format_version": FORMAT,
             "reload_failing": failing,
+            **call.overview.health(),
         }
     )
 
@@ -87,10 +107,15 @@ def health(call: ServerCall) -> Answer:
 def ready(call: ServerCall) -> Answer:
     """Tell that the graph can be read; a Refusal when it cannot."""
     try:
-        call.backend.access.repository.manifest.newest()
+        call.overview.check_ready()
     except OmniGraphError:
         raise Refusal(503, "not_ready", "the graph cannot be read now") from None
     return health(call)
+
+
+def graphs(call: ServerCall) -> Answer:
+    """List the graphs of a deployment that the actor may see."""
+    return json_answer(call.overview.listed(call.actor))
 
 
 def metrics(call: ServerCall) -> Answer:
@@ -146,7 +171,7 @@ def invoke(call: ServerCall) -> Answer:
     found = prepare(call.backend.access, call.operation, call.options)
     backend = ServedBackend(found.access)
     return (perform if found.query.changes else read)(
-        replace(call, backend=backend, operation=found.operation, pinned=found.pinned)
+        replace(call, served=backend, operation=found.operation, pinned=found.pinned)
     )
 
 

@@ -40,6 +40,18 @@ DEFAULT_BIND = "127.0.0.1:8080"
     envvar="OMNIGRAPH_CONFIG",
     help="The omnigraph.yaml.  [default: that of this folder]",
 )
+@click.option(
+    "--cluster",
+    metavar="DIR|URI",
+    envvar="OMNIGRAPH_CLUSTER",
+    help="Serve all graphs of a deployment: its folder, or its storage.",
+)
+@click.option(
+    "--require-all-graphs",
+    "needs_all_graphs",
+    is_flag=True,
+    help="Fail when a graph of the deployment cannot be opened.",
+)
 @click.option("--policy", metavar="FILE", help="The policy.yaml; needs tokens.")
 @click.option(
     "--host",
@@ -73,6 +85,8 @@ def omnigraph_server(
     target: str | None,
     bind: str | None,
     config: str | None,
+    cluster: str | None,
+    needs_all_graphs: bool,
     policy: str | None,
     hosts: tuple[str, ...],
     limits: tuple[str, ...],
@@ -91,7 +105,11 @@ def omnigraph_server(
             return
         from omnigraph.server.serve import serve
 
-        settings = _settings(found, uri, target, bind)
+        settings = _settings(found, uri, target, bind, cluster)
+        if cluster is not None and policy is not None:
+            raise click.UsageError("policies of a deployment are in its cluster.yaml")
+        if needs_all_graphs and cluster is None:
+            raise click.UsageError("--require-all-graphs goes with --cluster")
         file = Path(policy) if policy is not None else settings.policy
         serve(
             replace(
@@ -99,6 +117,7 @@ def omnigraph_server(
                 policy=file,
                 hosts=hosts,
                 is_public=is_public,
+                needs_all_graphs=needs_all_graphs,
                 limits=_limits(limits),
             )
         )
@@ -117,16 +136,26 @@ def _config(path: str | None) -> "Config | None":
 
 
 def _settings(
-    config: "Config | None", uri: str | None, target: str | None, bind: str | None
+    config: "Config | None",
+    uri: str | None,
+    target: str | None,
+    bind: str | None,
+    cluster: str | None,
 ) -> "Settings":
     from omnigraph.server.serve import Settings
     from omnigraph.spark.session import settings_from
 
     if uri is not None and target is not None:
         raise click.UsageError("URI and --target exclude each other")
+    if cluster is not None and (uri is not None or target is not None):
+        raise click.UsageError("--cluster serves a deployment; leave URI and --target out")
+    host, port = _address(config, bind)
+    if cluster is not None:
+        # What omnigraph.yaml says of a graph, its policy and its queries is not for a deployment.
+        spark = settings_from(os.environ, default=None if config is None else config.spark)
+        return Settings(host=host, port=port, cluster=cluster, spark=spark)
     if uri is None:
         uri = _uri(config, target)
-    host, port = _address(config, bind)
     return Settings(
         uri=uri,
         host=host,

@@ -20,6 +20,7 @@ class Metrics:
     running: int = 0
     connections: int = 0
     evicted: int = 0
+    out_of_service: int = 0
     reloads: Counter[str] = field(default_factory=Counter)
     failing: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -57,8 +58,10 @@ class Metrics:
                 *_head("omnigraph_reload_failing", "gauge", "1 while old ones are in force."),
                 *(
                     f'omnigraph_reload_failing{{what="{what}"}} {int(what in self.failing)}'
-                    for what in ("policy", "tokens")
+                    for what in ("policy", "revision", "tokens")
                 ),
+                *_head("omnigraph_graphs_out_of_service", "gauge", "Graphs that cannot be opened."),
+                f"omnigraph_graphs_out_of_service {self.out_of_service}",
                 *_head("omnigraph_running", "gauge", "Requests that are worked on."),
                 f"omnigraph_running {self.running}",
                 *_head("omnigraph_connections", "gauge", "Open connections."),

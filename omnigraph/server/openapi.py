@@ -102,7 +102,7 @@ def _failures(route: Route, known: dict[type, Any], *, is_open: bool) -> dict[st
 def _path_params(route: Route) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in route.parts.path
+        for name in (*(("graph",) if "{graph}" in route.path else ()), *route.parts.path)
     ]
 
 

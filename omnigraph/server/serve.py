@@ -20,6 +20,7 @@ from omnigraph.errors import ConfigError, OmniGraphError
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
+from omnigraph.server.deployed import Deployment
 from omnigraph.server.descriptors import Exhaustion, connections_within
 from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
@@ -28,7 +29,8 @@ from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
 from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
-from omnigraph.server.table import TABLE
+from omnigraph.server.site import ServedGraph, Site
+from omnigraph.server.table import FLEET_TABLE, TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
 from omnigraph.spark import session
 from omnigraph.spark.session import SparkSettings
@@ -46,9 +48,11 @@ _SWITCH_SECONDS = 0.0005
 class Settings:
     """What is served, at which address, to whom, and within which limits."""
 
-    uri: str
+    uri: str = ""
     host: str
     port: int
+    cluster: str | None = None
+    needs_all_graphs: bool = False
     policy: Path | None = None
     queries: QueryFiles | None = None
     hosts: tuple[str, ...] = ()
@@ -88,15 +92,37 @@ def app_of(settings: Settings) -> App:
     if settings.policy is not None and not source.is_given:
         raise ConfigError("a policy needs tokens, which tell who asks", hint="give tokens")
     metrics = Metrics()
-    policy = None if settings.policy is None else NotedPolicy(ReloadedPolicy(settings.policy))
+    policy, deployment = None, None
+    if settings.cluster is None:
+        if settings.policy is not None:
+            policy = NotedPolicy(ReloadedPolicy(settings.policy))
+        graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
+        only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
+        site, table = Site(graphs={only.name: only}, only=only), TABLE
+    else:
+        deployment = Deployment.at(
+            settings.cluster,
+            metrics,
+            needs_all=settings.needs_all_graphs,
+            environment=settings.environment,
+        )
+        site, table = deployment.site, FLEET_TABLE
+        _check_policies(site, has_tokens=source.is_given)
     return App(
-        graph=open_graph(settings.uri, policy=policy, queries=settings.queries),
-        router=Router(TABLE),
+        site=site,
+        deployment=deployment,
+        router=Router(table),
         gate=Gate(source, policy, metrics),
         limits=settings.limits,
-        about=About(metrics, openapi(TABLE, has_tokens=source.is_given)),
+        about=About(metrics, openapi(table, has_tokens=source.is_given)),
         hosts=settings.known_hosts,
     )
+
+
+def _check_policies(site: Site, *, has_tokens: bool) -> None:
+    is_judged = site.list_policy is not None or any(each.policy for each in site.graphs.values())
+    if is_judged and not has_tokens:
+        raise ConfigError("policies need tokens, which tell who asks", hint="give tokens")
 
 
 class Server(uvicorn.Server):
@@ -139,7 +165,7 @@ class Server(uvicorn.Server):
         log(
             "serving",
             address=self.address,
-            uri=self.app.graph.uri,
+            uri=self._settings.cluster or self.app.backend.uri,
             tokens=source or "none: everybody on this machine may do everything",
             policy=self.app.gate.policy is not None,
         )
@@ -179,14 +205,16 @@ class Server(uvicorn.Server):
     def reload(self) -> None:
         """Read tokens and policy again, beside the requests."""
         asyncio.get_running_loop().run_in_executor(None, self.app.gate.reload)
+        asyncio.get_running_loop().run_in_executor(None, self.app.look)
 
     async def _reload_changed(self) -> None:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.app.gate.reload_changed)
+        await loop.run_in_executor(None, self.app.look)
 
     async def _sweep(self) -> None:
         """Forget old keys."""
-        await self.app.quickly(self.app.answers.sweep)
+        await self.app.quickly(self.app.sweep)
 
     def _warm_up(self) -> None:
         """Start Spark, so that the first large load need not wait for it."""

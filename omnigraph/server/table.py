@@ -1,5 +1,8 @@
 """Table: every route that the server has: those of all operations, and what it tells of itself."""
 
+from dataclasses import replace
+from typing import Any
+
 from omnigraph.api.operation import Audience
 from omnigraph.api.operations import (
     branches,
@@ -13,7 +16,8 @@ from omnigraph.api.operations import (
     write,
 )
 from omnigraph.server import handlers
-from omnigraph.server.handlers import HANDLERS, HealthShape, ServerShape, perform
+from omnigraph.server.call import Handler
+from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
 
@@ -27,14 +31,25 @@ _OWN = (
     ("/openapi.json", "openapi", Audience.ANYBODY, "application/json", handlers.openapi),
 )
 
-TABLE: tuple[Route, ...] = (
-    *(
+_GRAPH = "/graphs/{graph}"
+
+
+def _own(rows: tuple[tuple[str, str, Audience, Any, Handler], ...]) -> tuple[Route, ...]:
+    return tuple(
         Route(method="GET", path=path, name=name, guard=guard, answer=answer, handler=handler)
-        for path, name, guard, answer, handler in _OWN
-    ),
-    *(
-        Route.of(operation, HANDLERS.get(operation, perform))
-        for family in _FAMILIES
-        for operation in family.OPERATIONS
-    ),
+        for path, name, guard, answer, handler in rows
+    )
+
+
+_OPERATIONS = tuple(
+    Route.of(operation, HANDLERS.get(operation, perform))
+    for family in _FAMILIES
+    for operation in family.OPERATIONS
+)
+# A server of one graph.
+TABLE: tuple[Route, ...] = (*_own(_OWN), *_OPERATIONS)
+# A server of a deployment: the same operations, below the name of each graph.
+FLEET_TABLE: tuple[Route, ...] = (
+    *_own((*_OWN, ("/graphs", "graphs", Audience.ACTORS, GraphsShape, handlers.graphs))),
+    *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )

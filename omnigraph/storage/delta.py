@@ -9,13 +9,11 @@ import pyarrow as pa
 from lance import LanceFragment
 
 from omnigraph.storage.failures import report_as
-from omnigraph.storage.reading import ADDRESS
+from omnigraph.storage.reading import ADDRESS, OFFSET_BITS
 from omnigraph.storage.staging import TablePlace, place_of
 from omnigraph.storage.table import Table
 
 Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
-
-_FRAGMENT_BITS = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +172,7 @@ def _deleted(table: Table, fragment: LanceFragment) -> Addresses:
 
 
 def _address(fragment: LanceFragment, offsets: Addresses) -> Addresses:
-    return (np.uint64(fragment.fragment_id) << _FRAGMENT_BITS) + offsets
+    return (np.uint64(fragment.fragment_id) << np.uint64(OFFSET_BITS)) + offsets
 
 
 def _live(fragments: Iterable[LanceFragment]) -> Addresses:

@@ -92,6 +92,15 @@ def indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
     return tuple(specs)
 
 
+def first_indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
+    """Return the indexes with which a type's table is created.
+
+    Those of texts, because they pin the tokenizer. The others start with the first rows: a schema
+    of hundreds of types would wait for them for seconds.
+    """
+    return tuple(each for each in indexes_of(stored) if each.kind is IndexKind.TEXT)
+
+
 def vector_indexes_of(stored: StoredType) -> tuple[IndexSpec, ...]:
     """Return the vector indexes that a type's table gets once it has many rows."""
     listed = {name for columns in stored.indexes for name in columns}

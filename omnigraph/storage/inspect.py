@@ -75,6 +75,13 @@ def _parts(table: Table) -> Iterator[Part]:
                 yield Part(PartKind.INDEX, f"_indices/{segment.uuid}", segment.size_bytes)
 
 
+def segments_of(table: Table) -> set[str]:
+    """Return the index segments of a version, which other versions may share."""
+    with report_as(f"cannot read {table.path}"):
+        indexes = table.dataset.describe_indices()
+        return {f"{table.path}/{each.uuid}" for index in indexes for each in index.segments}
+
+
 def wrong_lookups(table: Table) -> list[str]:
     """Return the columns whose BTREE finds the wrong rows for some of their values."""
     return [column for column in _looked_up(table) if not _finds_all(table, column)]

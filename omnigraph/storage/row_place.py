@@ -8,11 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.delta import Addresses, delta_between
-from omnigraph.storage.failures import report_as
-from omnigraph.storage.reading import ADDRESS, read_with_addresses, rows_at, rows_where
+from omnigraph.storage.reading import (
+    ADDRESS,
+    OFFSET_BITS,
+    read_with_addresses,
+    rows_at,
+    rows_where,
+)
 from omnigraph.storage.table import Table
 
-_OFFSET_BITS = 32
 # Rows in which two versions differ that are all read to find one of them; an index finds it among
 # more.
 _MOST_READ = 16
@@ -68,25 +72,14 @@ def row_before(old: Table, new: Table, row_id: str, columns: list[str]) -> Place
     if delta is None or not old.dataset.get_fragments():
         return find_row(old, row_id, columns)
     for address in delta.removed.tolist():
-        place = _place(old, address)
-        row = _row_at(old, place, columns)
+        row = rows_at(old, _addresses(address), columns)
         if row["id"][0].as_py() == row_id:
-            return place, row
+            return _place(old, address), row
     return None
 
 
-def _row_at(table: Table, place: RowPlace, columns: list[str]) -> pa.Table:
-    fragment = table.fragments[place.fragment]
-    if fragment.num_deletions:
-        return rows_at(table, _addresses(place.address), columns)
-    # Five times as quick, but it counts only the rows that are not deleted.
-    with report_as(f"cannot read {table.path}"):
-        offset = place.address & ((1 << _OFFSET_BITS) - 1)
-        return fragment.take([offset], columns=columns)
-
-
 def _place(table: Table, address: int) -> RowPlace:
-    number = address >> _OFFSET_BITS
+    number = address >> OFFSET_BITS
     return RowPlace(next(each for each in table.fragments if each[0] == number), address)
 
 

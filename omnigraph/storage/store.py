@@ -33,11 +33,20 @@ _S3_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A root on a local disk or in a bucket, and the options with which it is reached."""
+    """A root on a local disk or in a bucket, and the options with which it is reached.
+
+    A graph can have variables of its own, which select who embeds its texts.
+    """
 
     root: str
     is_local: bool
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of the graph; those of the process when it has none of its own."""
+        return os.environ if self.environment is None else self.environment
 
     @property
     def objects(self) -> Objects:

@@ -62,16 +62,19 @@ def find_unneeded(
 
     `needed` has the versions that are needed of each table, by its folder. Versions of a moving
     table are always needed, and so are versions written after that time, which somebody may be
-    about to publish. Raises StorageError when a needed version cannot be read.
+    about to publish. Raises StorageError when a needed version cannot be read; those of a table
+    without older files are not read.
     """
-    wanted = {
-        path: attached_versions(each) | needed.get(path, set()) for path, each in files.items()
+    old_files = {
+        path: old
+        for path, each in files.items()
+        if (old := [file for file in each if file.modified < before])
     }
-    young = {path: _young(each, before) - wanted[path] for path, each in files.items()}
+    wanted = {path: attached_versions(files[path]) | needed.get(path, set()) for path in old_files}
+    young = {path: _young(files[path], before) - wanted[path] for path in old_files}
     named = _named(tables, wanted, young)
     found = []
-    for path, each in files.items():
-        old = [file for file in each if file.modified < before]
+    for path, old in old_files.items():
         gone = [file for file in old if _is_unneeded(path, file, wanted[path], named[path])]
         manifests = tuple(file for file in gone if detached_version(file.path) is not None)
         others = tuple(file for file in gone if detached_version(file.path) is None)

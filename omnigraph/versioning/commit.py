@@ -31,6 +31,11 @@ class TableState:
     branch: str
 
     @property
+    def place(self) -> tuple[str, int]:
+        """The folder and the version; content differs only where they do."""
+        return self.path, self.version
+
+    @property
     def manifest(self) -> str:
         """The path of the version's Lance manifest, the file that lists what it consists of."""
         return f"{self.path}/_versions/{layout.manifest_name(self.version)}"

@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -24,7 +26,7 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog, encode_catalog
 from omnigraph.storage import layout
-from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.indexes import first_indexes_of
 from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store, store_at
 from omnigraph.storage.table import Table, Tables
@@ -38,6 +40,7 @@ from omnigraph.versioning.ulid import Clock, is_ulid
 from omnigraph.versioning.unknown_outcome import unknown_outcome
 
 _MOST_ATTEMPTS = 1_000
+_FEW_TYPES, _CREATED_TOGETHER = 16, 16
 _COMPLETED_LATER = "opening the graph for writing completes it"
 _LOOK = "open it to see whether it was made"
 
@@ -150,11 +153,10 @@ class Repository:
         self.tables.sync([layout.schema_path(digest)])
         return digest
 
-    def create_table(self, stored: StoredType, branch: str) -> TableState:
-        """Create the empty table of a new type; nobody sees it until a commit names it."""
-        state = replace(_create_table(self.tables, stored), branch=branch)
-        self.tables.sync_table(self.tables.open(state.path, state.version))
-        return state
+    def create_tables(self, types: Iterable[StoredType], branch: str) -> dict[str, TableState]:
+        """Create the empty tables of new types; nobody sees them until a commit names them."""
+        states = _create_tables(self.tables, types)
+        return {key: replace(state, branch=branch) for key, state in states.items()}
 
     def _had_schema(self, source: str) -> bool:
         """Whether a text is that of a schema that the graph has or had."""
@@ -217,7 +219,7 @@ def create(
     tables.clear_blank(layout.MANIFEST)
     digest = write_schema(store, catalog, source)
     reached("schema written")
-    states = {key: _create_table(tables, stored) for key, stored in catalog.by_identity.items()}
+    states = _create_tables(tables, catalog.by_identity.values())
     first = Commit(
         id=clock.ulid(),
         parents=(),
@@ -231,8 +233,6 @@ def create(
         actor=actor,
     )
     tables.sync([layout.schema_path(digest)])
-    for state in states.values():
-        tables.sync_table(tables.open(state.path, state.version))
     reached("tables synced")
     repository = Repository(store, tables, Manifest(tables), clock, read_only=False)
     repository.refuse_edited(store.objects.read(layout.SCHEMA_SOURCE))
@@ -269,9 +269,10 @@ def open_repository(
     read_only: bool = False,
     clock: Clock | None = None,
     durable: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> Repository:
     """Open a graph; for writing, the store is checked and an older format brought up to date."""
-    store = store_at(uri)
+    store = replace(store_at(uri), environment=environment)
     tables = Tables(store, durable=durable)
     manifest = Manifest(tables)
     newest = manifest.newest()
@@ -303,9 +304,30 @@ def _read_schema(store: Store, digest: str) -> Mapping[str, str]:
     return stored
 
 
+def _create_tables(tables: Tables, types: Iterable[StoredType]) -> dict[str, TableState]:
+    """Create the empty tables of types and make them durable; returns them by identity.
+
+    In a bucket this is done side by side, because each takes dozens of requests in a row. On a
+    disk, the tables of a wide schema are.
+    """
+    wanted = list(types)
+    if len(wanted) <= (_FEW_TYPES if tables.store.is_local else 1):
+        made = [_create_synced(tables, each) for each in wanted]
+    else:
+        with ThreadPoolExecutor(min(_CREATED_TOGETHER, len(wanted))) as pool:
+            made = list(pool.map(partial(_create_synced, tables), wanted))
+    return {stored.identity: state for stored, state in zip(wanted, made, strict=True)}
+
+
+def _create_synced(tables: Tables, stored: StoredType) -> TableState:
+    state = _create_table(tables, stored)
+    tables.sync_table(tables.open(state.path, state.version))
+    return state
+
+
 def _create_table(tables: Tables, stored: StoredType) -> TableState:
     """Create the empty table of a type, beside whatever an unfinished attempt left in its place."""
-    schema, indexes = arrow_schema(stored), indexes_of(stored)
+    schema, indexes = arrow_schema(stored), first_indexes_of(stored)
     for attempt in range(1, _MOST_ATTEMPTS):
         path = layout.table_path(stored.identity, attempt)
         table: Table | None = tables.create(path, schema, indexes)

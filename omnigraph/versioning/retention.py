@@ -102,9 +102,12 @@ def _bases(history: History, kept: Set[str]) -> set[str]:
     reach: dict[str, int] = {}
     passed: set[str] = set()
     for commit in newest_first:
-        mask = reach[commit.id] = reach.get(commit.id, 0) | tips.get(commit.id, 0)
+        if commit.id in tips or commit.id not in reach:
+            reach[commit.id] = reach.get(commit.id, 0) | tips.get(commit.id, 0)
+        mask = reach[commit.id]
         for parent in commit.parents:
-            reach[parent] = reach.get(parent, 0) | mask
+            # A commit with one child shares its number, which has as many bits as there are tips.
+            reach[parent] = reach[parent] | mask if parent in reach else mask
     for commit in newest_first:
         if reach[commit.id]:
             passed |= {each for each in commit.parents if reach[each] == reach[commit.id]}

@@ -1,6 +1,5 @@
 """Filling: fills `@embed` properties with vectors of the text beside them."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -34,7 +33,7 @@ class VectorFiller:
     @staticmethod
     def of(store: Store, environment: Mapping[str, str] | None = None) -> "VectorFiller":
         """Return the settings of the environment; tasks on other machines use the same."""
-        given = os.environ if environment is None else environment
+        given = store.variables if environment is None else environment
         kept = sorted((key, value) for key, value in given.items() if key.startswith(_VARIABLES))
         return VectorFiller(tuple(kept), store)
 

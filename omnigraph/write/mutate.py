@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.derived.numbering import Numbers, take_or_null
-from omnigraph.data.values.columns import Conversion, convert_each, default_of, with_defaults
+from omnigraph.data.values.columns import (
+    Conversion,
+    convert,
+    convert_each,
+    default_of,
+    with_defaults,
+)
 from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
@@ -17,23 +23,25 @@ from omnigraph.data.values.rules import Breach, check_keys
 from omnigraph.errors import Code, Violation
 from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Replace, Update
 from omnigraph.query.expr import (
+    Call,
     EntityKind,
     Expr,
     Predicate,
     PropertyRef,
     conjuncts,
+    map_leaves,
     map_operands,
     parts,
 )
 from omnigraph.query.plan import MutationPlan
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import Matches
+from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.read.pushdown import build_condition
 from omnigraph.read.reader import Domain
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import StoredType, field_name
-from omnigraph.schema.types import ValueType
+from omnigraph.schema.types import EnumType, ValueType
 from omnigraph.storage.reading import batches_where
 from omnigraph.write.draft import Draft, incident
 from omnigraph.write.filling import VectorFiller
@@ -103,7 +111,7 @@ class _StatementRunner:
         """Store a row; one of the same id keeps what is not set, unless the row is whole."""
         schema = self.draft.change(stored.name).rows.schema
         given = dict(values)
-        found = {name: self._constant(stored, name, value) for name, value in given.items()}
+        found = {name: self._column(stored, name, value) for name, value in given.items()}
         columns = [
             found[name].values if name in found else _unset(stored, name, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
@@ -114,7 +122,7 @@ class _StatementRunner:
         if keyless:
             return
         batch = batch.set_column(schema.get_field_index("id"), "id", assign_ids(stored, batch))
-        self._tell(stored, batch["id"], _unfit(found, 1))
+        self._tell(stored, batch["id"], _unfit(found))
         row = pa.Table.from_batches([batch])
         before = self._known(stored, row["id"].combine_chunks()) if not is_whole else None
         if before is None or not before.num_rows:
@@ -128,11 +136,10 @@ class _StatementRunner:
     ) -> None:
         before = rows = self._rows(stored, where)
         given = dict(values)
-        found = {name: self._constant(stored, name, value) for name, value in given.items()}
-        self._tell(stored, rows["id"], _unfit(found, rows.num_rows))
-        for name, one in found.items():
-            places = pa.array(np.zeros(rows.num_rows, np.int64))
-            rows = with_column(rows, name, one.values.take(places))
+        for name, value in given.items():
+            found = self._column(stored, name, value, before)
+            self._tell(stored, before["id"], _unfit({name: found}))
+            rows = with_column(rows, name, found.values)
         if rows.num_rows:
             rows = forget_stale(stored, rows, before, _unnamed(rows, given))
             self.draft.put(stored.name, rows)
@@ -182,16 +189,33 @@ class _StatementRunner:
         self, stored: StoredType, rows: pa.RecordBatch | pa.Table, where: Predicate
     ) -> pa.Array:
         """Return a mask of the rows that meet a condition."""
-        self.run.domains[_ROW] = _HeldRows(self.run.reader, (stored.name,), rows)
-        codes = np.arange(rows.num_rows)
-        evaluation = Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
+        evaluation = self._evaluation(stored, rows)
         return pa.array(evaluation.holds(map_operands(where, _of_row)))
 
-    def _constant(self, stored: StoredType, name: str, value: Assigned) -> Conversion:
+    def _evaluation(self, stored: StoredType, rows: pa.RecordBatch | pa.Table) -> Evaluation:
+        """Return expressions over rows, whose properties need no variable."""
+        self.run.domains[_ROW] = _HeldRows(self.run.reader, (stored.name,), rows)
+        codes = np.arange(rows.num_rows)
+        return Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
+
+    def _column(
+        self, stored: StoredType, name: str, value: Assigned, rows: pa.Table | None = None
+    ) -> Conversion:
+        """Return what a column is set to: a value for each row, or for the one that is new."""
         kind = stored.column(name)
         assert kind is not None
+        count = 1 if rows is None else rows.num_rows
+        if isinstance(value, PropertyRef | Call):
+            evaluation = (
+                Evaluation(self.run, ONE_ROW) if rows is None else self._evaluation(stored, rows)
+            )
+            computed = evaluation.column(_of_row(value))
+            is_plain = computed.type == arrow_type(kind) and not isinstance(kind, EnumType)
+            return Conversion(computed) if is_plain else convert(computed, kind)
         found = convert_each([self.run.constant(value)], kind)
-        return Conversion(found.values.cast(arrow_type(kind)), found.reasons)
+        column = found.values.cast(arrow_type(kind)).take(pa.array(np.zeros(count, np.int64)))
+        reasons = {row: why for row in range(count) for why in found.reasons.values()}
+        return Conversion(column, reasons)
 
     def _tell(
         self, stored: StoredType, ids: pa.Array | pa.ChunkedArray | None, broken: Iterable[Breach]
@@ -213,16 +237,21 @@ class _StatementRunner:
 
 
 def _of_row(expr: Expr) -> Expr:
-    if isinstance(expr, PropertyRef) and expr.variable is None:
-        return replace(expr, variable=_ROW)
-    return expr
+    """Return an expression whose properties without a variable are those of the row."""
+    return map_leaves(expr, _as_row)
 
 
-def _unfit(found: Mapping[str, Conversion], count: int) -> Iterator[Breach]:
-    """Yield the values that do not fit their columns, once for each of `count` rows."""
+def _as_row(leaf: Expr) -> Expr:
+    if isinstance(leaf, PropertyRef) and leaf.variable is None:
+        return replace(leaf, variable=_ROW)
+    return leaf
+
+
+def _unfit(found: Mapping[str, Conversion]) -> Iterator[Breach]:
+    """Yield the values that do not fit their columns."""
     for name, column in found.items():
-        for reason in column.reasons.values():
-            yield from (Breach(row, Code.VALUE_TYPE, name, reason) for row in range(count))
+        for row, reason in column.reasons.items():
+            yield Breach(row, Code.VALUE_TYPE, name, reason)
 
 
 def _unnamed(rows: pa.Table, given: Mapping[str, Assigned]) -> dict[str, Mask]:

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import InputError, ParamsError, QueryError, ReadOnlyError
+from omnigraph.errors import ExpressionError, InputError, ParamsError, QueryError, ReadOnlyError
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.write.counts import RowCounts
 from tests.changes.statements import city, link, person
@@ -354,3 +354,36 @@ def test_both_ends_of_a_range_belong_to_it_also_where_32_bits_do_not_hold_them(
 
     (told,) = refused(graph, 'insert Mix { name: "c", part: 0.70001 }')
     assert "outside 0.1..0.7" in told
+
+
+def test_an_update_computes_from_the_row_as_it_was(settled: Graph) -> None:
+    sets = 'age: age + 1, name: upper(name), email: lower(name) + "@x"'
+    do(settled, f'update Person set {{ {sets} }} where slug = "ada"')
+
+    (ada,) = (row for row in rows(settled, "Person") if row["id"] == "ada")
+    assert (ada["age"], ada["name"], ada["email"]) == (37, "ADA", "ada@x")
+
+
+def test_a_computed_value_that_the_row_cannot_hold_changes_nothing(settled: Graph) -> None:
+    before = rows(settled, "Person")
+    told = refused(settled, "update Person set { age: age * 100000000 } where age is not null")
+    assert any("does not fit I32" in each for each in told)
+    with pytest.raises(ExpressionError, match="age / \\(age - age\\): a number is divided by zero"):
+        do(settled, 'update Person set { age: age / (age - age) } where slug = "ada"')
+    with pytest.raises(QueryError):
+        do(settled, 'update Person set { age: name } where slug = "ada"')
+    assert rows(settled, "Person") == before
+
+
+def test_an_insert_computes_from_its_parameters(graph: Graph) -> None:
+    made = 'insert Person { slug: lower($x), name: trim($x) + "!", age: 1 + 2 }'
+    text = f"query it($x: String) {{ {made} }}"
+    graph.mutate(text, x="EVE")
+
+    (eve,) = rows(graph, "Person")
+    assert (eve["id"], eve["name"], eve["age"]) == ("eve", "EVE!", 3)
+
+
+def test_a_condition_of_a_delete_computes(settled: Graph) -> None:
+    do(settled, "delete Person where length(slug) * 2 = 6 and age + 0 > 0")
+    assert all(row["age"] is None for row in rows(settled, "Person"))

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeAlias, TypeVar
 
+from omnigraph.query.functions import FUNCTIONS, negative_type, operation_type
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.types import (
     BOOL,
+    DATE,
     DATETIME,
+    F64,
     FLOATS,
     I32,
     I64,
@@ -404,6 +407,9 @@ class _Writer:
             any_kind = self.pick((I64, STRING))
             both = [self.constant(any_kind) for _ in range(2)]
             return f"{both[0]} {self.pick(_EQUALITIES)} {both[1]}"
+        if chance < 0.3:
+            computed, of = self.computed(scope)
+            return self.test_of(computed, of, "", scope)
         extreme = [pair for pair in one.pairs if pair[0] in EXTREME_NAMES]
         name, kind = self.pick(extreme if extreme and self.chance(0.25) else one.pairs)
         return self.test_of(f"{one}.{name}", kind, name, scope)
@@ -443,6 +449,88 @@ class _Writer:
         if is_number(kind) and self.chance(0.25):
             return self.constant(self.pick(sorted(NUMBERS, key=str)))
         return self.constant(kind, name)
+
+    # What is computed
+
+    def computed(self, scope: list[Variable], depth: int = 0) -> tuple[str, ValueType]:
+        """Give something that is computed from properties, and its type."""
+        known = [(f"{each}.{key}", kind) for each in scope for key, kind in each.pairs]
+        makers = [self.of_numbers, self.of_numbers, self.of_texts, self.of_dates, self.first_known]
+        return self.pick(makers)(known, scope, depth)
+
+    def argument(
+        self,
+        known: list[tuple[str, ValueType]],
+        kinds: Callable[[ValueType], bool],
+        usual: ValueType,
+    ) -> tuple[str, ValueType]:
+        fitting = [pair for pair in known if kinds(pair[1])]
+        if fitting and self.chance(0.75):
+            return self.pick(fitting)
+        return literal_text(self.value(usual)), usual  # type: ignore[arg-type]  # plain values
+
+    def of_numbers(
+        self, known: list[tuple[str, ValueType]], scope: list[Variable], depth: int
+    ) -> tuple[str, ValueType]:
+        one, kind = self.argument(known, is_number, self.pick((I64, F64)))
+        if self.chance(0.25):
+            name = self.pick(("abs", "round", "floor", "ceil"))
+            made = FUNCTIONS[name].type_of([kind])
+            assert made is not None
+            return f"{name}({one})", made
+        if self.chance(0.1):
+            text = self.argument(known, is_text, STRING)[0]
+            return f"length({text})", I64
+        if self.chance(0.1) and (made := negative_type(kind)) is not None:
+            return f"-({one})", made
+        other, theirs = self.argument(known, is_number, self.pick((I64, F64)))
+        if depth < 2 and self.chance(0.3):
+            more, found = self.of_numbers(known, scope, depth + 1)
+            other, theirs = f"({more})", found
+        made = operation_type("+", kind, theirs)
+        assert made is not None
+        return f"{one} {self.pick(('+', '-', '*', '/', '%'))} {other}", made
+
+    def of_texts(
+        self, known: list[tuple[str, ValueType]], _: list[Variable], __: int
+    ) -> tuple[str, ValueType]:
+        text = self.argument(known, is_text, STRING)[0]
+        other = self.argument(known, is_text, STRING)[0]
+        forms = (
+            f"lower({text})",
+            f"upper({text})",
+            f"trim({text})",
+            f"{text} + {other}",
+            f"substring({text}, {self.random.randint(-1 if self.chance(0.1) else 0, 3)})",
+            f"substring({text}, {self.random.randint(0, 2)}, length({other}))",
+        )
+        return self.pick(forms), STRING
+
+    def of_dates(
+        self, known: list[tuple[str, ValueType]], scope: list[Variable], depth: int
+    ) -> tuple[str, ValueType]:
+        dates = [pair for pair in known if pair[1] in (DATE, DATETIME)]
+        if not dates:
+            return self.of_numbers(known, scope, depth)
+        one, kind = self.pick(dates)
+        if self.chance(0.5):
+            return f"{self.pick(('year', 'month', 'day'))}({one})", I64
+        same = [text for text, other in dates if kind == other == DATE]
+        if same and self.chance(0.3):
+            return f"{one} - {self.pick(same)}", I64
+        return f"{one} {self.pick(('+', '-'))} {self.random.randint(-400, 400)}", kind
+
+    def first_known(
+        self, known: list[tuple[str, ValueType]], scope: list[Variable], depth: int
+    ) -> tuple[str, ValueType]:
+        if self.chance(0.5):
+            texts = [self.argument(known, is_text, STRING)[0] for _ in range(2)]
+            return f"coalesce({', '.join(texts)}, {literal_text('none')})", STRING
+        one, kind = self.argument(known, is_number, I64)
+        other, theirs = self.of_numbers(known, scope, depth + 1)
+        made = FUNCTIONS["coalesce"].type_of([kind, theirs])
+        assert made is not None
+        return f"coalesce({one}, {other})", made
 
     def members(self, kind: ValueType, name: str, scope: list[Variable]) -> str:
         lists = [
@@ -536,6 +624,9 @@ class _Writer:
         if chance < 0.34:
             items = ", ".join(self.constant(I64) for _ in range(2))
             return Shown(f"[{items}]", alias, ListType(I64.scalar))
+        if chance < 0.5:
+            computed, of = self.computed(scope)
+            return Shown(computed, alias, of)
         pairs = [pair for pair in one.pairs if not single or is_single(pair[1])]
         name, kind = self.pick(pairs)
         return Shown(f"{one}.{name}", alias, kind)
@@ -559,6 +650,8 @@ class _Writer:
         direction = self.pick(("", "", " asc", " desc", " desc"))
         if scope and self.chance(0.5):
             one = self.pick(scope)
+            if self.chance(0.2):
+                return f"{self.computed(scope)[0]}{direction}"
             names = [name for name, kind in one.pairs if is_single(kind)]
             return f"{one}{self.pick(('', '.' + self.pick(names)))}{direction}"
         sortable = [each for each in shown if each.kind is None or is_single(each.kind)]
@@ -576,6 +669,15 @@ class _Writer:
         distinct = "distinct " if self.chance(0.3) else ""
         function = self.pick(("count", "count", "count", "sum", "avg", "min", "max"))
         pairs = [pair for pair in one.pairs if _takes(function, *pair)]
+        if function in ("count", "min", "max") and self.chance(0.15):
+            computed, of = self.computed(scope)
+            return Shown(
+                f"{function}({distinct}{computed})", alias, I64 if function == "count" else of
+            )
+        if self.chance(0.1):
+            return Shown(f"count({distinct}{one}) * 2 + 1", alias, I64)
+        if self.chance(0.1):
+            return Shown("count(*)", alias, I64)
         if function == "count" and self.chance(0.6):
             return Shown(f"count({distinct}{one})", alias, I64)
         if not pairs:

@@ -6,9 +6,8 @@ and shares nothing with them. Text and vector search are not part of it.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import reduce
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
@@ -25,6 +24,7 @@ from omnigraph.query.checked import (
 )
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import BLOB, I64, VectorType
+from tests.engine.computed import called, converted
 
 Values: TypeAlias = Mapping[str, object]
 Truth: TypeAlias = bool | None
@@ -101,13 +101,19 @@ class Oracle:
 
     def answer(self, read: CheckedRead) -> Answer:
         """Give the rows of a read."""
+        if not read.grouped:
+            # Conditions on rows as they are matched, wherever they stand.
+            filters = (*read.pattern.filters, *read.having)
+            read = replace(read, pattern=replace(read.pattern, filters=filters), having=())
         found = self.matches(read.pattern, {})
         groups = self._groups(read, found)
-        groups = [each for each in groups if all(each.truth(test) for test in read.having)]
+        for test in _last_those_that_fail(read.having):
+            groups = [each for each in groups if each.truth(test)]
         skip, limit = self._count(read.skip) or 0, self._count(read.limit)
-        rows = [self._shown(read, group) for group in self._ordered(read, groups)]
+        ordered = self._ordered(read, groups)
+        kept = ordered[skip:] if limit is None else ordered[skip : skip + limit]
         names = [column.name for column in read.columns]
-        return Answer(names, rows[skip:] if limit is None else rows[skip : skip + limit])
+        return Answer(names, [self._shown(read, group) for group in kept])
 
     # Patterns
 
@@ -124,14 +130,37 @@ class Oracle:
                 if self._made[0] > MOST_ROWS:
                     raise TooManyRows
                 rows, waiting = self._linked(rows, waiting, known)
+        tests = [each for test in pattern.filters for each in expr.conjuncts(test)]
+        known = {*row, *(each.name for each in pattern.bound)}
+        rows = self._kept(pattern, tests, rows, known)
         for optional in pattern.optionals:
             rows = [found for row in rows for found in self._optional(optional, row)]
-        return [
-            found
-            for found in rows
-            if all(_Group(self, [found]).truth(test) for test in pattern.filters)
-            and not any(self.matches(negation, found) for negation in pattern.negations)
-        ]
+            known |= set(bound_by(optional))
+            rows = self._kept(
+                pattern, tests, rows, known, negates=optional is pattern.optionals[-1]
+            )
+        for test in tests:
+            if expr.may_fail(test):
+                rows = [found for found in rows if _Group(self, [found]).truth(test)]
+        return rows
+
+    def _kept(
+        self,
+        pattern: Pattern,
+        tests: list[expr.Predicate],
+        rows: Rows,
+        known: set[str],
+        *,
+        negates: bool = True,
+    ) -> Rows:
+        """Give the rows that pass the conditions on what is known, first those that cannot fail."""
+        for each in tests:
+            if not expr.may_fail(each) and expr.variables(each) <= known:
+                rows = [found for found in rows if _Group(self, [found]).truth(each)]
+        for negation in pattern.negations if negates else ():
+            if set(negation.outer) <= known:
+                rows = [found for found in rows if not self.matches(negation, found)]
+        return rows
 
     def _optional(self, pattern: Pattern, row: Row) -> Rows:
         return self.matches(pattern, row) or [{**row, **dict.fromkeys(bound_by(pattern))}]
@@ -213,9 +242,7 @@ class Oracle:
         """Give the rows in groups: by their keys, by their columns when distinct, or one by one."""
         if _is_by_row(read):
             return [_Group(self, [row]) for row in rows]
-        if read.distinct and not read.grouped:
-            rows = [row for row in rows if all(_Group(self, [row]).truth(x) for x in read.having)]
-        keys = [each.expr for each in read.columns if not isinstance(each.expr, expr.Aggregate)]
+        keys = [each.expr for each in read.columns if _is_key(each.expr, grouped=read.grouped)]
         found: dict[tuple[object, ...], Rows] = {}
         for row in rows:
             one = _Group(self, [row])
@@ -241,7 +268,7 @@ class Oracle:
             return [self._id(name) for name in bound_by(read.pattern)]
         exprs = [column.expr for column in read.columns]
         kept = [
-            each for each in exprs if expr.variables(each) and not isinstance(each, expr.Aggregate)
+            each for each in exprs if expr.variables(each) and _is_key(each, grouped=read.grouped)
         ]
         return [self._key(OrderKey(each, descending=False)) for each in kept]
 
@@ -331,6 +358,15 @@ class _Group:
                 return None if entity is None else self.oracle.property(entity, name)
             case expr.Aggregate():
                 return self._aggregate(node)
+            case expr.EveryRow():
+                return True
+            case expr.Call("coalesce", arguments, kind):
+                found = (self.value(each) for each in arguments)
+                known = next((each for each in found if each is not None), None)
+                return None if known is None else converted(known, kind)
+            case expr.Call(function, arguments, kind):
+                values = [self.value(each) for each in arguments]
+                return None if None in values else called(function, values, kind)
             case _:
                 raise AssertionError(f"the oracle knows no {node}")
 
@@ -338,9 +374,9 @@ class _Group:
         """Give true, false, or None for unknown."""
         match predicate:
             case expr.And(items):
-                return reduce(_both, map(self.truth, items))
+                return self._all(items, self.truth)
             case expr.Or(items):
-                return _not(reduce(_both, (_not(self.truth(item)) for item in items)))
+                return _not(self._all(items, lambda item: _not(self.truth(item))))
             case expr.Not(item):
                 return _not(self.truth(item))
             case expr.NullTest(operand, negated):
@@ -349,6 +385,16 @@ class _Group:
                 return _compared(self.value(left), operator, self.value(right))
             case _:
                 raise AssertionError(f"the oracle knows no {predicate}")
+
+    def _all(
+        self, items: Sequence[expr.Predicate], truth: Callable[[expr.Predicate], Truth]
+    ) -> Truth:
+        found: Truth = True
+        for item in _last_those_that_fail(items):
+            if found is False and expr.may_fail(item):
+                return False
+            found = _both(found, truth(item))
+        return found
 
     def _aggregate(self, aggregate: expr.Aggregate) -> object:
         each = [_Group(self.oracle, [row]).value(aggregate.argument) for row in self.rows]
@@ -377,6 +423,17 @@ def bound_by(pattern: Pattern) -> Iterator[str]:
     yield from (each.name for each in pattern.bound)
     for optional in pattern.optionals:
         yield from bound_by(optional)
+
+
+def _is_key(node: expr.Expr, *, grouped: bool) -> bool:
+    """Tell whether rows are grouped by an expression, which holds no aggregate."""
+    if any(isinstance(part, expr.Aggregate) for part in expr.parts(node)):
+        return False
+    return not (grouped and isinstance(node, expr.Call) and not expr.variables(node))
+
+
+def _last_those_that_fail(items: Sequence[expr.Predicate]) -> list[expr.Predicate]:
+    return sorted(items, key=expr.may_fail)
 
 
 def _is_by_row(read: CheckedRead) -> bool:

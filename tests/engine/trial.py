@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.api.view import View
-from omnigraph.errors import OmniGraphError, QueryError, ResultOverflowError
+from omnigraph.errors import ExpressionError, OmniGraphError, QueryError, ResultOverflowError
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedRead
 from omnigraph.query.compile import read_queries
@@ -20,6 +20,7 @@ from omnigraph.read.operators import scan
 from omnigraph.read.road import Road, RoadChoice
 from omnigraph.span import Source
 from omnigraph.syntax.problems import Problems
+from tests.engine.computed import NoValue
 from tests.engine.generate import RandomQuery, random_query
 from tests.engine.oracle import Answer, Oracle, Overflow, TooManyRows
 from tests.engine.worlds import World
@@ -68,8 +69,8 @@ def try_queries(world: World, view: View, random: Random, count: int) -> Tally:
     return tally
 
 
-def answered(world: World, query: RandomQuery) -> Answer | Overflow:
-    """Give the oracle's answer, or that a sum is too large."""
+def answered(world: World, query: RandomQuery) -> Answer | Overflow | NoValue:
+    """Give the oracle's answer, or that a sum is too large, or something cannot be computed."""
     source, problems = Source("<query>", str(query)), Problems()
     file = read_queries(source, problems)
     checked = check_query(file.queries[0], world.catalog, problems) if file.queries else None
@@ -79,22 +80,23 @@ def answered(world: World, query: RandomQuery) -> Answer | Overflow:
     oracle = Oracle(world.catalog, world.data, query.values, datetime.now(UTC))
     try:
         return oracle.answer(checked.body)
-    except Overflow as overflow:
-        return overflow
+    except (Overflow, NoValue) as failed:
+        return failed
 
 
-def failure(view: View, query: RandomQuery, expected: Answer | Overflow) -> str | None:
+def failure(view: View, query: RandomQuery, expected: Answer | Overflow | NoValue) -> str | None:
     """Run a query on the engine, and say what is wrong with its answer, if anything is."""
     try:
         result = view.query(str(query), **query.given)
-    except ResultOverflowError as error:
-        return None if isinstance(expected, Overflow) else f"{error}, but the oracle has a sum"
+    except (ResultOverflowError, ExpressionError) as error:
+        # A query with both a sum and a value that do not exist may tell either.
+        return None if not isinstance(expected, Answer) else f"{error}, but the oracle has rows"
     except OmniGraphError as error:
         return f"{type(error).__name__}: {error}"
     except Exception as error:
         return f"a bare {type(error).__name__}: {error}"
-    if isinstance(expected, Overflow):
-        return "the engine has a sum that does not fit"
+    if not isinstance(expected, Answer):
+        return f"the engine has rows, the oracle {type(expected).__name__}"
     return difference(expected, result.columns, [tuple(row.values()) for row in result])
 
 

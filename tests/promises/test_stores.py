@@ -320,6 +320,19 @@ def test_a_commit_takes_the_same_requests_whatever_the_history_and_the_types(
     assert max(early) <= 80
 
 
+def test_the_tables_of_many_types_are_created_side_by_side(standin: Lane, bucket: Bucket) -> None:
+    types = "".join(f"node Type{each} {{ name: String @key }}\n" for each in range(12))
+    bucket.pause = 0.005
+
+    graph = init(standin.root, types)
+
+    assert bucket.together >= 4
+    bucket.together = 0
+    graph.apply_schema(types.replace("Type", "Other") + types)
+    assert bucket.together >= 4
+    assert len(open_graph(standin.root).snapshot().commit.tables) == 24
+
+
 def _requests(graph: Graph, bucket: Bucket, number: int) -> int:
     with bucket.counted() as seen:
         write(graph, {PERSON: (Upsert(people({f"p{number % 40}": number})),)})

@@ -91,7 +91,7 @@ def test_keys_are_forgotten_after_two_periods_whatever_else_lies_there(served: S
     objects = served.graph.repository.store.objects
     for path in ("_operations/1/old.answered", "_operations/notes/a"):
         objects.write(path, b"{}")
-    served.server.app.answers.sweep()
+    served.server.app.sweep()
     assert "1/old.answered" not in objects.names("_operations")
     assert "notes/a" in objects.names("_operations")
 

@@ -1,7 +1,6 @@
 """Reads: queries, rows, schemas and single values of a graph at hand."""
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ReadPlan
 from omnigraph.schema.catalog import StoredType
+from omnigraph.span import Source
 from omnigraph.syntax.source import make_source
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -148,7 +148,7 @@ def read_rows(
     if not isinstance(plan, ReadPlan):
         hint = "run it with Branch.mutate, or with omnigraph change"
         raise InputError(f"'{plan.name}' is a mutation", hint=hint)
-    reading = _QueryRun(access, snapshot, plan, operation.params or {}, options, started)
+    reading = _QueryRun(access, snapshot, plan, source, operation.params or {}, options, started)
     match operation.mode:
         case "explain":
             return reading.explanation()
@@ -165,6 +165,7 @@ class _QueryRun:
     access: Access
     snapshot: Snapshot
     plan: ReadPlan
+    source: Source
     params: Mapping[str, object]
     options: CallOptions
     started: float
@@ -227,8 +228,9 @@ class _QueryRun:
             params=bind_params(self.plan, self.params),
             now=datetime.now(UTC),
             budget=self.options.budget or Budget(),
-            environment=os.environ,
+            environment=self.access.repository.store.variables,
             cancelled=self.options.cancelled or Event(),
+            source=self.source,
         )
 
 

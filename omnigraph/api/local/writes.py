@@ -1,6 +1,5 @@
 """Writes: mutations and loads of a graph at hand."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -54,8 +53,9 @@ def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
             params=bind_params(plan, operation.params or {}),
             now=now,
             budget=options.budget or Budget(),
-            environment=os.environ,
+            environment=access.repository.store.variables,
             cancelled=options.cancelled or Event(),
+            source=source,
         )
         return plan, terms
 

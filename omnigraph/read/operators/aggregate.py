@@ -12,7 +12,7 @@ from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.data.values.sums import sum_floats
 from omnigraph.errors import ResultOverflowError
-from omnigraph.query.expr import Aggregate, VariableRef
+from omnigraph.query.expr import Aggregate, EveryRow, VariableRef
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
@@ -42,6 +42,8 @@ class Aggregation:
             codes = self.rows.codes[expr.argument.variable]
             present = self._pick_rows(codes != NO_ROW, codes if expr.distinct else None)
             return pa.array(self._count(present, expr.distinct), pa.int64())
+        if isinstance(expr.argument, EveryRow):
+            return pa.array(self._count_rows(), pa.int64())
         column = Evaluation(self.execution, self.rows).column(expr.argument)
         known = np.asarray(column.is_valid(), bool)
         present = self._pick_rows(known, encode(column) if expr.distinct else None)

@@ -1,8 +1,8 @@
 """Evaluate: expressions and predicates over rows, a whole column at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,15 @@ from omnigraph.data.values.comparison import (
     is_member,
     starts_with,
 )
+from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly
 from omnigraph.data.values.equality import Mask
-from omnigraph.errors import ResultOverflowError
+from omnigraph.errors import Code, ExpressionError, Problem, ResultOverflowError
 from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
+from omnigraph.query.explain import expr_text
 from omnigraph.query.expr import (
     And,
+    Call,
     ColumnRef,
     Comparison,
     Constant,
@@ -38,12 +41,15 @@ from omnigraph.query.expr import (
     PropertyRef,
     TextMatch,
     VariableRef,
+    may_fail,
 )
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.operators.search import match_texts
-from omnigraph.schema.types import ListType, ScalarType, ValueType, is_text
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.types import BOOL, ListType, ScalarType, ValueType, is_text
+from omnigraph.span import Source
 
 _UNKNOWN = pa.scalar(None, pa.bool_())
 
@@ -83,6 +89,16 @@ class Evaluation:
                 return self._scalar(expr)
             case TextMatch():
                 return self.truth(expr)
+            case Call(type=kind) if not self.rows.count:
+                # Without rows nothing is computed, so nothing fails.
+                return pa.array([], arrow_type(kind))
+            case Call(function, arguments, kind):
+                try:
+                    if function == "coalesce":
+                        return self._first_known(arguments, kind)
+                    return compute(function, [self.value(each) for each in arguments], kind)
+                except Uncomputable as failed:
+                    raise uncomputable_error(expr, failed, self.execution.source) from None
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
@@ -90,9 +106,9 @@ class Evaluation:
         """Return the truth of a predicate for each row: true, false or unknown."""
         match predicate:
             case And(items):
-                return reduce(pc.and_kleene, map(self.truth, items))
+                return self._combine(items, pc.and_kleene, decided=False)
             case Or(items):
-                return reduce(pc.or_kleene, map(self.truth, items))
+                return self._combine(items, pc.or_kleene, decided=True)
             case Not(item):
                 return pc.invert(self.truth(item))
             case NullTest(operand, negated):
@@ -108,6 +124,48 @@ class Evaluation:
                 return self._compare(left, operator, right) if found is None else found
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
+
+    def _combine(
+        self, items: Sequence[Predicate], combine: Callable[..., Operand], *, decided: bool
+    ) -> Operand:
+        """Return the truth of several predicates together.
+
+        One that can fail is asked last, and only about the rows that the others leave open.
+        """
+        safe = [each for each in items if not may_fail(each)]
+        truth = reduce(combine, map(self.truth, safe)) if safe else None
+        for each in (each for each in items if may_fail(each)):
+            if truth is None:
+                truth = self.truth(each)
+                continue
+            known = broadcast(truth, self.rows.count)
+            is_open = np.asarray(pc.fill_null(pc.not_equal(known, decided), fill_value=True), bool)
+            truth = combine(
+                known, self._of_some(is_open, partial(Evaluation.truth, predicate=each))
+            )
+        return truth
+
+    def _of_some(
+        self, mask: Mask, value: "Callable[[Evaluation], Operand]", kind: ValueType = BOOL
+    ) -> pa.Array:
+        """Return what is computed for the rows of a mask, and null for the others."""
+        places = np.flatnonzero(mask)
+        some = Evaluation(self.execution, self.rows.take(places))
+        found = convert_exactly(broadcast(value(some), len(places)), kind)
+        at = np.full(self.rows.count, -1)
+        at[places] = np.arange(len(places))
+        return found.take(pa.array(at, mask=~mask))
+
+    def _first_known(self, arguments: Sequence[Expr], kind: ValueType) -> pa.Array:
+        """Return the first argument that is not null, each computed only for rows that need it."""
+        found = convert_exactly(self.column(arguments[0]), kind)
+        for each in arguments[1:]:
+            missing = np.asarray(found.is_null(), bool)
+            if not missing.any():
+                break
+            more = self._of_some(missing, partial(Evaluation.value, expr=each), kind)
+            found = pc.coalesce(found, more)
+        return found
 
     def _match_text(self, match: TextMatch) -> Mask:
         """Return for each row whether it has a text that matches."""
@@ -194,6 +252,13 @@ class Evaluation:
         """Return a number for each row, the same for the same node or edge in any domain."""
         codes = self.rows.codes[ref.variable]
         return pa.array(self.execution.domains[ref.variable].identities(codes), mask=codes < 0)
+
+
+def uncomputable_error(call: Call, failed: Uncomputable, source: Source | None) -> ExpressionError:
+    """Return the error of a row for which something cannot be computed, with its place."""
+    shown = ", ".join(map(str, failed.values))
+    message = f"{expr_text(call)}: {failed.reason}" + (f" (for {shown})" if shown else "")
+    return ExpressionError([Problem(Code.UNCOMPUTABLE, message, call.span)], source=source)
 
 
 def _item_types(members: ListOf) -> set[ScalarType]:

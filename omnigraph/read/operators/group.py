@@ -11,7 +11,7 @@ from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.query.checked import Column
 from omnigraph.query.expr import Aggregate as AggregateExpr
-from omnigraph.query.expr import Expr, PropertyRef, VariableRef, variables
+from omnigraph.query.expr import Expr, PropertyRef, VariableRef, may_fail, variables
 from omnigraph.query.plan import Aggregate
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import LateColumn, Matches
@@ -70,7 +70,8 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
         # Rows of the same nodes have the same keys, which are therefore computed once.
         first, of_row = _same_nodes(rows, names)
         known = Matches(len(first), {name: rows.codes[name][first] for name in names})
-        if all(_identifies(execution, aggregate.keys, name) for name in names):
+        is_safe = not any(may_fail(key.expr) for key in aggregate.keys)
+        if is_safe and all(_identifies(execution, aggregate.keys, name) for name in names):
             columns = {key.name: _late_key(execution, known, key.expr) for key in aggregate.keys}
             groups, count = of_row, known.count
         else:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.derived.numbering import to_numbers
 from omnigraph.data.values.comparison import IDENTITY
 from omnigraph.query.checked import OrderKey, RowCount
-from omnigraph.query.expr import VariableRef
+from omnigraph.query.expr import VariableRef, may_fail
 from omnigraph.query.plan import Limit, Order
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
@@ -24,10 +24,12 @@ _NULLS_FIRST = [("", "ascending", "at_start")]
 def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | None) -> Matches:
     """Return the rows sorted; rows that `limit` would drop may be missing."""
     keys: list[OrderKey | str] = [*order.keys, *order.ties]
-    if not keys or rows.count < 2:
+    if not keys or (rows.count < 2 and not any(may_fail(key.expr) for key in order.keys)):
         return rows
     wanted = None if limit is None else last_row(execution, limit)
-    if wanted is not None:
+    # Whether a key has a value for every row must not depend on the limit.
+    can_drop = not any(isinstance(key, OrderKey) and may_fail(key.expr) for key in keys[1:])
+    if wanted is not None and can_drop:
         rows = _drop_hopeless(_sort_numbers(execution, rows, keys[0]), wanted, rows)
     # The rows as they are and as they will be, a number of each key, and the places of the rows.
     execution.check_work(rows.count, 2 * (len(rows.codes) + len(rows.columns)) + len(keys) + 1)

@@ -8,6 +8,7 @@ matches      the rows of a query so far as a frame of Spark, and what its column
 frames       the nodes and edges of a snapshot as frames of Spark
 hops         which nodes are within so many hops of others, found on Spark one hop at a time
 counting     variables that nothing reads multiply the weights of a frame's rows
+computing    functions and operators of values in a frame, by the engine's own code in Python
 expressions  what a plan computes for a row, as columns of Spark
 search       texts and vectors searched by tasks of Spark, their hits joined to rows
 grouping     rows of a frame with the same keys become one

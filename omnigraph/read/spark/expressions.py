@@ -5,10 +5,10 @@ values, null is unknown, and NaN equals nothing.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from pyspark.sql import functions as fn
@@ -17,6 +17,7 @@ from omnigraph.query.ast import Operator
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import (
     And,
+    Call,
     ColumnRef,
     Comparison,
     Constant,
@@ -32,10 +33,12 @@ from omnigraph.query.expr import (
     PropertyRef,
     TextMatch,
     VariableRef,
+    may_fail,
 )
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW
 from omnigraph.read.operators.evaluate import Evaluation
+from omnigraph.read.spark.computing import compute_column
 from omnigraph.read.spark.matches import ID, TYPE, FixedExpr, FrameMatches
 from omnigraph.schema.types import (
     F32,
@@ -77,6 +80,7 @@ class FrameExpressions:
 
     execution: Execution
     matches: FrameMatches
+    wanted: "Column | None" = None
 
     def value(self, expr: Expr) -> "Column":
         """Return the value of an expression; a node or edge is a struct of its id and type."""
@@ -96,6 +100,12 @@ class FrameExpressions:
                 return to_literal(evaluate_fixed(self.execution, expr), kind)
             case TextMatch():
                 return self.truth(expr)
+            case Call("coalesce"):
+                return self._first_known(expr)
+            case Call(_, arguments, _):
+                kinds = [type_of(each) for each in arguments]
+                values = [self.value(each) for each in arguments]
+                return compute_column(expr, cast("list[ValueType]", kinds), values, self._wanted)
             case _:
                 raise AssertionError(f"{expr} is computed by an operator of its own")
 
@@ -103,9 +113,9 @@ class FrameExpressions:
         """Return the truth of a predicate: true, false or unknown."""
         match predicate:
             case And(items):
-                return reduce(and_, map(self.truth, items))
+                return self._combine(items, and_, decided=False)
             case Or(items):
-                return reduce(or_, map(self.truth, items))
+                return self._combine(items, or_, decided=True)
             case Not(item):
                 return ~self.truth(item)
             case NullTest(operand, negated):
@@ -118,6 +128,43 @@ class FrameExpressions:
                 return fn.when(self.value(field).isNotNull(), found)
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
+
+    def _combine(
+        self, items: Sequence[Predicate], combine: Callable[..., Any], *, decided: bool
+    ) -> "Column":
+        """Return the truth of several; what can fail is asked about rows that are still open."""
+        safe = [each for each in items if not may_fail(each)]
+        truth = reduce(combine, map(self.truth, safe)) if safe else None
+        for each in (each for each in items if may_fail(each)):
+            within = self if truth is None else self._where(~truth.eqNullSafe(fn.lit(decided)))
+            found = within.truth(each)
+            truth = found if truth is None else combine(truth, found)
+        return truth  # type: ignore[return-value]
+
+    def _first_known(self, call: Call) -> "Column":
+        """Return the first argument that is not null; later ones are computed where needed."""
+        found = self._as_type(call.arguments[0], call)
+        for each in call.arguments[1:]:
+            within = self._where(found.isNull())
+            found = fn.coalesce(found, within._as_type(each, call))
+        return found
+
+    def _as_type(self, expr: Expr, call: Call) -> "Column":
+        """Return an argument as its function returns it."""
+        kind = type_of(expr)
+        assert kind is not None
+        assert not isinstance(kind, EntityType)
+        if kind == call.type or not call.can_fail:
+            return self.value(expr).cast(to_spark_type(call.type))
+        return compute_column(call, [kind], [self.value(expr)], self._wanted)
+
+    def _where(self, wanted: "Column") -> "FrameExpressions":
+        """Return expressions that are computed only for some of the rows."""
+        return replace(self, wanted=self._wanted & wanted)
+
+    @property
+    def _wanted(self) -> "Column":
+        return fn.lit(col=True) if self.wanted is None else self.wanted
 
     def _is_null(self, operand: Expr) -> "Column":
         if isinstance(operand, ListOf):

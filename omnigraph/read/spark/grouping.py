@@ -13,6 +13,7 @@ from omnigraph.query.expr import (
     ColumnRef,
     Constant,
     EntityType,
+    EveryRow,
     Expr,
     ListOf,
     Now,
@@ -182,8 +183,9 @@ class _FrameAggregation:
 
     def _count(self, expr: Aggregate) -> "Column":
         argument, entities = expr.argument, self._expressions.matches.entities
-        if isinstance(argument, VariableRef) and argument.variable not in entities:
-            present = fn.lit(col=True)  # it was only counted, so it is never null
+        is_counted = isinstance(argument, VariableRef) and argument.variable not in entities
+        if is_counted or isinstance(argument, EveryRow):
+            present = fn.lit(col=True)  # what was only counted is never null
         elif expr.distinct:
             return fn.count_distinct(unify_zeros(self._value(expr), type_of(argument)))
         else:

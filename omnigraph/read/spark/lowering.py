@@ -7,9 +7,23 @@ from typing import TYPE_CHECKING, assert_never
 import pyarrow as pa
 from pyspark.sql import functions as fn
 
+from omnigraph.query.checked import Column as Named
 from omnigraph.query.checked import OrderKey
 from omnigraph.query.comparing import type_of
-from omnigraph.query.expr import EntityKind, EntityType, Expr, Predicate, TextMatch, parts
+from omnigraph.query.expr import Aggregate as AggregateExpr
+from omnigraph.query.expr import (
+    Call,
+    ColumnRef,
+    EntityKind,
+    EntityType,
+    EveryRow,
+    Expr,
+    Predicate,
+    PropertyRef,
+    TextMatch,
+    VariableRef,
+    parts,
+)
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
@@ -24,6 +38,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    asks_what_can_fail,
 )
 from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
@@ -37,6 +52,7 @@ from omnigraph.read.spark.hops import walk
 from omnigraph.read.spark.matches import (
     ID,
     TYPE,
+    ComputedColumn,
     EntityColumns,
     FrameMatches,
     TypedProperty,
@@ -112,7 +128,10 @@ class _Lowering:
                     tally.add(operator)
                     self._bind(operator)
                     continue
-            elif tally.is_pending and not isinstance(operator, Filter | AntiJoin | Optional):
+            elif tally.is_pending and not (
+                isinstance(operator, Filter | AntiJoin | Optional)
+                and not asks_what_can_fail(operator)
+            ):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
             matches = self._execute_operator(matches, operator, following)
@@ -134,9 +153,11 @@ class _Lowering:
                 return self._match_optional(matches, operator)
             case Rank():
                 return self._search.rank(matches, operator)
-            case Aggregate(keys, _):
+            case Aggregate(keys, aggregates):
                 rows = self._search_texts(matches, (key.expr for key in keys))
-                return group(self._expressions(rows), operator, self.frames.names)
+                rows, counted = self._compute_arguments(rows, aggregates)
+                grouping = replace(operator, aggregates=counted)
+                return group(self._expressions(rows), grouping, self.frames.names)
             case Project(columns):
                 is_once = isinstance(following, Distinct)
                 rows = replace(matches, weight=None) if is_once else repeat_rows(matches)
@@ -147,7 +168,8 @@ class _Lowering:
             case Order():
                 limit = following if isinstance(following, Limit) else None
                 rows = self._search_texts(matches, (key.expr for key in operator.keys))
-                return self._sort(repeat_rows(rows), operator, limit)
+                rows, by = self._compute_keys(repeat_rows(rows), operator.keys)
+                return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
             case _:
@@ -155,6 +177,38 @@ class _Lowering:
 
     def _expressions(self, matches: FrameMatches) -> FrameExpressions:
         return FrameExpressions(self._execution, matches)
+
+    def _compute_arguments(
+        self, matches: FrameMatches, aggregates: Sequence[Named]
+    ) -> tuple[FrameMatches, tuple[Named, ...]]:
+        """Return the rows with what aggregates are made of: Spark takes only columns there."""
+        found = []
+        for each in aggregates:
+            assert isinstance(each.expr, AggregateExpr)
+            matches, argument = self._compute(matches, each.expr.argument)
+            assert isinstance(argument, VariableRef | PropertyRef | ColumnRef | EveryRow)
+            found.append(replace(each, expr=replace(each.expr, argument=argument)))
+        return matches, tuple(found)
+
+    def _compute_keys(
+        self, matches: FrameMatches, keys: Sequence[OrderKey]
+    ) -> tuple[FrameMatches, tuple[OrderKey, ...]]:
+        """Return the rows with what they are sorted by: Spark takes only columns there."""
+        found = []
+        for each in keys:
+            matches, expr = self._compute(matches, each.expr)
+            found.append(replace(each, expr=expr))
+        return matches, tuple(found)
+
+    def _compute(self, matches: FrameMatches, expr: Expr) -> tuple[FrameMatches, Expr]:
+        """Return the rows with a column for what is computed, and the reference to it."""
+        if not isinstance(expr, Call):
+            return matches, expr
+        column = self.frames.names.new()
+        value = self._expressions(matches).value(expr).alias(column)
+        columns = {**matches.columns, f"#{column}": ComputedColumn(expr.type, column)}
+        frame = matches.frame.select("*", value)
+        return replace(matches, frame=frame, columns=columns), ColumnRef(f"#{column}", expr.type)
 
     # Patterns
 

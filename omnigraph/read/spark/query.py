@@ -13,6 +13,7 @@ from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.plan import ReadPlan
 from omnigraph.read.execution import PlanRequest
 from omnigraph.read.road import count_rows_read
+from omnigraph.read.spark.computing import find_uncomputable
 from omnigraph.read.spark.estimate import estimate_rows
 from omnigraph.read.spark.frames import FEW_ROWS
 from omnigraph.read.spark.lowering import LoweredPlan, lower
@@ -161,7 +162,8 @@ class _Watch:
             return self.tag.over(work, self._has_to_end)
         except (PySparkException, Py4JError) as failed:
             self._check()
-            raise find_overflow(failed) or failed_job(failed) from None
+            own = find_overflow(failed) or find_uncomputable(failed, self.request.source)
+            raise own or failed_job(failed) from None
 
     def _check(self) -> None:
         """Raise CancelledError or BudgetError when the query was cancelled or takes too long."""

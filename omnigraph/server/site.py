@@ -1,0 +1,130 @@
+"""Site: the graphs that the server has, each with its policy, and what can be told about them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from omnigraph.api.access import Access
+from omnigraph.api.graph import Graph
+from omnigraph.api.local.backend import LocalBackend
+from omnigraph.errors import DeniedError, GraphNotFoundError, Json, NotFoundError, OmniGraphError
+from omnigraph.policy.actions import Action, Request
+from omnigraph.server.call import WriteTurns
+from omnigraph.server.gate import NotedPolicy
+from omnigraph.server.idempotency import AnswerLog
+from omnigraph.server.refusal import Refusal, refusal_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedGraph:
+    """A graph in service with its policy, or one that cannot be opened, with the reason."""
+
+    name: str
+    graph: Graph | None
+    policy: NotedPolicy | None = None
+    log: AnswerLog | None = None
+    turns: WriteTurns = field(default_factory=WriteTurns)
+    problem: OmniGraphError | None = None
+
+    @classmethod
+    def of(cls, name: str, graph: Graph, policy: NotedPolicy | None = None) -> "ServedGraph":
+        """Return a graph that is open in service."""
+        return cls(name=name, graph=graph, policy=policy, log=AnswerLog(graph.repository))
+
+    @property
+    def backend(self) -> LocalBackend:
+        """What runs operations, for whoever may do everything; a Refusal when out of service."""
+        if self.graph is None:
+            raise self._refusal()
+        return cast(LocalBackend, self.graph.backend)
+
+    @property
+    def access(self) -> Access:
+        """What all handles of the graph share; a Refusal when out of service."""
+        return self.backend.access
+
+    @property
+    def answers(self) -> AnswerLog:
+        """The answers to writes with a key."""
+        if self.log is None:
+            raise self._refusal()
+        return self.log
+
+    def under(self, policy: NotedPolicy | None) -> "ServedGraph":
+        """Return the graph under a policy."""
+        if self.graph is None:
+            return replace(self, policy=policy)
+        graph = Graph(LocalBackend(self.access.under(policy, None)))
+        return replace(self, graph=graph, policy=policy)
+
+    def is_seen_by(self, actor: str | None) -> bool:
+        """Return whether an actor may know of the graph: its policy has them in some group."""
+        return self.policy is None or bool(self.policy.groups_of(actor))
+
+    def _refusal(self) -> Refusal:
+        problem = self.problem
+        reason = "it was not opened" if problem is None else refusal_of(problem).message
+        code = "graph_unavailable"
+        message = f"the graph '{self.name}' is out of service: {reason}"
+        return Refusal(503, code, message, {"Retry-After": "10"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """All that is served at one time; a newer revision of a deployment is another site.
+
+    A server of one graph has it as `only`. Of a deployment, `number` is the revision.
+    """
+
+    graphs: Mapping[str, ServedGraph]
+    only: ServedGraph | None = None
+    list_policy: NotedPolicy | None = None
+    number: int | None = None
+
+    @property
+    def out_of_service(self) -> list[ServedGraph]:
+        return [each for each in self.graphs.values() if each.graph is None]
+
+    def find(self, name: str | None, actor: str | None) -> ServedGraph:
+        """Return a graph by its name; one that the actor may not know of is not there."""
+        if name is None:
+            assert self.only is not None
+            return self.only
+        found = self.graphs.get(name)
+        if found is None or not found.is_seen_by(actor):
+            raise NotFoundError(f"no graph '{name}'", hint="GET /graphs lists those you may see")
+        return found
+
+    def listed(self, actor: str | None) -> dict[str, Json]:
+        """Return the graphs of a deployment that an actor may see; raise DeniedError."""
+        if self.list_policy is None:
+            seen = [each for each in self.graphs.values() if each.is_seen_by(actor)]
+        else:
+            if not self.list_policy.decide(Request(actor, Action.GRAPH_LIST)).allowed:
+                raise DeniedError(actor, Action.GRAPH_LIST)
+            seen = list(self.graphs.values())
+        return {
+            "graphs": [
+                {"id": each.name, "path": f"/graphs/{each.name}", "in_service": bool(each.graph)}
+                for each in sorted(seen, key=lambda each: each.name)
+            ],
+            "revision": self.number,
+        }
+
+    def health(self) -> dict[str, Json]:
+        """Return how a deployment is; nothing for a server of one graph."""
+        if self.number is None:
+            return {}
+        return {
+            "revision": self.number,
+            "graphs": len(self.graphs),
+            "graphs_out_of_service": len(self.out_of_service),
+        }
+
+    def check_ready(self) -> None:
+        """Raise OmniGraphError or a Refusal unless every graph in service can be read."""
+        for each in self.graphs.values():
+            if each.graph is not None:
+                each.access.repository.manifest.newest()
+        if self.graphs and len(self.out_of_service) == len(self.graphs):
+            raise GraphNotFoundError("no graph is in service")
