@@ -2,6 +2,7 @@
 
 ast         the syntax tree of queries, as written: names unresolved, types unknown
 parser      `.gq` text to its syntax tree
+foreign     text in the form of Cypher or SQL, and the same question in this language
 printer     expressions and hops of a parsed query, as the language writes them
 check       a parsed query against the catalog; a query that passes can run as written
 patterns    checks a match block and the blocks nested in it
