@@ -205,6 +205,12 @@ class OmniGraphError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        """Return all that a terminal shows: the message, then places, hints and problems."""
+        rendered = self.render()
+        rest = rendered.removeprefix(f"error[{self.code}]: {self.message}")
+        return f"{self.message}{rest}" if rest != rendered else f"{self.message}\n{rendered}"
+
     def render(self) -> str:
         """Return the error as text for a person."""
         hint = "" if self.hint is None else f"\n   = hint: {self.hint}"
@@ -722,12 +728,13 @@ class MergeConflictsError(ConflictError):
 
 def conflict_lines(conflict: Mapping[str, Json]) -> list[str]:
     """Return a conflict, as a preview writes it, as lines for a person."""
-    name = conflict["property"]
+    name = conflict.get("property")
     of = "" if name is None else f" ({name})"
-    lines = [f"   - {conflict['kind']}: {conflict['message']}{of}"]
-    sides = ("base", "ours", "theirs")
-    if any(conflict[side] is not None for side in sides):
-        lines.append(f"       {', '.join(f'{side} {_shown(conflict[side])}' for side in sides)}")
+    lines = [f"   - {conflict.get('kind', 'conflict')}: {conflict['message']}{of}"]
+    sides = {side: conflict.get(side) for side in ("base", "ours", "theirs")}
+    if any(value is not None for value in sides.values()):
+        shown = ", ".join(f"{side} {_shown(value)}" for side, value in sides.items())
+        lines.append(f"       {shown}")
     return lines
 
 

@@ -1,6 +1,6 @@
 """Branch: a branch of a graph, read where it stands now; each change is one commit of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
 from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
 from omnigraph.api.operations.write import Load, Mutate
-from omnigraph.api.texts import query_source, schema_source
+from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
@@ -58,17 +58,22 @@ class Branch(View):
         return {"message": self._message, "expect": self._expect}
 
     def mutate(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> Receipt:
-        """Run a mutation as one commit; keywords are the parameters of the query.
+        """Run a mutation as one commit; the parameters are keywords, or a mapping, or both.
 
         Raises ViolationsError with everything that is wrong, and then nothing is visible.
         """
-        text = query_source(source)
+        text, query = query_source(source), named_query(name, params, keywords)
         change = Mutate(
             query_source=text.text,
-            query_name=name,
-            params=params,
+            query_name=query.name,
+            params=query.params,
             branch=self.name,
             message=self._message,
             expect=self._expect,
@@ -84,9 +89,10 @@ class Branch(View):
     ) -> Loaded:
         """Load rows as one commit, or raise ViolationsError and change nothing.
 
-        `data` is a path or several, JSON lines as text or a stream of them, a frame of one
-        `type`, or frames by the names of their types. The mode is `append` (the default),
-        `merge` or `overwrite`.
+        `data` is a path or several, JSON lines as text or a stream of them, a networkx graph, a
+        frame or dicts of one `type`, or these by the names of their types. With a `type`, JSON
+        lines are plain objects. The mode is `append` (the default), `merge`, `replace` or
+        `overwrite`.
         """
         self._refuse_expect()
         rows = Load(

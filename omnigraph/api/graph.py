@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -42,7 +43,7 @@ from omnigraph.api.operations.write import Ingest
 from omnigraph.api.queries import Queries
 from omnigraph.api.texts import schema_source
 from omnigraph.api.view import Place, View, place_of
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, OmniGraphError, OutcomeUnknownError
 from omnigraph.evolve.plan import SavedPlan, SchemaApplied, SchemaPlan
 from omnigraph.html import html_facts
 from omnigraph.maintain.reports import Checkup, Cleaned, Copied, Coverage, Optimized
@@ -252,9 +253,36 @@ class Graph(Closing):
         """Return the runs, newest first; `after` goes on behind one of them."""
         return list(islice(self.backend.run(ListRuns(limit=limit, after=after)), limit))
 
-    def run(self, run_id: str) -> RunRecord:
+    def run_record(self, run_id: str) -> RunRecord:
         """Return a run by its id."""
         return self.backend.run(GetRun(run_id=run_id))
+
+    @contextmanager
+    def run(
+        self,
+        target: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        operation_hash: str | None = None,
+    ) -> Iterator[Branch]:
+        """Begin a run and yield its branch; at the end of the block it is published.
+
+        What is written to the branch appears on the target at once, as one merge. A block that
+        raises, or a publication that fails, aborts the run, and then nothing of it is published.
+        """
+        begun = self.begin_run(target, operation_hash=operation_hash, actor=actor)
+        try:
+            yield self.branch(begun.run_branch, actor=actor, message=message)
+            self.publish_run(begun.run_id, actor=actor, message=message)
+        except OutcomeUnknownError:
+            raise
+        except BaseException as raised:
+            try:
+                self.abort_run(begun.run_id)
+            except OmniGraphError as failed:
+                raised.add_note(f"the run {begun.run_id} was not aborted: {failed.message}")
+            raise
 
     def begin_run(
         self,
@@ -297,26 +325,41 @@ class Graph(Closing):
         return self.backend.run(GetCommit(commit_id=commit_id))
 
     def query(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> "Result":
         """Run a read on `main` as it stands now."""
-        return self.branch().query(source, name, **params)
+        return self.branch().query(source, name, params, **keywords)
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
         """Return the plan of a read on `main`, and the road it would take; nothing is run."""
         return self.branch().explain(source, name)
 
     def profile(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> "Profile":
         """Run a read on `main` and return its result with what each operator took."""
-        return self.branch().profile(source, name, **params)
+        return self.branch().profile(source, name, params, **keywords)
 
     def mutate(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> Receipt:
         """Run a mutation on `main` as one commit."""
-        return self.branch().mutate(source, name, **params)
+        return self.branch().mutate(source, name, params, **keywords)
 
     def load(
         self,

@@ -21,7 +21,7 @@ from omnigraph.errors import (
     Violation,
     ViolationsError,
 )
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
+from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.identity import key_id
 from omnigraph.schema.json_rows import row_from_json
 from omnigraph.schema.types import BLOB
@@ -94,21 +94,35 @@ def _read_sources(
 ) -> list[tuple[str, Iterable[bytes]]]:
     from omnigraph.write.load.files import files_at
     from omnigraph.write.load.inputs import is_uri, places_of, refuse_name
-    from omnigraph.write.load.splits import refuse_type, source_of
+    from omnigraph.write.load.rows import is_network, network_lines, row_lines, rows_in
+    from omnigraph.write.load.splits import source_of
     from omnigraph.write.load.spool import frames_by_type, is_frame
 
+    if is_network(data):
+        return [("<networkx>", network_lines(data, catalog()))]
     if isinstance(data, Mapping) or is_frame(data):
         frames = frames_by_type(data, type_name)
-        return [_framed(find_type(name, catalog()), each) for name, each in frames.items()]
+        return [_framed(find_type(name, catalog()), each, catalog) for name, each in frames.items()]
+    stored = None if type_name is None else find_type(type_name, catalog())
     if isinstance(data, str) and not is_uri(data):
         refuse_name(data)
-        refuse_type("<text>", type_name)
-        return [("<text>", [data.encode(errors="surrogatepass")])]
+        return [("<text>", _records([data.encode(errors="surrogatepass")], stored))]
     if hasattr(data, "read"):
-        refuse_type("<stdin>", type_name)
-        return [("<stdin>", _parts(getattr(data, "buffer", data)))]
+        return [("<stdin>", _records(_parts(getattr(data, "buffer", data)), stored))]
+    rows = rows_in(data)
+    if rows is not None:
+        return [("<rows>", row_lines(rows, type_name, catalog))]
     sources = [source_of(file, type_name, catalog()) for file in files_at(places_of(data))]
     return [_file(each, catalog) for each in sources]
+
+
+def _records(parts: Iterable[bytes], stored: StoredType | None) -> Iterable[bytes]:
+    """Return lines as they are, or plain ones as records of a type."""
+    from omnigraph.write.load.rows import to_records
+
+    if stored is None:
+        return parts
+    return (to_records(line, stored) + b"\n" for line in split(parts))
 
 
 def split(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -159,10 +173,11 @@ def _file(source: "LoadSource", catalog: Callable[[], Catalog]) -> tuple[str, It
 
     name = source.file.name
     match source.format:
-        case Format.JSONL:
-            return name, _content(source.file.open())
-        case Format.GZIP:
-            return name, _content(source.file.unzipped())
+        case Format.JSONL | Format.GZIP:
+            is_zipped = source.format is Format.GZIP
+            stored = None if source.type is None else find_type(source.type, catalog())
+            opened = source.file.unzipped() if is_zipped else source.file.open()
+            return name, _records(_content(opened), stored)
         case Format.PARQUET:
             return name, _rows(find_type(source.type or "", catalog()), _parquet(source))
         case Format.CSV | Format.CSV_GZIP:
@@ -203,18 +218,22 @@ def _parts(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - whatever can be re
         yield part if isinstance(part, bytes) else part.encode()
 
 
-def _framed(stored: StoredType, frame: Any) -> tuple[str, Iterable[bytes]]:  # noqa: ANN401
-    import pyarrow as pa
+def _framed(
+    stored: StoredType,
+    frame: Any,  # noqa: ANN401 - of any library
+    catalog: Callable[[], Catalog],
+) -> tuple[str, Iterable[bytes]]:
+    from omnigraph.write.load.rows import row_lines, rows_in
+    from omnigraph.write.load.spool import is_frame, to_stream
 
-    from omnigraph.write.load.spool import is_frame
-
+    rows = rows_in(frame)
+    if rows is not None:
+        return f"<{stored.name}>", row_lines(rows, stored.name, catalog)
     if not is_frame(frame):
         raise InputError(f"a {type(frame).__name__} is no frame")
-    if not hasattr(frame, "__arrow_c_stream__"):
+    if hasattr(frame, "mapInArrow"):
         frame = frame.toArrow()
-    if type(frame).__module__.startswith("pandas"):
-        frame = pa.Table.from_pandas(frame, preserve_index=False)
-    return f"<{stored.name}>", _rows(stored, pa.RecordBatchReader.from_stream(frame))
+    return f"<{stored.name}>", _rows(stored, to_stream(frame))
 
 
 def _rows(stored: StoredType, batches: "Iterable[pa.RecordBatch]") -> Iterator[bytes]:
@@ -224,11 +243,12 @@ def _rows(stored: StoredType, batches: "Iterable[pa.RecordBatch]") -> Iterator[b
 
 
 def _record(stored: StoredType, row: Mapping[str, object]) -> dict[str, object]:
+    from omnigraph.write.load.rows import record_of as record_of_row
+
     values = {name: _plain(value) for name, value in row.items()}
-    if not isinstance(stored, EdgeType):
-        return {"type": stored.name, "data": values}
-    ends: dict[str, object] = {name: values.pop(name) for name in ("from", "to") if name in values}
-    return {"edge": stored.name, **ends, "data": values}
+    if isinstance(values.get("id"), int):
+        values["id"] = str(values["id"])
+    return record_of_row(stored, values)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON out of whatever Python has

@@ -1,7 +1,7 @@
 """View: a graph at one commit; it can be read, and never changes."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
@@ -19,7 +19,7 @@ from omnigraph.api.operations.read import (
     ReadRows,
 )
 from omnigraph.api.queries import Queries
-from omnigraph.api.texts import query_source
+from omnigraph.api.texts import NamedQuery, named_query, query_source
 from omnigraph.html import html_facts
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.change_set import ChangeSet
@@ -94,34 +94,51 @@ class View:
         return {}
 
     def query(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> "Result":
-        """Run a read; keywords are the parameters of the query.
+        """Run a read; the parameters of the query are keywords, or a mapping, or both.
 
         A `Path` is a file of queries and a `str` is their text; a name is needed when there are
         several.
         """
-        return self.stream(source, name, **params).to_result()
+        return self.stream(source, name, params, **keywords).to_result()
 
     def stream(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> "ResultStream":
         """Run a read and return its rows as Arrow batches, in their order.
 
         They are made while they are read, so that a result can be larger than the memory; a
         server sends all of them before the first can be read.
         """
-        return cast("ResultStream", self._read(source, name, params))
+        return cast("ResultStream", self._read(source, named_query(name, params, keywords)))
 
     def profile(
-        self, source: str | Path | Source, name: str | None = None, /, **params: object
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, object] | None = None,
+        params: Mapping[str, object] | None = None,
+        /,
+        **keywords: object,
     ) -> "Profile":
         """Run a read and return its result with what each operator took, read and gave."""
-        return cast("Profile", self._read(source, name, params, mode="profile"))
+        return cast(
+            "Profile", self._read(source, named_query(name, params, keywords), mode="profile")
+        )
 
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
         """Return the plan of a read, and the road it would take; nothing is run."""
-        return cast("Explanation", self._read(source, name, {}, mode="explain"))
+        return cast("Explanation", self._read(source, named_query(name, None, {}), mode="explain"))
 
     def blob(self, type_name: str, row_id: str, name: str, /) -> "Blob | None":
         """Return a Blob property of one node or edge to read from; None when it is null."""
@@ -203,15 +220,14 @@ class View:
     def _read(
         self,
         source: str | Path | Source,
-        name: str | None,
-        params: dict[str, object],
+        query: NamedQuery,
         **mode: Any,  # noqa: ANN401 - one of a few words
     ) -> object:
         text = query_source(source)
         rows = ReadRows(
             query_source=text.text,
-            query_name=name,
-            params=params,
+            query_name=query.name,
+            params=query.params,
             **place_fields(self.place),
             **mode,
         )

@@ -4,12 +4,13 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.data.drawing import draw_table
 from omnigraph.errors import InputError, Json, UnavailableError
 from omnigraph.html import html_table
 from omnigraph.schema.values import JS_SAFE_INTEGER, to_json_value
@@ -43,8 +44,32 @@ class Result:
         for batch in self.table.to_batches():
             yield from batch.to_pylist()
 
+    @overload
+    def __getitem__(self, place: int) -> dict[str, object]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[dict[str, object]]: ...
+
+    def __getitem__(self, place: int | slice) -> "dict[str, object] | list[dict[str, object]]":
+        """Return a row, counted from the end when negative, or several."""
+        if isinstance(place, slice):
+            rows: list[dict[str, object]] = self.table[place].to_pylist()
+            return rows
+        count = len(self)
+        if not -count <= place < count:
+            raise IndexError(f"the result has {count} rows, and none at {place}")
+        row: dict[str, object] = self.table.slice(place % count, 1).to_pylist()[0]
+        return row
+
     def __repr__(self) -> str:
         return f"Result({self.query_name!r}, {len(self)} rows, columns {', '.join(self.columns)})"
+
+    def __str__(self) -> str:
+        shown = self.table.slice(0, _SHOWN_ROWS).to_pylist()
+        rows = [[_to_text(value) for value in row.values()] for row in shown]
+        more = len(self) - len(shown)
+        below = f"… and {more:,} more rows" if more > 0 else "" if rows else "no rows"
+        return draw_table(self.columns, rows, below)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""

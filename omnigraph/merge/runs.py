@@ -5,6 +5,7 @@ import json
 from collections.abc import Container, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 
 from omnigraph.errors import (
     BranchExistsError,
@@ -21,6 +22,7 @@ from omnigraph.merge.run_record import RunRecord, RunStatus
 from omnigraph.storage import layout
 from omnigraph.storage.steps import reached
 from omnigraph.storage.table import Table
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning import history
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.branches import create_system_branch, delete_system_branch
@@ -41,6 +43,7 @@ _OPERATIONS = "operations"
 _LONGEST_BEGINNING = 3_600_000_000
 # For this many microseconds a claim holds off whoever would end the run in another way.
 _LONGEST_ENDING = 3_600_000_000
+_LONGEST_MESSAGE = 1_000
 _END_AGAIN = "end it in the same way again to complete it"
 
 
@@ -119,9 +122,13 @@ def publish_run(repository: Repository, run_id: str, options: MergeOptions) -> R
         return record
     is_own = _claim(repository, record, RunStatus.PUBLISHED)
     try:
-        done = merge(
-            repository, record.run_branch, record.target_branch, replace(options, holds=True)
+        noted = replace(
+            options,
+            actor=options.actor or record.actor_id,
+            message=options.message or _message(repository, record),
+            holds=True,
         )
+        done = merge(repository, record.run_branch, record.target_branch, noted)
     except OutcomeUnknownError:
         raise
     except OmniGraphError:
@@ -133,6 +140,16 @@ def publish_run(repository: Repository, run_id: str, options: MergeOptions) -> R
     merged = f"run '{run_id}' was published by commit {done.commit.id}, but that is not recorded"
     with unknown_outcome(merged, _END_AGAIN):
         return _record_published(repository, record, done.commit.id)
+
+
+def _message(repository: Repository, record: RunRecord) -> str:
+    """Return the message of a publication: those of the run's commits, or that it is a run."""
+    own = takewhile(
+        lambda commit: commit.id != record.base_snapshot_id,
+        history.log(repository, record.run_branch),
+    )
+    told = dict.fromkeys(each.message for each in own if each.message is not None)
+    return shorten("; ".join(reversed(told)), _LONGEST_MESSAGE) or f"run {record.run_id}"
 
 
 def end_run(repository: Repository, run_id: str, status: RunStatus) -> RunRecord:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.files.bytes import file_bytes
-from omnigraph.policy.actions import Decision, Request
+from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
 
 
@@ -23,6 +23,10 @@ class FixedPolicy:
     def groups_of(self, actor: str | None) -> Collection[str]:
         """Return the groups that an actor is in."""
         return self.current.groups_of(actor)
+
+    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+        """Return whether there is a branch on which an actor may do something."""
+        return _allows_somewhere(self.current, actor, action, query)
 
     def reload(self) -> bool:
         """Return that nothing changed."""
@@ -50,6 +54,10 @@ class ReloadedPolicy:
         """Return the groups that an actor is in by the policy in force."""
         return self.current.groups_of(actor)
 
+    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+        """Return whether there is a branch on which an actor may do something."""
+        return _allows_somewhere(self.current, actor, action, query)
+
     def reload(self) -> bool:
         """Read the file again; return whether the policy changed.
 
@@ -60,3 +68,10 @@ class ReloadedPolicy:
             return False
         self._loaded = (data, parse_policy(str(self.path), data))
         return True
+
+
+def _allows_somewhere(policy: Policy, actor: str, action: Action, query: str | None) -> bool:
+    rules = policy.rules
+    return any(
+        rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
+    )

@@ -33,6 +33,8 @@ class Deployment:
     storage: str
     metrics: Metrics
     needs_all: bool = False
+    # For graphs without a policy of their own.
+    default: NotedPolicy | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     entry: Entry = field(init=False)
     site: Site = field(init=False)
@@ -48,12 +50,13 @@ class Deployment:
         *,
         needs_all: bool,
         environment: Mapping[str, str],
+        default: NotedPolicy | None = None,
     ) -> "Deployment":
         """Return the deployment of a folder with cluster.yaml, or of a storage, in service."""
         folder = Path(place)
         is_declared = "://" not in place and (folder / FILE_NAME).exists()
         storage = storage_of(folder / FILE_NAME) if is_declared else place
-        found = cls(Ledger.at(storage), storage, metrics, needs_all, environment)
+        found = cls(Ledger.at(storage), storage, metrics, needs_all, default, environment)
         found.entry = found.ledger.serving()
         found.site = found._load(found.entry, None)
         return found
@@ -95,7 +98,9 @@ class Deployment:
             name: self._open(name, graph, definition, before)
             for name, graph in definition.graphs.items()
         }
-        graphs = {name: each.under(policies.get(name)) for name, each in opened.items()}
+        graphs = {
+            name: each.under(policies.get(name, self.default)) for name, each in opened.items()
+        }
         site = Site(graphs=graphs, list_policy=policies.get(CLUSTER), number=entry.number)
         self._report(site)
         return site

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from omnigraph.api.operation import Audience
 from omnigraph.errors import DeniedError, Json, OmniGraphError
 from omnigraph.policy.actions import Action, Decision, Request
+from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import FixedPolicy, ReloadedPolicy
 from omnigraph.query.stored import unknown_query
 from omnigraph.server.incoming import bearer_of
@@ -30,7 +31,7 @@ _noted: ContextVar[list[tuple[Request, Decision]]] = ContextVar("noted")
 class NotedPolicy:
     """A policy of which every decision is noted for the log of the request that it was made for."""
 
-    held: ReloadedPolicy | FixedPolicy
+    held: ReloadedPolicy | FixedPolicy | ReadersOnly
 
     def decide(self, request: Request) -> Decision:
         """Return the decision of the policy in force."""
@@ -42,12 +43,13 @@ class NotedPolicy:
         """Return the groups that an actor is in by the policy in force."""
         return self.held.groups_of(actor)
 
+    def knows(self, actor: str | None) -> bool:
+        """Return whether an actor may know of what the policy is for."""
+        return isinstance(self.held, ReadersOnly) or bool(self.groups_of(actor))
+
     def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
-        rules = self.held.current.rules
-        return any(
-            rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
-        )
+        return self.held.somewhere(actor, action, query)
 
 
 def begin_notes() -> list[tuple[Request, Decision]]:

@@ -74,6 +74,12 @@ DEFAULT_BIND = "127.0.0.1:8080"
     help="Serve other machines without tokens: everybody may do everything.",
 )
 @click.option(
+    "--allow-writes-without-policy",
+    "allows_writes",
+    is_flag=True,
+    help="With tokens and no policy, let everybody who has one do everything.",
+)
+@click.option(
     "--health",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
@@ -91,6 +97,7 @@ def omnigraph_server(
     hosts: tuple[str, ...],
     limits: tuple[str, ...],
     is_public: bool,
+    allows_writes: bool,
     health: float | None,
 ) -> None:
     """Serve the graph at URI over HTTP.
@@ -117,6 +124,7 @@ def omnigraph_server(
                 policy=file,
                 hosts=hosts,
                 is_public=is_public,
+                allows_writes=allows_writes,
                 needs_all_graphs=needs_all_graphs,
                 limits=_limits(limits),
             )

@@ -17,6 +17,7 @@ import uvicorn
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
+from omnigraph.policy.readers import ReadersOnly
 from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
@@ -57,6 +58,7 @@ class Settings:
     queries: QueryFiles | None = None
     hosts: tuple[str, ...] = ()
     is_public: bool = False
+    allows_writes: bool = False
     limits: Limits = field(default_factory=Limits)
     spark: SparkSettings = field(default_factory=SparkSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
@@ -92,10 +94,8 @@ def app_of(settings: Settings) -> App:
     if settings.policy is not None and not source.is_given:
         raise ConfigError("a policy needs tokens, which tell who asks", hint="give tokens")
     metrics = Metrics()
-    policy, deployment = None, None
+    policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
-        if settings.policy is not None:
-            policy = NotedPolicy(ReloadedPolicy(settings.policy))
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
         only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
         site, table = Site(graphs={only.name: only}, only=only), TABLE
@@ -105,8 +105,9 @@ def app_of(settings: Settings) -> App:
             metrics,
             needs_all=settings.needs_all_graphs,
             environment=settings.environment,
+            default=policy,
         )
-        site, table = deployment.site, FLEET_TABLE
+        site, table, policy = deployment.site, FLEET_TABLE, None
         _check_policies(site, has_tokens=source.is_given)
     return App(
         site=site,
@@ -117,6 +118,13 @@ def app_of(settings: Settings) -> App:
         about=About(metrics, openapi(table, has_tokens=source.is_given)),
         hosts=settings.known_hosts,
     )
+
+
+def _policy(settings: Settings, *, has_tokens: bool) -> NotedPolicy | None:
+    """Return what decides; with tokens and without a policy, actors may only read."""
+    if settings.policy is not None:
+        return NotedPolicy(ReloadedPolicy(settings.policy))
+    return NotedPolicy(ReadersOnly()) if has_tokens and not settings.allows_writes else None
 
 
 def _check_policies(site: Site, *, has_tokens: bool) -> None:
@@ -167,8 +175,12 @@ class Server(uvicorn.Server):
             address=self.address,
             uri=self._settings.cluster or self.app.backend.uri,
             tokens=source or "none: everybody on this machine may do everything",
-            policy=self.app.gate.policy is not None,
+            policy=self._settings.policy is not None,
         )
+        policies = [each.policy for each in self.app.site.graphs.values()]
+        if any(each is not None and isinstance(each.held, ReadersOnly) for each in policies):
+            hint = "give --policy, or say --allow-writes-without-policy"
+            warn("without a policy, those with a token may only read", hint=hint)
         asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
         if self._settings.port == 0:
             print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port

@@ -59,7 +59,7 @@ class ServedGraph:
 
     def is_seen_by(self, actor: str | None) -> bool:
         """Return whether an actor may know of the graph: its policy has them in some group."""
-        return self.policy is None or bool(self.policy.groups_of(actor))
+        return self.policy is None or self.policy.knows(actor)
 
     def _refusal(self) -> Refusal:
         problem = self.problem

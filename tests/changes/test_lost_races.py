@@ -53,14 +53,14 @@ def test_an_update_is_made_on_what_the_other_left(settled: Graph, other: Graph) 
     assert column(settled, "Person", "age")["bob"] == 40
 
 
-def test_an_upsert_of_the_same_key_replaces_what_the_other_wrote(
+def test_an_upsert_of_the_same_key_keeps_what_the_other_wrote_and_it_does_not_name(
     settled: Graph, other: Graph
 ) -> None:
     with meanwhile(partial(do, other, person("dan", name='"Theirs"', age="5"))):
         receipt = do(settled, person("dan", name='"Ours"'))
     assert counts(receipt) == (1, 0)
     assert column(settled, "Person", "name")["dan"] == "Ours"
-    assert column(settled, "Person", "age")["dan"] is None
+    assert column(settled, "Person", "age")["dan"] == 5
 
 
 def test_the_same_insert_of_both_is_one_commit(settled: Graph, other: Graph) -> None:

@@ -35,6 +35,13 @@ PAIRS = (
         person("dan", age="1"),
         person("dan", name='"Other"'),
         (1, 0),
+        {**ADA, **BOB, **CY, "dan": 1},
+    ),
+    Pair(
+        "insert, replace the same key",
+        person("dan", age="1"),
+        person("dan").replace("insert", "replace"),
+        (1, 0),
         {**ADA, **BOB, **CY, "dan": None},
     ),
     Pair(
@@ -101,9 +108,9 @@ PAIRS = (
         {"ada": 99, "bob": 99, **CY},
     ),
     Pair(
-        "update, insert in its place",
+        "update, replace",
         'update Person set { age: 50 } where slug != ""',
-        person("bob"),
+        person("bob").replace("insert", "replace"),
         (3, 0),
         {"ada": 50, "bob": None, "cy": 50},
     ),

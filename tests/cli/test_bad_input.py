@@ -59,7 +59,7 @@ CASES = (
     (2, "snapshot --branhc main", "No such option '--branhc'"),
     (2, "snapsot", "No such command 'snapsot'"),
     (2, "read g.omni", "give one of --query, -e and --alias"),
-    (2, "diff main", "Missing argument 'TO'"),
+    (2, "diff main", "name two places: FROM TO"),
     (2, "load --data -  --data people.jsonl", "standard input cannot be loaded together"),
 )
 ADD = 'query q() { insert Person { name: "x" } }'

@@ -78,6 +78,10 @@ def test_load_gives_the_documented_machine_form(graph: Graph, run: Callable[...,
         "edges_loaded": 0,
         "node_types_loaded": 1,
         "edge_types_loaded": 0,
+        "inserted": 2,
+        "updated": 0,
+        "unchanged": 0,
+        "deleted": 0,
         "commit": graph.snapshot().commit.id,
     }
 
@@ -102,7 +106,9 @@ def test_ingest_says_that_it_made_the_branch_and_from_where(
     assert first.stdout.startswith(
         "made branch draft from main\nloaded 2 nodes and 0 edges into draft"
     )
-    assert second.stdout.startswith("loaded 2 nodes and 0 edges into draft")
+    assert second.stdout == (
+        "checked 2 nodes and 0 edges (inline): 2 unchanged; nothing was committed\n"
+    )
     assert third.stdout.startswith(
         "made branch more from draft\nloaded 0 nodes and 1 edge into more"
     )

@@ -57,6 +57,7 @@ def fleet(folder: Path, *, needs_all: bool = False) -> Iterator[Fleet]:
         host="127.0.0.1",
         port=0,
         cluster=str(folder),
+        allows_writes=True,
         needs_all_graphs=needs_all,
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)},
     )

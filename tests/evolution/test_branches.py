@@ -217,4 +217,4 @@ def test_all_that_cannot_be_done_is_told_at_once(graph: Graph) -> None:
         graph.apply_schema(edited(("age: I32?", "age: I64?"), ("@card(0..1)", "@card(0..2)")))
 
     assert len(caught.value.changes) == 2
-    assert str(caught.value).endswith("(and 1 more)")
+    assert caught.value.message.endswith("(and 1 more)")

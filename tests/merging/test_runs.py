@@ -124,7 +124,7 @@ def test_a_run_that_clashes_with_its_target_goes_on_and_can_be_settled(graph: Gr
 
     with pytest.raises(MergeConflictsError):
         graph.publish_run(run.run_id)
-    assert (str(graph.run(run.run_id).status), age(graph, "ada")) == ("running", 2)
+    assert (str(graph.run_record(run.run_id).status), age(graph, "ada")) == ("running", 2)
 
     done = graph.publish_run(run.run_id, resolutions="theirs")
     assert (str(done.status), age(graph, "ada")) == ("published", 1)
@@ -147,7 +147,7 @@ def test_a_run_that_is_given_up_leaves_a_record_and_no_branch(graph: Graph, end:
     done = graph.abort_run(run.run_id) if end == "aborted" else graph.fail_run(run.run_id)
 
     assert (str(done.status), done.published_snapshot_id) == (end, None)
-    assert graph.run(run.run_id) == done
+    assert graph.run_record(run.run_id) == done
     assert content(graph) == before
     assert hidden(graph) == set()
     with pytest.raises(BranchNotFoundError):
@@ -160,7 +160,7 @@ def test_a_run_ends_in_one_way_and_says_so_again(graph: Graph) -> None:
         run = begun(graph, update("ada", age=1))
         ended, head = end(run.run_id), graph.snapshot().commit.id
 
-        assert end(run.run_id) == open_graph(graph.uri).run(run.run_id) == ended
+        assert end(run.run_id) == open_graph(graph.uri).run_record(run.run_id) == ended
         for other in set(ends) - {end}:
             with pytest.raises(InputError, match=f"is {ended.status} already"):
                 other(run.run_id)
@@ -179,10 +179,10 @@ def test_runs_are_listed_newest_first_and_outlive_the_process(graph: Graph) -> N
         (second.run_id, "running"),
         (first.run_id, "aborted"),
     ]
-    assert found.run(second.run_id) == second
+    assert found.run_record(second.run_id) == second
     for unknown in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "../x", ""):
         with pytest.raises(RunNotFoundError):
-            found.run(unknown)
+            found.run_record(unknown)
 
 
 def test_an_operation_that_is_begun_again_gets_the_run_that_it_has(graph: Graph) -> None:
@@ -279,7 +279,7 @@ def test_a_run_published_just_before_a_crash_is_published_once(
 
     again = open_graph(graph.uri)
     head = again.snapshot().commit.id
-    assert str(again.run(run.run_id).status) == "running"
+    assert str(again.run_record(run.run_id).status) == "running"
     done = again.publish_run(run.run_id)
 
     assert (str(done.status), done.published_snapshot_id) == ("published", head)
@@ -329,7 +329,10 @@ def test_the_branch_of_a_run_that_ended_in_a_crash_is_removed_by_the_next_one(
     crash_at(monkeypatch, "branch retired")
     with pytest.raises(Crash):
         graph.publish_run(run.run_id)
-    assert (str(graph.run(run.run_id).status), hidden(graph)) == ("published", {run.run_branch})
+    assert (str(graph.run_record(run.run_id).status), hidden(graph)) == (
+        "published",
+        {run.run_branch},
+    )
 
     graph.abort_run(graph.begin_run().run_id)
 
@@ -369,7 +372,7 @@ def test_a_record_that_cannot_be_read_is_named(graph: Graph, damage: str) -> Non
 
     for do_it in (
         graph.runs,
-        lambda: graph.run(record.run_id),
+        lambda: graph.run_record(record.run_id),
         lambda: graph.delete_branch(THEIRS),
     ):
         with pytest.raises(StorageError, match=f"{record.run_id}/begun.json, cannot be read"):
@@ -451,7 +454,9 @@ def test_a_run_that_was_given_up_is_not_published_by_who_relied_on_the_claim_of_
     with pytest.raises(BranchNotFoundError):
         graph.publish_run(run.run_id, resolutions="theirs")
 
-    assert [str(record.status) for record in (*ended, graph.run(run.run_id))] == ["aborted"] * 2
+    assert [str(record.status) for record in (*ended, graph.run_record(run.run_id))] == [
+        "aborted"
+    ] * 2
     assert content(graph) == before
 
 
@@ -492,5 +497,5 @@ def test_a_claim_that_a_crash_left_gives_way_in_time_but_not_to_a_lie(
     with pytest.raises(InputError, match="is published already"):
         later.abort_run(landed.run_id)
 
-    assert str(later.run(landed.run_id).status) == "published"
+    assert str(later.run_record(landed.run_id).status) == "published"
     assert (age(graph, "ada"), age(graph, "bob"), hidden(graph)) == (30, 1, set())

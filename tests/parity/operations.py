@@ -293,12 +293,12 @@ add("runs", lambda g, _: g.runs())
 def publish_a_run(g: Graph, _: Path) -> object:
     record = g.runs()[0]
     g.branch(record.run_branch).mutate(QUERIES, "add", slug="nia")
-    return g.publish_run(record.run_id, message="a run"), g.run(record.run_id)
+    return g.publish_run(record.run_id, message="a run"), g.run_record(record.run_id)
 
 
 add("abort a run", lambda g, _: g.abort_run(g.begin_run().run_id))
 add("fail a run", lambda g, _: g.fail_run(g.begin_run().run_id))
-add("no run", lambda g, _: g.run(NOBODY))
+add("no run", lambda g, _: g.run_record(NOBODY))
 add("publish it twice", lambda g, _: g.publish_run(g.runs()[-1].run_id))
 # Schemas
 OTHER = (

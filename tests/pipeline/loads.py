@@ -114,6 +114,10 @@ def couple_ingested(graph: Graph, actor: str) -> dict[str, object]:
             {"table_key": "node:Person", "rows_loaded": 2},
             {"table_key": "edge:Knows", "rows_loaded": 1},
         ],
+        "inserted": 3,
+        "updated": 0,
+        "unchanged": 0,
+        "deleted": 0,
         "actor_id": actor,
         "commit": graph.snapshot("draft").commit.id,
     }

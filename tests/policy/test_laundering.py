@@ -22,7 +22,7 @@ ROADS: dict[str, Road] = {
     "the record of a commit": lambda g, w: g.commit(w.secret),
     "a tag": lambda g, _: g.at("tag-vault").query(READ),
     "the branch of a tag": lambda g, _: g.at("__tag__tag-vault").query(READ),
-    "a run": lambda g, w: g.run(w.secret_run),
+    "a run": lambda g, w: g.run_record(w.secret_run),
     "the branch of a run": lambda g, w: g.branch(f"__run__{w.secret_run}").query(READ),
     "an export": lambda g, _: list(g.export("vault")),
     "an export of a commit": lambda g, w: list(g.export(w.secret)),
@@ -110,7 +110,7 @@ HIDDEN: dict[str, tuple[Road, Road]] = {
         lambda g, _: g.delete_tag("tag-vault"),
         lambda g, _: g.delete_tag("tag-vaunt"),
     ),
-    "run": (lambda g, w: g.run(w.secret_run), lambda g, _: g.run(NO_ULID)),
+    "run": (lambda g, w: g.run_record(w.secret_run), lambda g, _: g.run_record(NO_ULID)),
     "publication": (
         lambda g, w: g.publish_run(w.secret_run),
         lambda g, _: g.publish_run(NO_ULID),
@@ -354,7 +354,7 @@ def test_what_is_missing_and_may_be_known_is_not_found(world: World) -> None:
     for road, kind in (
         (lambda g, _: g.at("nowhere"), errors.BranchNotFoundError),
         (lambda g, _: g.commit(NO_ULID), errors.CommitNotFoundError),
-        (lambda g, _: g.run(NO_ULID), errors.RunNotFoundError),
+        (lambda g, _: g.run_record(NO_ULID), errors.RunNotFoundError),
         (lambda g, _: g.delete_tag("nowhere"), errors.TagNotFoundError),
     ):
         assert failure(road, graph, world)[0] is kind

@@ -134,4 +134,4 @@ def test_a_server_limits_the_time_of_each(tmp_path: Path) -> None:
             answer = served.ask("POST", path, body)
             assert (answer.status_code, answer.json()["code"]) == (400, "budget_exceeded"), path
         assert served.graph.snapshot().commit == before
-        assert served.graph.run(run.run_id).status == "running"
+        assert served.graph.run_record(run.run_id).status == "running"

@@ -114,13 +114,17 @@ WRITES = {
     "publish run": Write(
         lambda g, p: g.publish_run(p.run),
         "ended.json",
-        lambda g, p: g.run(p.run).status == "published",
+        lambda g, p: g.run_record(p.run).status == "published",
     ),
     "abort run": Write(
-        lambda g, p: g.abort_run(p.run), "ended.json", lambda g, p: g.run(p.run).status == "aborted"
+        lambda g, p: g.abort_run(p.run),
+        "ended.json",
+        lambda g, p: g.run_record(p.run).status == "aborted",
     ),
     "fail run": Write(
-        lambda g, p: g.fail_run(p.run), "ended.json", lambda g, p: g.run(p.run).status == "failed"
+        lambda g, p: g.fail_run(p.run),
+        "ended.json",
+        lambda g, p: g.run_record(p.run).status == "failed",
     ),
     "cleanup": Write(
         lambda g, _: g.cleanup(keep=1, grace="0s", confirm=True),

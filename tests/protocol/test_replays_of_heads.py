@@ -109,7 +109,7 @@ def test_hold_run__a_run_that_was_given_up_is_not_published_by_a_slow_publisher(
     with pytest.raises(OmniGraphError):
         graph.publish_run(run.run_id)
 
-    assert str(graph.run(run.run_id).status) == "aborted"
+    assert str(graph.run_record(run.run_id).status) == "aborted"
     assert set(ages(graph)) == {"main0", "other"}
     assert graph.fsck().findings == ()
 

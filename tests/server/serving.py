@@ -110,7 +110,12 @@ def started(settings: Settings) -> Iterator[Server]:
 
 @contextmanager
 def serving(
-    folder: Path, limits: Limits = QUICK, *, with_tokens: bool = True, policy: str | None = POLICY
+    folder: Path,
+    limits: Limits = QUICK,
+    *,
+    with_tokens: bool = True,
+    policy: str | None = POLICY,
+    allows_writes: bool = False,
 ) -> Iterator[Served]:
     """Serve a new graph of people from a thread until the block ends."""
     new_graph(folder / "graph").load(PEOPLE)
@@ -127,6 +132,7 @@ def serving(
         host="127.0.0.1",
         port=0,
         policy=file,
+        allows_writes=allows_writes,
         queries=folder / "queries",
         limits=limits,
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)} if with_tokens else {},

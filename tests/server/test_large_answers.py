@@ -53,6 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         folder,
         str(folder / "graph"),
         *given,
+        "--allow-writes-without-policy",
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": tokens},
     ) as found:
         yield found

@@ -35,7 +35,7 @@ _OPTIONS = (
         "type_name",
         metavar="TYPE",
         shell_complete=completing.types,
-        help="The type of CSV or Parquet rows.",
+        help="The type of CSV or Parquet rows, or of plain JSON objects.",
     ),
     engine_option,
     click.option("--dry-run", is_flag=True, help="Check everything and commit nothing."),
@@ -133,8 +133,6 @@ def _refuse_for_server(how: Mapping[str, Any]) -> None:
     """Raise InputError for rows and options that a server does not take."""
     if how["report"] is not None or how["engine"] != "auto":
         raise InputError("--report and --engine do not work through a server")
-    if how["type_name"] is not None:
-        raise InputError("a server takes JSON lines only", hint="leave --type out")
     hint = "load it where the graph itself is"
     for place in how["data"]:
         if "://" in place:
@@ -155,8 +153,8 @@ def _loaded_line(loaded: "Loaded") -> str:
     edges = counted(sum(loaded.edges.values()), "edge")
     counts = loaded.counts
     met = counts is not None and bool(counts.updated or counts.unchanged)
-    rows = f"{nodes} and {edges}" + (f" ({counts})" if met else "")
+    told = f": {counts}" if met else ""
     if loaded.commit is None:
-        return f"checked {rows} ({loaded.engine}); nothing was committed"
+        return f"checked {nodes} and {edges} ({loaded.engine}){told}; nothing was committed"
     where = f"{loaded.branch} ({loaded.engine})"
-    return f"loaded {rows} into {where}, commit {loaded.commit.id}"
+    return f"loaded {nodes} and {edges} into {where}{told}, commit {loaded.commit.id}"

@@ -133,7 +133,7 @@ def list_runs(session: Session) -> None:
 @graph_options
 def show_run(session: Session, run_id: str) -> None:
     """Show the run RUN_ID."""
-    session.show_fields(session.graph().run(run_id).to_json())
+    session.show_fields(session.graph().run_record(run_id).to_json())
 
 
 @run.command("publish")

@@ -3,13 +3,14 @@
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import Catalog, find_type
 from omnigraph.write.load.files import files_at
-from omnigraph.write.load.splits import Format, LoadSource, refuse_type, source_of
+from omnigraph.write.load.rows import is_network, network_lines, row_lines, rows_in
+from omnigraph.write.load.splits import Format, LoadSource, source_of
 from omnigraph.write.load.spool import Spool, frames_by_type, is_frame
 
 # Paths and URIs of files, JSON lines as text, a stream of them, frames, or frames by type.
@@ -25,26 +26,60 @@ def sources_of(
     data: Data, type_name: str | None, catalog: Catalog, spool: Spool
 ) -> list[LoadSource]:
     """Return the sources of an input; a `str` that is not a URI is the text itself."""
+    if is_network(data):
+        return [_spooled(spool, _Joined(network_lines(data, catalog)), "<networkx>", None)]
     if isinstance(data, Mapping) or is_frame(data):
         return [
             source
             for name, frame in frames_by_type(data, type_name).items()
-            for source in spool.frame(frame, find_type(name, catalog).name)
+            for source in _given(frame, find_type(name, catalog).name, catalog, spool)
         ]
+    kind = None if type_name is None else find_type(type_name, catalog).name
     if isinstance(data, str) and not is_uri(data):
         refuse_name(data)
-        refuse_type("<text>", type_name)
-        return [
-            LoadSource(
-                spool.stream(io.BytesIO(data.encode(errors="surrogatepass")), "<text>"),
-                Format.JSONL,
-            )
-        ]
+        text = io.BytesIO(data.encode(errors="surrogatepass"))
+        return [_spooled(spool, text, "<text>", kind)]
     if hasattr(data, "read"):
-        refuse_type("<stdin>", type_name)
         stream = cast(BinaryIO, getattr(data, "buffer", data))
-        return [LoadSource(spool.stream(stream, "<stdin>"), Format.JSONL)]
+        return [_spooled(spool, stream, "<stdin>", kind)]
+    rows = rows_in(data)
+    if rows is not None:
+        lines = _Joined(row_lines(rows, type_name, lambda: catalog))
+        return [_spooled(spool, lines, "<rows>", None)]
     return [source_of(file, type_name, catalog) for file in files_at(places_of(data))]
+
+
+def _given(data: object, type_name: str, catalog: Catalog, spool: Spool) -> list[LoadSource]:
+    """Return the sources of one type: a frame, or dicts."""
+    rows = rows_in(data)
+    if rows is None:
+        return spool.frame(data, type_name)
+    lines = _Joined(row_lines(rows, type_name, lambda: catalog))
+    return [_spooled(spool, lines, f"<{type_name}>", None)]
+
+
+def _spooled(
+    spool: Spool, stream: "BinaryIO | _Joined", name: str, type_name: str | None
+) -> LoadSource:
+    return LoadSource(spool.stream(cast(BinaryIO, stream), name), Format.JSONL, type_name)
+
+
+class _Joined:
+    """Lines as a stream, of which each read returns the next ones, whatever their size."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
+
+    def read(self, size: int) -> bytes:
+        """Return lines of about `size` bytes; none when there are no more."""
+        found: list[bytes] = []
+        held = 0
+        for line in self._lines:
+            found.append(line)
+            held += len(line)
+            if held >= size:
+                break
+        return b"".join(found)
 
 
 def places_of(data: Data) -> list[str]:
@@ -53,7 +88,7 @@ def places_of(data: Data) -> list[str]:
     if not isinstance(places, Sequence) or not all(
         isinstance(place, str | os.PathLike) for place in places
     ):
-        hint = "pass paths, JSON lines as text, a stream of bytes, or a frame"
+        hint = "pass paths, JSON lines as text, a stream of bytes, a frame, or dicts"
         raise InputError(f"a value of type {type(data).__name__} cannot be loaded", hint=hint)
     return [os.fspath(place) for place in places]
 

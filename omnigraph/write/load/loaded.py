@@ -45,7 +45,8 @@ class Loaded:
     def __repr__(self) -> str:
         nodes, edges = sum(self.nodes.values()), sum(self.edges.values())
         commit = None if self.commit is None else self.commit.id
-        counts = "" if self.counts is None else f" ({self.counts})"
+        met = self.counts is not None and (self.counts.updated or self.counts.unchanged)
+        counts = f" ({self.counts})" if met else ""
         about = f"{nodes} nodes, {edges} edges{counts}"
         return f"Loaded({about}, branch={self.branch!r}, commit={commit!r})"
 

@@ -32,6 +32,7 @@ from omnigraph.schema.types import (
 )
 from omnigraph.spark.deadline import Deadline
 from omnigraph.syntax.problems import nearest_name
+from omnigraph.write.load.fields import integer_ends
 
 # Groups that cannot be read at once are halved until they are this small.
 _FEW_LINES = 64
@@ -80,7 +81,8 @@ class RecordReader:
     def __init__(self, catalog: Catalog, *, partial: bool = False) -> None:
         self._partial = partial
         self._shapes = {
-            stored.name: _RecordShape(stored) for stored in catalog.by_identity.values()
+            stored.name: _RecordShape(stored, integer_ends(stored, catalog))
+            for stored in catalog.by_identity.values()
         }
         self._prefixes = [
             (f'{{"{shape.word}":{gap}"{name}"'.encode(), shape)
@@ -205,20 +207,30 @@ def _type_name(text: bytes) -> object:
 class _RecordShape:
     """The JSON form of the records of one type."""
 
-    def __init__(self, stored: StoredType) -> None:
+    def __init__(self, stored: StoredType, integer_ends: frozenset[str]) -> None:
         self.stored = stored
+        self._integer_ends = integer_ends
         self.is_edge = isinstance(stored, EdgeType)
         self.word = "edge" if self.is_edge else "type"
-        self.fields: dict[str, ValueType] = {} if stored.key else {"id": STRING}
+        self.fields: dict[str, ValueType] = {"id": STRING}
         self.fields |= {item.name: item.type for item in stored.properties.values()}
         self.top = (self.word, "from", "to", "data") if self.is_edge else (self.word, "data")
         data = pa.struct([(name, _wire_type(kind)) for name, kind in self.fields.items()])
-        kinds = [data if name == "data" else pa.utf8() for name in self.top]
-        self._wire = pa.schema(list(zip(self.top, kinds, strict=True)))
+        self._wires = [self._wire(data, pa.utf8())]
+        self._wires += [self._wire(data, pa.int64())] if integer_ends else []
         self.columns = loose_schema(stored)
+
+    def _wire(self, data: pa.DataType, end: pa.DataType) -> pa.Schema:
+        """Return the schema in which lines are read whose ends are texts, or whole numbers."""
+        kinds = {"data": data, self.word: pa.utf8()}
+        return pa.schema([(name, kinds.get(name, end)) for name in self.top])
 
     def read_at_once(self, lines: pa.Array) -> pa.RecordBatch | None:
         """Return the columns of many lines, or None when one of them needs a closer look."""
+        found = (self._read_as(wire, lines) for wire in self._wires)
+        return next((columns for columns in found if columns is not None), None)
+
+    def _read_as(self, wire: pa.Schema, lines: pa.Array) -> pa.RecordBatch | None:
         offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset :][: len(lines) + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         text = lines.buffers()[2].slice(first, last - first)
@@ -231,7 +243,7 @@ class _RecordShape:
                     use_threads=False, block_size=max(text.size + 1, _SMALLEST_BLOCK)
                 ),
                 parse_options=pyarrow.json.ParseOptions(
-                    explicit_schema=self._wire, unexpected_field_behavior="error"
+                    explicit_schema=wire, unexpected_field_behavior="error"
                 ),
             )
         except pa.ArrowInvalid:
@@ -247,7 +259,7 @@ class _RecordShape:
         names = [each.name for each in data.type]
         found = dict(zip(names, data.flatten(), strict=True))
         if self.is_edge:
-            found |= {"src": batch["from"], "dst": batch["to"]}
+            found |= {"src": batch["from"].cast(pa.utf8()), "dst": batch["to"].cast(pa.utf8())}
         columns = []
         for name in self.columns.names:
             kind = self.stored.column(name)
@@ -330,8 +342,19 @@ class _RecordShape:
             reason = 'has no "data"' if data is None else '"data" is not an object'
             return None, [*faults, self._bad(number, Code.RECORD_SHAPE, reason)]
         faults += self._field_faults(data, tuple(self.fields), number)
-        ends = {column: record[name] for name, column in EDGE_ENDS.items() if name in record}
-        return {**data, **(ends if self.is_edge else {})}, faults
+        ends = {
+            column: self._end(record[name], column)
+            for name, column in EDGE_ENDS.items()
+            if name in record
+        }
+        given: dict[str, object] = {**data, **(ends if self.is_edge else {})}
+        if self.stored.key and _is_number(data.get("id")):
+            given["id"] = str(data["id"])
+        return given, faults
+
+    def _end(self, value: object, column: str) -> object:
+        """Return an end of an edge; a whole number is the id of a node with such a key."""
+        return str(value) if _is_number(value) and column in self._integer_ends else value
 
     def _field_faults(
         self, found: "_Object", known: tuple[str, ...], number: int
@@ -347,8 +370,6 @@ class _RecordShape:
         ]
 
     def _unknown(self, name: str) -> str:
-        if name == "id" and self.stored.key:
-            return f"the id of a {self.stored.name} is made from its key"
         near = nearest_name(name, self.fields)
         return "no such field" + (f"; did you mean '{near}'?" if near else "")
 
@@ -454,6 +475,10 @@ def _whole(text: str) -> int:
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _bad(number: int, code: Code, reason: str) -> Violation:

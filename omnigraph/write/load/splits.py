@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import BinaryIO
 
 from omnigraph.errors import InputError
-from omnigraph.schema.catalog import Catalog, find_type
+from omnigraph.schema.catalog import Catalog, StoredType, find_type
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.spark.deadline import Deadline
+from omnigraph.write.load.fields import integer_ends
 from omnigraph.write.load.files import File, lines_of, refuse_encoding, too_long
 from omnigraph.write.load.records import Block, RecordReader
+from omnigraph.write.load.rows import to_records
 from omnigraph.write.load.tabular import csv_blocks, open_parquet, parquet_blocks
 
 _BLOCK_BYTES = 8 << 20
@@ -69,21 +71,14 @@ def source_of(file: File, type_name: str | None, catalog: Catalog) -> LoadSource
     """Return how to read a file, by its ending; tabular formats need the name of a type."""
     lowered = file.path.lower()
     kind = next((kind for end, kind in _ENDINGS.items() if lowered.endswith(end)), Format.JSONL)
-    if kind in (Format.JSONL, Format.GZIP):
-        refuse_type(file.name, type_name)
+    is_text = kind in (Format.JSONL, Format.GZIP)
+    if type_name is None and is_text:
         return LoadSource(file, kind)
     if type_name is None:
         hint = "name it: --type, or type= in Python"
         raise InputError(f"'{file.name}' does not name the type of its rows", hint=hint)
     find_type(type_name, catalog)
     return LoadSource(file, kind, type_name)
-
-
-def refuse_type(name: str, type_name: str | None) -> None:
-    """Raise InputError when a type is given for records, which name their types themselves."""
-    if type_name is not None:
-        hint = "a type is given for CSV and Parquet files and for frames"
-        raise InputError(f"{name}: records name their types themselves", hint=hint)
 
 
 def splits_of(sources: Sequence[LoadSource], slots: int) -> list[Split]:
@@ -109,9 +104,9 @@ def _read(split: Split, catalog: str, deadline: Deadline, partial: bool) -> Iter
     stored = None if split.source.type is None else _catalog(catalog).stored(split.source.type)
     match split.source.format:
         case Format.JSONL:
-            return _json_blocks(split, _reader(catalog, partial), deadline)
+            return _json_blocks(split, _Lines(_reader(catalog, partial), stored), deadline)
         case Format.GZIP:
-            return _gzip_blocks(split, _reader(catalog, partial), deadline)
+            return _gzip_blocks(split, _Lines(_reader(catalog, partial), stored), deadline)
         case Format.CSV | Format.CSV_GZIP:
             assert stored is not None
             is_zipped = split.source.format is Format.CSV_GZIP
@@ -119,7 +114,10 @@ def _read(split: Split, catalog: str, deadline: Deadline, partial: bool) -> Iter
         case Format.PARQUET:
             assert stored is not None
             groups = range(split.start, split.end)
-            return parquet_blocks(split.source.file, groups, stored, partial=partial)
+            numbered = integer_ends(stored, _catalog(catalog)) | {"id"}
+            return parquet_blocks(
+                split.source.file, groups, stored, partial=partial, numbered=numbered
+            )
 
 
 @lru_cache(maxsize=4)
@@ -178,7 +176,20 @@ def _row_group_splits(source: LoadSource, size: int) -> Iterator[Split]:
             yield Split(source, start, metadata.num_row_groups)
 
 
-def _json_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iterator[Block]:
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Reads lines: records, or plain rows of one type."""
+
+    reader: RecordReader
+    stored: StoredType | None
+
+    def read(self, data: bytes, deadline: Deadline) -> Block:
+        """Read whole lines, numbered from 0."""
+        records = data if self.stored is None else to_records(data, self.stored)
+        return self.reader.read(records, deadline)
+
+
+def _json_blocks(split: Split, reader: "_Lines", deadline: Deadline) -> Iterator[Block]:
     with split.source.file.open() as file:
         file.seek(split.start)
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES, split.end - split.start)):
@@ -188,7 +199,7 @@ def _json_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iter
             yield _block(data, reader, deadline, begins=begins)
 
 
-def _gzip_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iterator[Block]:
+def _gzip_blocks(split: Split, reader: "_Lines", deadline: Deadline) -> Iterator[Block]:
     with split.source.file.unzipped() as file:
         for number, data in enumerate(lines_of(file, _BLOCK_BYTES)):
             if number == 0 and data is not None:
@@ -196,7 +207,7 @@ def _gzip_blocks(split: Split, reader: RecordReader, deadline: Deadline) -> Iter
             yield _block(data, reader, deadline, begins=number == 0)
 
 
-def _block(data: bytes | None, reader: RecordReader, deadline: Deadline, *, begins: bool) -> Block:
+def _block(data: bytes | None, reader: "_Lines", deadline: Deadline, *, begins: bool) -> Block:
     if data is None:
         return Block(1, violations=[too_long()])
     return reader.read(data.removeprefix(_BOM) if begins else data, deadline)

@@ -41,7 +41,7 @@ class Spool:
 
     def stream(self, stream: BinaryIO, name: str) -> File:
         """Store all JSON lines of a stream."""
-        path = f"{self._folder}/lines.jsonl"
+        path = f"{self._folder}/{uuid4().hex}.jsonl"
         with self._store.objects.writer(path) as file:
             written = _Digested(file)
             while data := stream.read(_BUFFER):
@@ -54,7 +54,7 @@ class Spool:
         if _is_spark(frame):
             parts = self._spark(frame)
         else:
-            parts = [write_part(self._store, self._folder, _stream(frame))]
+            parts = [write_part(self._store, self._folder, to_stream(frame))]
         return [
             LoadSource(
                 file_in(self._store, path, f"<{type_name}>", digest), Format.PARQUET, type_name
@@ -118,7 +118,7 @@ class _Digested(io.RawIOBase):
 
 def is_frame(data: object) -> bool:
     """Whether something is a frame: of Arrow, pandas, polars or Spark."""
-    return hasattr(data, "__arrow_c_stream__") or _is_spark(data)
+    return hasattr(data, "__arrow_c_stream__") or _is_spark(data) or _is_lazy(data)
 
 
 def frames_by_type(data: object, type_name: str | None) -> Mapping[str, Frame]:
@@ -153,7 +153,21 @@ def _is_spark(frame: object) -> bool:
     return type(frame).__module__.startswith("pyspark.sql") and hasattr(frame, "mapInArrow")
 
 
-def _stream(frame: Frame) -> pa.RecordBatchReader:
+def _is_lazy(frame: object) -> bool:
+    """Whether something is a frame that has still to be computed: of polars, or a dataset."""
+    module = type(frame).__module__
+    is_polars = module.startswith("polars.") and hasattr(frame, "collect")
+    return is_polars or (module == "pyarrow._dataset" and hasattr(frame, "to_batches"))
+
+
+def to_stream(frame: Frame) -> pa.RecordBatchReader:
+    """Return the rows of a frame of Arrow, pandas or polars, computed if need be."""
+    if _is_lazy(frame):
+        if type(frame).__module__.startswith("polars."):
+            frame = frame.collect()
+        else:
+            scanner = frame.scanner() if hasattr(frame, "scanner") else frame
+            return scanner.to_reader()
     if type(frame).__module__.startswith("pandas"):
         try:
             frame = pa.Table.from_pandas(frame, preserve_index=False)

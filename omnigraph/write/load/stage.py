@@ -11,15 +11,16 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.rules import find_breaches
-from omnigraph.errors import MOST_VIOLATIONS, Violation
+from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
+from omnigraph.syntax.problems import shorten
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.filling import VectorFiller
 from omnigraph.write.load.idle import Aside, IdleIds
-from omnigraph.write.load.meet import Meeting, MetRows
+from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.upsert import find_places, find_unchanged
@@ -149,6 +150,7 @@ def _is_embedded(stored: StoredType, name: str) -> bool:
 
 def broken_rules(rows: RecordRows) -> Iterator[Violation]:
     """Yield the rows that break a rule of their type, unless that is reported already."""
+    yield from _other_ids(rows)
     for breach in find_breaches(rows.stored, rows.columns):
         if (breach.row, breach.field) not in rows.spoilt:
             yield Violation(
@@ -158,6 +160,25 @@ def broken_rules(rows: RecordRows) -> Iterator[Violation]:
                 field=field_name(rows.stored, breach.field),
                 line=int(rows.lines[breach.row]),
             )
+
+
+def _other_ids(rows: RecordRows) -> Iterator[Violation]:
+    """Yield the rows that have a key, and an id which is not that of the key."""
+    given = rows.columns["id"]
+    if not rows.stored.key or given.null_count == len(given):
+        return
+    made = known_ids(rows.stored, rows.columns)
+    for row in pc.indices_nonzero(
+        pc.fill_null(pc.not_equal(given, made), fill_value=False)
+    ).to_pylist():
+        one, other = (shorten(str(each[row].as_py())) for each in (given, made))
+        yield Violation(
+            code=Code.RECORD_FIELD,
+            reason=f"the id '{one}' is not that of the key, which is '{other}'",
+            type=rows.stored.name,
+            field="id",
+            line=int(rows.lines[row]),
+        )
 
 
 def _line(violation: Violation) -> int:

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 from omnigraph.data.values.columns import Conversion, convert, convert_each
 from omnigraph.errors import MOST_VIOLATIONS, Code, UnreadableError, Violation
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import EdgeType, StoredType, column_name, field_name
+from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.types import BLOB, DATE, DATETIME, STRING, ValueType, is_text
 from omnigraph.syntax.problems import nearest_name
+from omnigraph.write.load.fields import column_of
 from omnigraph.write.load.files import LONGEST_LINE, File, refuse_encoding, too_long
 from omnigraph.write.load.records import Block, RecordRows, loose_schema
 
@@ -37,9 +38,17 @@ def open_parquet(file: BinaryIO, named: File) -> pq.ParquetFile:
 
 
 def parquet_blocks(
-    file: File, groups: range, stored: StoredType, *, partial: bool
+    file: File,
+    groups: range,
+    stored: StoredType,
+    *,
+    partial: bool,
+    numbered: frozenset[str] = frozenset(),
 ) -> Iterator[Block]:
-    """Read some row groups of a Parquet file as rows of a type; partial ones may lack columns."""
+    """Read some row groups of a Parquet file as rows of a type; partial ones may lack columns.
+
+    `numbered` are ends of edges, and the id, which may be whole numbers.
+    """
     with file.open() as opened:
         parquet = open_parquet(opened, file)
         names = parquet.schema_arrow.names
@@ -49,9 +58,16 @@ def parquet_blocks(
             yield Block(0, violations=[replace(each, line=None) for each in wrong])
             return
         for batch in _batches(parquet, groups, file):
-            columns = [column_name(stored, name) for name in names]
-            given = dict(zip(columns, batch.columns, strict=True))
+            columns = [column_of(stored, name) for name in names]
+            given = {
+                name: _in_digits(each) if name in numbered else each
+                for name, each in zip(columns, batch.columns, strict=True)
+            }
             yield _block(stored, given, np.arange(len(batch)), len(batch))
+
+
+def _in_digits(column: pa.Array) -> pa.Array:
+    return column.cast(pa.utf8()) if pa.types.is_integer(column.type) else column
 
 
 def _batches(parquet: pq.ParquetFile, groups: range, file: File) -> Iterator[pa.RecordBatch]:
@@ -78,7 +94,7 @@ def csv_blocks(
             while not wrong:
                 before = rows.line_num
                 block, ended = _csv_block(
-                    rows, [column_name(stored, name) for name in names], stored, before
+                    rows, [column_of(stored, name) for name in names], stored, before
                 )
                 yield block
                 if ended:
@@ -223,11 +239,10 @@ def _column(given: "pa.Array | list[object] | None", kind: ValueType, count: int
 
 def _column_faults(names: Sequence[str], stored: StoredType, *, partial: bool) -> list[Violation]:
     """Return what is wrong with the columns of a tabular file: unknown, repeated or missing."""
-    system = ["src", "dst"] if isinstance(stored, EdgeType) else []
-    system += [] if stored.key else ["id"]
+    system = ["id", "src", "dst"] if isinstance(stored, EdgeType) else ["id"]
     known = {*system, *stored.properties}
     faults: list[Violation] = []
-    columns = [column_name(stored, name) for name in names]
+    columns = [column_of(stored, name) for name in names]
     before: set[str] = set()
     for name, column in zip(names, columns, strict=True):
         if len(faults) > MOST_VIOLATIONS:

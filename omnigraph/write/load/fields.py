@@ -1,0 +1,31 @@
+"""Fields: the names under which sources may give the columns of a type."""
+
+from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, column_name
+from omnigraph.schema.types import INTEGERS, ScalarType
+
+# What frames of other tools call the ends of an edge.
+_ENDS = {"from": "src", "source": "src", "src": "src", "to": "dst", "target": "dst", "dst": "dst"}
+
+
+def column_of(stored: StoredType, name: str) -> str:
+    """Return the column that a field of a frame or a file means; a property comes first."""
+    if name in stored.properties or not isinstance(stored, EdgeType):
+        return column_name(stored, name)
+    return _ENDS.get(name, name)
+
+
+def integer_ends(stored: StoredType, catalog: Catalog) -> frozenset[str]:
+    """Return the columns of an edge's ends whose nodes have a whole number as their key.
+
+    Such a number means the same there as in the key: its decimal digits are the id.
+    """
+    if not isinstance(stored, EdgeType):
+        return frozenset()
+    ends = {"src": stored.source, "dst": stored.target}
+    return frozenset(column for column, node in ends.items() if _has_integer_key(catalog, node))
+
+
+def _has_integer_key(catalog: Catalog, name: str) -> bool:
+    node = catalog.nodes[name]
+    kinds = [node.column(each) for each in node.key]
+    return len(kinds) == 1 and isinstance(kinds[0], ScalarType) and kinds[0] in INTEGERS

@@ -1,0 +1,216 @@
+"""The first row goes in as Python has it: dicts, graphs, lazy frames, plain JSON lines."""
+
+import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import networkx
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.api.graph import Graph, connect, init
+from omnigraph.errors import InputError, ViolationsError
+from omnigraph.write.counts import RowCounts
+from tests.parity.serving import serving
+
+SCHEMA = """
+node Person { name: String @key  age: I32?  born: Date? }
+node Thing { number: I64 @key  label: String? }
+node Note { text: String? }
+edge Knows: Person -> Person { since: I32?  @key(src, dst) }
+edge Has: Thing -> Thing { weight: F64? }
+"""
+
+
+@pytest.fixture(params=["at hand", "behind a server"])
+def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
+    made = init(tmp_path / "g", SCHEMA, durable=False)
+    if request.param == "at hand":
+        yield made
+        return
+    made.close()
+    with serving(tmp_path / "g") as url, connect(url) as there:
+        yield there
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Graph:
+    return init(tmp_path / "local", SCHEMA, durable=False)
+
+
+def people(graph: Graph) -> list[dict[str, object]]:
+    text = "query q() { match { $p: Person } return { $p.name as name, $p.age as age } }"
+    return graph.query(text).to_dicts()
+
+
+def edges(graph: Graph, name: str) -> list[tuple[str, str]]:
+    start = "Person" if name == "Knows" else "Thing"
+    text = f"""query q() {{ match {{ $a: {start}  $a {name[0].lower()}{name[1:]} $b }}
+        return {{ $a.id as a, $b.id as b }} }}"""
+    return [(str(row["a"]), str(row["b"])) for row in graph.query(text)]
+
+
+def test_dicts_are_rows_of_a_type(graph: Graph) -> None:
+    rows = [{"name": "Ana", "age": np.int64(3)}, {"name": "Bo", "born": datetime.date(2020, 2, 1)}]
+
+    graph.branch().load(rows, type="Person")
+    graph.branch().load(iter([{"source": "Ana", "target": "Bo", "since": 2}]), type="Knows")
+
+    assert people(graph) == [{"name": "Ana", "age": 3}, {"name": "Bo", "age": None}]
+    assert edges(graph, "Knows") == [("Ana", "Bo")]
+
+
+def test_dicts_may_come_by_type_and_records_name_theirs(graph: Graph) -> None:
+    graph.load({"Person": [{"name": "Ana"}], "Thing": [{"number": 1}]})
+    graph.load([{"type": "Person", "data": {"name": "Bo"}}])
+
+    assert [row["name"] for row in people(graph)] == ["Ana", "Bo"]
+
+
+def test_dicts_that_do_not_fit_are_reported_by_row(graph: Graph) -> None:
+    with pytest.raises(ViolationsError) as caught:
+        graph.load([{"name": "Ana"}, {"nam": "Bo"}], type="Person")
+    assert caught.value.violations[0].line == 2
+    with pytest.raises(InputError, match="do not name their type"):
+        graph.load([{"name": "Ana"}])
+    with pytest.raises(InputError, match="not a dict"):
+        graph.load(iter(["Ana"]), type="Person")
+    with pytest.raises(InputError, match="no value of a row"):
+        graph.load([{"name": object()}], type="Person")
+
+
+def test_plain_json_lines_are_rows_of_a_type(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"name": "Ana"}\n\n// a comment\n{"type": "Person", "data": {"name": "Bo"}}\n')
+
+    graph.load(path, type="Person")
+    graph.load('{"from": "Ana", "to": "Bo", "since": 1}', type="Knows")
+
+    assert [row["name"] for row in people(graph)] == ["Ana", "Bo"]
+    assert edges(graph, "Knows") == [("Ana", "Bo")]
+    with pytest.raises(ViolationsError) as caught:
+        graph.load('{"name": "Cy"}\nnothing\n', type="Person")
+    assert [(each.line, str(each.code)) for each in caught.value.violations] == [(2, "V1")]
+
+
+def test_a_networkx_graph_is_loaded(graph: Graph) -> None:
+    network = networkx.DiGraph()
+    network.add_node("Ana", type="Person", age=3)
+    network.add_node("Bo", type="Person")
+    network.add_edge("Ana", "Bo", type="Knows", since=1)
+
+    graph.load(network)
+
+    assert people(graph) == [{"name": "Ana", "age": 3}, {"name": "Bo", "age": None}]
+    assert edges(graph, "Knows") == [("Ana", "Bo")]
+
+
+def test_what_networkx_gets_it_gives_back(local: Graph, tmp_path: Path) -> None:
+    local.load({"Person": [{"name": "Ana"}, {"name": "Bo"}], "Thing": [{"number": 7}]})
+    local.load([{"text": "hello"}], type="Note")
+    local.load({"Knows": [{"from": "Ana", "to": "Bo"}], "Has": [{"from": 7, "to": 7}]})
+    again = init(tmp_path / "again", SCHEMA, durable=False)
+
+    again.load(local.branch().to_networkx())
+
+    assert sorted(again.export()) == sorted(local.export())
+
+
+def test_lazy_frames_are_computed(graph: Graph, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"name": ["Bo"]}), tmp_path / "some.parquet")
+
+    graph.load(pl.LazyFrame({"name": ["Ana"]}), type="Person")
+    graph.load(ds.dataset(tmp_path / "some.parquet"), type="Person")
+
+    assert [row["name"] for row in people(graph)] == ["Ana", "Bo"]
+
+
+@pytest.mark.parametrize("ends", [("from", "to"), ("src", "dst"), ("source", "target")])
+def test_whole_numbers_mean_the_same_on_nodes_and_edges(
+    graph: Graph, ends: tuple[str, str]
+) -> None:
+    graph.load(pa.table({"number": [1, 2], "id": [1, 2]}), type="Thing")
+
+    graph.load(pa.table({ends[0]: [1], ends[1]: [2]}), type="Has")
+    graph.load('{"edge": "Has", "from": 2, "to": "1"}\n{"edge": "Has", "from": 1, "to": 1}')
+
+    assert sorted(edges(graph, "Has")) == [("1", "1"), ("1", "2"), ("2", "1")]
+
+
+def test_an_id_that_is_that_of_the_key_is_accepted_and_another_is_not(graph: Graph) -> None:
+    loaded = graph.load('{"type": "Person", "data": {"id": "Ana", "name": "Ana"}}')
+    assert loaded.counts == RowCounts(inserted=1)
+
+    with pytest.raises(ViolationsError) as caught:
+        graph.load('{"type": "Person", "data": {"id": "b1", "name": "Bo"}}')
+
+    assert [each.reason for each in caught.value.violations] == [
+        "the id 'b1' is not that of the key, which is 'Bo'"
+    ]
+
+
+def test_parameters_come_as_a_dict_or_as_keywords(graph: Graph) -> None:
+    graph.load([{"name": "Ana", "age": 3}], type="Person")
+    text = """query q($name: String, $age: I32) {
+        match { $p: Person { name: $name, age: $age } } return { $p.name as name } }"""
+
+    assert graph.query(text, {"name": "Ana", "age": 3})[0] == {"name": "Ana"}
+    assert graph.query(text, {"name": "Ana"}, age=3)[-1] == {"name": "Ana"}
+    assert graph.query(text, "q", {"name": "Ana", "age": 3})[:5] == [{"name": "Ana"}]
+    with pytest.raises(InputError, match="given twice"):
+        graph.query(text, {"name": "Ana", "age": 3}, age=3)
+    add = "query add($name: String) { insert Person { name: $name } }"
+    assert graph.mutate(add, {"name": "Bo"}).affected_nodes == 1
+
+
+def test_a_result_is_printed_as_a_table(graph: Graph) -> None:
+    graph.load([{"name": "Ana", "age": 3}, {"name": "漢字"}], type="Person")
+    text = "query q() { match { $p: Person } return { $p.name as name, $p.age as age } }"
+
+    assert str(graph.query(text)).splitlines() == [
+        "name  age",
+        "----  ----",
+        "Ana   3",
+        "漢字  null",
+    ]
+    with pytest.raises(IndexError, match="2 rows"):
+        graph.query(text)[2]
+
+
+@contextmanager
+def adding(graph: Graph, name: str) -> Iterator[None]:
+    with graph.run(message="by hand") as branch:
+        branch.load([{"name": name}], type="Person")
+        yield
+
+
+def test_a_run_is_published_at_the_end_of_its_block(graph: Graph) -> None:
+    with adding(graph, "Ana"):
+        assert people(graph) == []
+
+    assert [row["name"] for row in people(graph)] == ["Ana"]
+    assert graph.branch().commit.message == "by hand"
+
+
+def test_a_run_is_aborted_when_its_block_raises(graph: Graph) -> None:
+    with pytest.raises(ZeroDivisionError), adding(graph, "Ana"):
+        raise ZeroDivisionError
+
+    assert people(graph) == []
+    assert [str(each.status) for each in graph.runs()] == ["aborted"]
+
+
+def test_a_published_run_keeps_its_actor_and_its_message(local: Graph) -> None:
+    run = local.begin_run(actor="ida")
+    branch = local.branch(run.run_branch, actor="ida", message="from the archive")
+    branch.load([{"name": "Ana"}], type="Person")
+
+    local.publish_run(run.run_id)
+
+    commit = local.branch().commit
+    assert (commit.actor, commit.message) == ("ida", "from the archive")
