@@ -19,10 +19,10 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.storage import layout
+from omnigraph.storage.forward import attached_versions
 from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.store import Store
-from omnigraph.storage.sweep import attached_versions
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
