@@ -7,6 +7,7 @@ from omnigraph.errors import Code, QueryError, QueryNotFoundError
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedQuery
+from omnigraph.query.foreign import recognize
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import parse_queries
 from omnigraph.query.plan import Plan
@@ -68,10 +69,20 @@ def plan_query(query: CheckedQuery, catalog: Catalog) -> Plan:
 def read_queries(source: Source, problems: Problems) -> ast.QueryFile:
     """Parse the queries of a text; a text that is too large is reported instead."""
     too_large = size_problem(source, Code.QUERY_CAP)
-    if too_large is None:
-        return parse_queries(source, problems)
-    problems.report(too_large.code, too_large.span, too_large.message, too_large.hint)
-    return ast.QueryFile(())
+    if too_large is not None:
+        problems.report(too_large.code, too_large.span, too_large.message, too_large.hint)
+        return ast.QueryFile(())
+    if (foreign := recognize(source.text, _parses)) is not None:
+        message = f"this looks like {foreign.language}, which is not spoken here"
+        problems.report(Code.QUERY_SYNTAX, foreign.span, message, f"write {foreign.instead}")
+        return ast.QueryFile(())
+    return parse_queries(source, problems)
+
+
+def _parses(text: str) -> bool:
+    problems = Problems()
+    parse_queries(make_source(text, "<query>"), problems)
+    return not problems.total
 
 
 def report_twin(query: ast.Query, seen: set[str], problems: Problems) -> None:
