@@ -21,8 +21,8 @@ router       finds the route of a method and a path
 serve        opens a graph and serves it until a signal says stop
 table        every route: those of all operations, and what the server tells of itself
 tokens       who a bearer token stands for; only the digests of tokens are kept
+process      the processes of a server: several on one address, and what each may open
 begun        an answer that is too large to be made at once: what was made, and how to go on
 site         the graphs that the server has, each with its policy, and what is told about them
 deployed     the deployment that is served: its revision, and how a newer one takes its place
-descriptors  how many files and sockets the process may open, and what happens at the last
 """

@@ -47,6 +47,7 @@ from omnigraph.server.incoming import (
 )
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import log, log_failure
+from omnigraph.server.process.shared import SharedTurns
 from omnigraph.server.protocol import KNOWN
 from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
@@ -72,6 +73,7 @@ class App:
     about: About
     hosts: frozenset[str] | None = None
     deployment: Deployment | None = None
+    shared: SharedTurns | None = None
     admission: Admission = field(init=False)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
@@ -79,7 +81,7 @@ class App:
     _open: set[threading.Event] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.admission = Admission(self.limits)
+        self.admission = Admission(self.limits, self.shared)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
 
@@ -370,6 +372,8 @@ class _Exchange:
             "x-content-type-options": "nosniff",
             "cache-control": "no-store",
         }
+        if self._app.admission.yields:  # its next request finds a worker that is idle
+            every["connection"] = "close"
         raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in every.items()]
         await self._put({"type": "http.response.start", "status": status, "headers": raw})
 

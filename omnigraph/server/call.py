@@ -1,7 +1,7 @@
 """Call: one request on its way, as a handler sees it, and the answers that it can give."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
@@ -69,6 +69,8 @@ class About:
 
     metrics: Metrics
     openapi: bytes
+    # What other workers of the server counted.
+    others: Callable[[], Iterable[Mapping[str, Any]]] = tuple
 
 
 class Overview(Protocol):

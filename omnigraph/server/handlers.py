@@ -120,7 +120,9 @@ def graphs(call: ServerCall) -> Answer:
 
 def metrics(call: ServerCall) -> Answer:
     """Return what the server counts."""
-    return WholeAnswer(call.about.metrics.text().encode(), MEDIA_TYPE)
+    about = call.about
+    counted = about.metrics.with_others(about.others())
+    return WholeAnswer(counted.text().encode(), MEDIA_TYPE)
 
 
 def openapi(call: ServerCall) -> Answer:
