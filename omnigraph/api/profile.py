@@ -12,40 +12,74 @@ from omnigraph.query.plan import ReadPlan
 
 if TYPE_CHECKING:
     from omnigraph.data.result import Result
+    from omnigraph.query.arrange import Move, Orders
     from omnigraph.read.answer import PlanAnswer
     from omnigraph.read.road import Road, RoadChoice
+    from omnigraph.schema.catalog import Catalog
 
 _METADATA = b"omnigraph.api.profile"
+_UNEXPECTED = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The plan of a read and the road that it would take now; printing it shows both."""
+    """The plan of a read and the road that it would take now; printing it shows both.
+
+    `expected` has for each operator about how many rows there will be after it, and `orders` the
+    order of each pattern.
+    """
 
     plan: ReadPlan
     choice: "RoadChoice"
+    expected: tuple[int, ...] = ()
+    orders: "Orders" = ()
 
     def __str__(self) -> str:
-        return f"{explain_text(self.plan)}  {'Road':10}  {self.choice}\n"
+        return f"{explain_text(self.plan, self.expected)}  {'Road':10}  {self.choice}\n"
 
     __repr__ = __str__
 
     def to_json(self) -> dict[str, Json]:
-        """Return the plan and the road as JSON."""
+        """Return the plan, the rows that are expected, and the road as JSON."""
         road: dict[str, Json] = {
             "road": str(self.choice.road),
             "lookups": self.choice.lookups,
             "rows_to_read": self.choice.unread,
         }
-        return {"plan": explain_json(self.plan), "road": road}
+        return {
+            "plan": explain_json(self.plan),
+            "expected_rows": list(self.expected),
+            "orders": [[_move_json(move) for move in moves] for moves in self.orders],
+            "road": road,
+        }
 
     @classmethod
-    def from_json(cls, document: Document, plan: ReadPlan) -> Self:
-        """Return the explanation of a plan that `to_json` wrote."""
+    def from_json(cls, document: Document, plan: ReadPlan, catalog: "Catalog") -> Self:
+        """Return the explanation that `to_json` wrote of a plan, given as it was compiled."""
+        from omnigraph.query.arrange import rearrange
         from omnigraph.read.road import Road, RoadChoice
 
         road = document["road"]
-        return cls(plan, RoadChoice(Road(road["road"]), road["lookups"], road["rows_to_read"]))
+        choice = RoadChoice(Road(road["road"]), road["lookups"], road["rows_to_read"])
+        orders = tuple(tuple(map(_read_move, moves)) for moves in document.get("orders", ()))
+        arranged = rearrange(plan, orders, catalog) if orders else plan
+        return cls(arranged, choice, tuple(document.get("expected_rows", ())), orders)
+
+
+def _move_json(move: "Move") -> dict[str, Json]:
+    from omnigraph.query.arrange import Start
+
+    if isinstance(move, Start):
+        return {"start": move.variable}
+    return {"follow": move.link, "from": move.source}
+
+
+def _read_move(document: Document) -> "Move":
+    from omnigraph.query.arrange import Follow, Start
+
+    if "start" in document:
+        return Start(document["start"])
+    return Follow(document["follow"], document["from"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +90,15 @@ class Cost:
     rows: int
     milliseconds: float
     bytes_read: int
+    expected: int | None = None
+
+    @property
+    def is_unexpected(self) -> bool:
+        """Whether there were ten times more or fewer rows than the planner expected."""
+        if self.expected is None:
+            return False
+        fewer, more = sorted((max(self.rows, 1), max(self.expected, 1)))
+        return more >= _UNEXPECTED * fewer
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,13 +110,16 @@ class Profile:
     costs: tuple[Cost, ...]
 
     def __str__(self) -> str:
-        lines = [f"{'rows':>12}  {'ms':>10}  {'bytes read':>14}  operator"]
+        lines = [f"{'rows':>12}  {'expected':>13}  {'ms':>10}  {'bytes read':>14}  operator"]
         for cost in self.costs:
-            numbers = f"{cost.rows:>12,}  {cost.milliseconds:>10.3f}  {cost.bytes_read:>14,}"
+            expected = "" if cost.expected is None else f"{cost.expected:,}"
+            mark = "!" if cost.is_unexpected else " "
+            numbers = f"{cost.rows:>12,}  {expected:>12}{mark}"
+            numbers += f"  {cost.milliseconds:>10.3f}  {cost.bytes_read:>14,}"
             lines += [f"{numbers}  {cost.operators[0]}"]
-            lines += [f"{'':>40}  {each}" for each in cost.operators[1:]]
+            lines += [f"{'':>55}  {each}" for each in cost.operators[1:]]
         total = sum(cost.milliseconds for cost in self.costs)
-        lines.append(f"{len(self.result):>12,}  {total:>10.3f}  {'':>14}  by {self.road}")
+        lines.append(f"{len(self.result):>12,}  {'':>13}  {total:>10.3f}  {'':>14}  by {self.road}")
         return "\n".join(lines) + "\n"
 
     __repr__ = __str__
@@ -87,6 +133,7 @@ class Profile:
                 each.rows,
                 each.seconds * 1000,
                 each.bytes,
+                each.expected,
             )
             for each in answer.measurements
         )
@@ -112,7 +159,13 @@ class Profile:
         metadata = dict(table.schema.metadata)
         about = json.loads(metadata.pop(_METADATA))
         costs = tuple(
-            Cost(tuple(each["operators"]), each["rows"], each["ms"], each["bytes_read"])
+            Cost(
+                tuple(each["operators"]),
+                each["rows"],
+                each["ms"],
+                each["bytes_read"],
+                each.get("expected_rows"),
+            )
             for each in about["operators"]
         )
         rows = table.replace_schema_metadata(metadata or None)
@@ -126,6 +179,7 @@ class Profile:
                 "rows": cost.rows,
                 "ms": round(cost.milliseconds, 3),
                 "bytes_read": cost.bytes_read,
+                "expected_rows": cost.expected,
             }
             for cost in self.costs
         ]

@@ -411,7 +411,7 @@ def _plan(repository: Repository, at: Table, notes: Set[str]) -> _Pin:
     versions = _versions(history, manifest.buried(at), there)
     own = [each for each in listing if _folder(each.path) == layout.MANIFEST]
     parts = {each.removeprefix(f"{layout.MANIFEST}/") for each in at.files()}
-    # The manifest comes first: its old files are removed after an hour.
+    # The manifest comes first: its old versions are removed after ten minutes.
     files = parts_of(layout.MANIFEST, own, parts)
     files += needed(repository.tables, by_table(listing), versions)
     files += _others(listing, history, notes)

@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -17,10 +19,10 @@ from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog
 from omnigraph.storage import layout
+from omnigraph.storage.forward import attached_versions
 from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.store import Store
-from omnigraph.storage.sweep import attached_versions
 from omnigraph.storage.table import Table, Tables
 from omnigraph.versioning.audit import Audit, audit
 from omnigraph.versioning.commit import Commit, TableState
@@ -39,6 +41,12 @@ _SIZE = {
     PartKind.DELETIONS: Damage.DELETIONS_MISSING,
     PartKind.INDEX: Damage.INDEX_SIZE,
 }
+
+
+# In a bucket, versions that are looked at side by side.
+_LOOKS_TOGETHER = 16
+# What is damaged, where, and how.
+_Note: TypeAlias = tuple[Damage, str, str]
 
 
 def fsck(store: Store) -> Checkup:
@@ -80,6 +88,15 @@ def _unreadable_manifest(listing: list[Stored], message: str) -> Checkup:
     return Checkup(rows=0, commits=0, versions=0, files=len(listing), findings=(finding,))
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The schema and the number of rows of a version, as far as it can be read, and its damage."""
+
+    schema: pa.Schema | None
+    rows: int | None
+    notes: tuple[_Note, ...]
+
+
 @dataclass(slots=True)
 class _Checking:
     """A check in progress."""
@@ -105,7 +122,8 @@ class _Checking:
 
     def check_manifest(self, at: Table) -> None:
         """Check the files of the manifest, and that its indexes find what it holds."""
-        self._check_parts(layout.MANIFEST, at)
+        for note in self._broken(layout.MANIFEST, at):
+            self.found.note(*note)
         self._check_lookups(layout.MANIFEST, at)
 
     def check_lost(self) -> None:
@@ -158,6 +176,7 @@ class _Checking:
 
     def check_versions(self) -> None:
         """Check every version of a published commit that no cleanup removed."""
+        due: list[tuple[Commit, str, TableState, StoredType | None]] = []
         for commit in self.published:
             catalog = self.catalogs.get(commit.schema)
             types = {} if catalog is None else catalog.by_identity
@@ -167,9 +186,26 @@ class _Checking:
                         Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it"
                     )
                 if not self._is_removed(commit, key, state):
-                    self._check_version(commit, key, state, types.get(key))
+                    due.append((commit, key, state, types.get(key)))
             for key in types.keys() - commit.tables.keys():
                 self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
+        places = {(state.path, state.version): (key, state) for _, key, state, _ in due}
+        looks = dict(zip(places, self._look_at_all([*places.values()]), strict=True))
+        for place, look in looks.items():
+            self.opened.add(place)
+            self.unreadable |= {place} if look.schema is None else set()
+            for note in look.notes:
+                self.found.note(*note)
+        for commit, key, state, stored in due:
+            self._compare(commit, f"{key}@{state.version}", state, stored, looks)
+
+    def _look_at_all(self, places: list[tuple[str, TableState]]) -> Iterator["_Look"]:
+        """Look at versions; in a bucket many at a time, because each waits for its requests."""
+        if self.store.is_local or not places:
+            yield from (self._look(*each) for each in places)
+            return
+        with ThreadPoolExecutor(min(_LOOKS_TOGETHER, len(places))) as pool:
+            yield from pool.map(self._look, *zip(*places, strict=True))
 
     def check_heads(self) -> None:
         """Read all rows at which branches and tags stand."""
@@ -229,52 +265,54 @@ class _Checking:
             return False
         return state.manifest not in self.sizes or commit.id not in self.standing
 
-    def _check_version(
-        self, commit: Commit, key: str, state: TableState, stored: StoredType | None
-    ) -> None:
-        place = (state.path, state.version)
-        about = key, *place, state.row_count, commit.schema
-        if about in self.compared or place in self.unreadable:
-            return
-        self.compared.add(about)
+    def _look(self, key: str, state: TableState) -> "_Look":
+        """Return what a version has, and what is wrong with its files."""
         where = f"{key}@{state.version}"
-        table = self._open(where, state)
-        is_new = place not in self.opened
-        self.opened.add(place)
-        if table is None:
-            self.unreadable.add(place)
-            return
-        if is_new:
-            self._check_parts(where, table)
         try:
-            rows = table.count()
-        except StorageError as failed:
-            self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
-            return
-        if rows != state.row_count:
-            message = f"commit {commit.id} records {state.row_count} rows; found {rows}"
-            self.found.note(Damage.ROW_COUNT, where, message)
-        if stored is not None and not _fits(table.schema, arrow_schema(stored)):
-            message = f"its columns are not those of {stored.name} at commit {commit.id}"
-            self.found.note(Damage.TABLE_SCHEMA, where, message)
-
-    def _open(self, where: str, state: TableState) -> Table | None:
-        try:
-            return self.tables.open(state.path, state.version)
+            table = self.tables.open(state.path, state.version)
         except StorageError as failed:
             is_there = state.manifest in self.sizes
             kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
-            self.found.note(kind, where, failed.message)
-            return None
+            return _Look(None, None, ((kind, where, failed.message),))
+        notes = self._broken(where, table)
+        try:
+            return _Look(table.schema, table.count(), tuple(notes))
+        except StorageError as failed:
+            unread = Damage.VERSION_UNREADABLE, where, failed.message
+            return _Look(table.schema, None, (*notes, unread))
 
-    def _check_parts(self, where: str, table: Table) -> None:
+    def _compare(
+        self,
+        commit: Commit,
+        where: str,
+        state: TableState,
+        stored: StoredType | None,
+        looks: Mapping[tuple[str, int], "_Look"],
+    ) -> None:
+        """Compare what a version has with what a commit says of it."""
+        found = looks[state.path, state.version]
+        about = where, state.path, state.row_count, commit.schema
+        if found.schema is None or found.rows is None or about in self.compared:
+            return
+        self.compared.add(about)
+        if found.rows != state.row_count:
+            message = f"commit {commit.id} records {state.row_count} rows; found {found.rows}"
+            self.found.note(Damage.ROW_COUNT, where, message)
+        if stored is not None and not _fits(found.schema, arrow_schema(stored)):
+            message = f"its columns are not those of {stored.name} at commit {commit.id}"
+            self.found.note(Damage.TABLE_SCHEMA, where, message)
+
+    def _broken(self, where: str, table: Table) -> "list[_Note]":
+        """Return what is wrong with the files of a version."""
+        found: list[_Note] = []
         try:
             for part, size in broken_parts(table, self.sizes):
                 kind = (_MISSING if size is None else _SIZE)[part.kind]
                 what = "is missing" if size is None else f"has {size} bytes instead of {part.size}"
-                self.found.note(kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it")
+                found.append((kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it"))
         except StorageError as failed:
-            self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
+            found.append((Damage.VERSION_UNREADABLE, where, failed.message))
+        return found
 
     def _check_lookups(self, where: str, table: Table) -> None:
         try:

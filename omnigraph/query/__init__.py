@@ -18,6 +18,7 @@ lower       a checked query to a plan, in a fixed order and without optimization
 tail        lowers the part after the match: ranking, grouping, order, limit, projection
 plan        a query as data: a pipeline of operators that can be printed and rewritten
 rewrite     small rules that make a plan cheaper and keep its meaning
+arrange     the patterns of a plan as graphs of variables and links, and back in any order
 compile     `.gq` text to plans in one call
 stored      queries under a name that others may run, and what each takes and returns
 params      binds values from JSON or Python to the parameters that a query declares

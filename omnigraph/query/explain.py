@@ -1,9 +1,10 @@
 """Explain: a plan as text for people and as JSON for programs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
+from itertools import zip_longest
 
 from omnigraph.errors import Json
 from omnigraph.query import checked, expr, plan
@@ -20,14 +21,17 @@ _LABEL = 10
 _SHOWN_ITEMS = 8
 
 
-def explain_text(query: plan.Plan) -> str:
-    """Return the plan as indented lines, one for each operator."""
+def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
+    """Return the plan as indented lines, one for each operator.
+
+    `expected` has for each operator of a read about how many rows there will be after it.
+    """
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
     if isinstance(query, plan.MutationPlan):
         body = [_line(*_statement(each)) for each in query.statements]
     else:
-        body = _operators(query.operators)
+        body = _operators(query.operators, expected)
     return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
 
 
@@ -161,10 +165,11 @@ def _variable(name: str) -> str:
     return "$_" if name.startswith("_#") else f"${name}"
 
 
-def _operators(operators: Iterable[plan.Operator]) -> list[str]:
+def _operators(operators: Iterable[plan.Operator], expected: Sequence[int] = ()) -> list[str]:
     lines = []
-    for operator in operators:
-        lines.append(operator_text(operator))
+    for operator, rows in zip_longest(operators, expected):
+        about = "" if rows is None else f"  ~{rows:,} {'row' if rows == 1 else 'rows'}"
+        lines.append(f"{operator_text(operator)}{about}")
         if isinstance(operator, plan.AntiJoin | plan.Optional):
             lines += [f"  {line}" for line in _operators(operator.inner)]
     return lines

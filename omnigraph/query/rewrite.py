@@ -77,8 +77,17 @@ def count_unreferenced(operators: Operators, _: Catalog) -> Operators:
         found, counted = _mark_counted(operators, set(needed))
         before = _ordering_before_others(operators, counted)
         if not before:
-            return tuple(_without_ties(each, counted) for each in found)
+            return _without_ties(found, counted)
         needed |= before
+
+
+def find_uncountable(operators: Operators) -> frozenset[str]:
+    """Return the variables that are read, or that order rows before some that are read."""
+    needed = _references(operators)
+    bound = {name for each in operators for name in _bound_by(each)}
+    while before := _ordering_before_others(operators, bound - needed):
+        needed |= before
+    return frozenset(needed)
 
 
 def _ordering_before_others(operators: Operators, counted: set[str]) -> set[str]:
@@ -278,10 +287,17 @@ def _counts_rows(expr: Expr) -> bool:
     )
 
 
-def _without_ties(operator: Operator, counted: set[str]) -> Operator:
-    if not isinstance(operator, Order):
-        return operator
-    return replace(operator, ties=tuple(name for name in operator.ties if name not in counted))
+def _without_ties(operators: Sequence[Operator], counted: set[str]) -> Operators:
+    """Leave counted variables out of the order; after groups, ties are the names of columns."""
+    found = list(operators)
+    for at, operator in enumerate(operators):
+        match operator:
+            case Aggregate() | Distinct():
+                break
+            case Order(ties=ties):
+                kept = tuple(name for name in ties if name not in counted)
+                found[at] = replace(operator, ties=kept)
+    return tuple(found)
 
 
 def _expressions(operators: Operators) -> list[Expr | Predicate]:

@@ -1,6 +1,7 @@
 """Read: a plan becomes rows on one pinned snapshot.
 
 answer          runs a plan on a snapshot, along the road that costs less
+planner         the order in which a pattern is matched at the least cost
 road            whether a plan reads whole tables into memory or looks up single rows by index
 pushdown        the conditions of a scan that an index of its table can narrow down
 reader          the rows of one snapshot by ordinal, with their columns and the edges between them
@@ -9,6 +10,7 @@ sparse_reader   looks up single rows by the indexes of their tables, and caches 
 derived_column  what is computed from a whole column, cached by the version of its table
 execution       one execution of a plan: its parameters, instant, variables and budget
 interpreter     runs a plan on a snapshot, operator by operator, and returns Arrow
+blocks          a pattern that makes many rows is matched some of them at a time
 matches         the matches of a pattern so far: for each variable a column of codes, and a weight
 operators       one module for each step of a plan
 profile         what each operator of one execution cost and returned

@@ -1,6 +1,6 @@
 """Answer: runs a plan on a snapshot, along the road that costs less."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.data.derived.topology import Topology
 from omnigraph.data.result import Result, ResultStream
@@ -8,6 +8,7 @@ from omnigraph.query.plan import Project, ReadPlan
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
 from omnigraph.read.interpreter import collect_table, execute_plan
+from omnigraph.read.planner.planner import arrange_plan, expect_rows
 from omnigraph.read.profile import Measurement
 from omnigraph.read.reader import Reader
 from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
@@ -33,6 +34,7 @@ def answer(
     When more rows have to be looked up than estimated, the plan runs again from whole tables;
     reading changes nothing, so that is safe.
     """
+    plan = arrange_plan(plan, snapshot, topology, request.params).plan
     choice = choose_road(plan, snapshot, topology)
     if choice.road is Road.INDEX:
         sparse = SparseReader(snapshot, find_columns_read(plan, snapshot))
@@ -42,9 +44,28 @@ def answer(
             pass
         else:
             topology.note_cost(choice.missing, (choice.lookups or 0) * LOOKUP_ROWS)
-            return found
+            return _with_expected(found, plan, snapshot, topology, request)
     topology.clear_cost(choice.missing)
-    return _execute(plan, DenseReader(snapshot, topology), request, choice, Road.ADJACENCY)
+    found = _execute(plan, DenseReader(snapshot, topology), request, choice, Road.ADJACENCY)
+    return _with_expected(found, plan, snapshot, topology, request)
+
+
+def _with_expected(
+    found: PlanAnswer,
+    plan: ReadPlan,
+    snapshot: Snapshot,
+    topology: Topology,
+    request: PlanRequest,
+) -> PlanAnswer:
+    """Return the answer with the rows that were expected beside those that were measured."""
+    if not request.measures:
+        return found
+    rows = expect_rows(plan, snapshot, topology, request.params)
+    expected = {id(each): count for each, count in zip(plan.operators, rows, strict=True)}
+    measured = (
+        replace(each, expected=expected[id(each.operators[-1])]) for each in found.measurements
+    )
+    return replace(found, measurements=tuple(measured))
 
 
 def _execute(

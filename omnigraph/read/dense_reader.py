@@ -15,6 +15,7 @@ from omnigraph.data.derived.adjacency import (
     Neighbours,
     build_adjacency,
 )
+from omnigraph.data.derived.coded_column import CodedColumn
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import NO_ROW, Numbering, Numbers, take_or_null
 from omnigraph.data.derived.topology import EdgeTable, Topology
@@ -30,6 +31,8 @@ _FEW_OF = 50
 _LEAST_WHOLE = 20_000
 # Reading rows one by one takes at least as long as reading this many of a column.
 _READ_ROWS = 40_000
+# Of fewer rows, texts are compared as fast as codes.
+_LEAST_CODED = 500
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,13 @@ class DenseReader(Reader):
         whole = self.topology.column(table, stored_name)
         is_all = ordinals is numbering.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
+
+    def coded(self, name: str, column: str, rows: int) -> CodedColumn | None:
+        """Return a text column as codes, if `rows` rows are worth it and it has few values."""
+        stored_name, table = column_name(self.stored(name), column), self.table(name)
+        if stored_name == "id" or rows < _LEAST_CODED or self._are_few(table, stored_name, rows):
+            return None
+        return self.topology.coded(table, stored_name)
 
     def _are_few(self, table: Table, column: str, rows: int) -> bool:
         """Return whether reading `rows` rows one by one costs less than reading their column.

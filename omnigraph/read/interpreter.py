@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
@@ -28,13 +28,15 @@ from omnigraph.query.plan import (
     ReadPlan,
     asks_what_can_fail,
 )
+from omnigraph.read.blocks import KeptRows, count_row_operators, cut_rows
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.counting import PatternCounter
 from omnigraph.read.operators.group import group_rows
+from omnigraph.read.operators.intersect import find_closing, intersect_edges
 from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
 from omnigraph.read.operators.project import (
-    build_table,
+    build_batch,
     drop_duplicates,
     project_rows,
     project_whole,
@@ -60,9 +62,9 @@ def execute_plan(execution: Execution, plan: ReadPlan) -> ResultStream:
     """
     *before, last = plan.operators
     if not isinstance(last, Project):
-        rows = execute(execution, ONE_ROW, plan.operators)
+        rows = execute(execution, ONE_ROW, plan.operators, ())
         return _stream_rows(execution, plan, rows, lambda some: some)
-    rows = execute(execution, ONE_ROW, before)
+    rows = execute(execution, ONE_ROW, before, (last,))
     execution.check(rows.total, len(last.columns))
     return _stream_rows(
         execution, plan, rows, lambda some: project_rows(execution, some, last.columns)
@@ -91,18 +93,18 @@ def collect_table(
 def _stream_rows(
     execution: Execution, plan: ReadPlan, rows: Matches, make: Callable[[Matches], Matches]
 ) -> ResultStream:
-    catalog = execution.reader.snapshot.catalog
+    schema = result_schema(plan.columns, execution.reader.snapshot.catalog)
     total = rows.total
     size = _SliceSize(total, min(_SLICE_BYTES, execution.budget.bytes // 8))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for some in rows.slices(size.next):
             execution.check_cancelled()
-            table = build_table(make(some), plan.columns, catalog)
-            size.learn(some.count, table.nbytes)
-            yield from table.to_batches()
+            batch = build_batch(make(some), schema)
+            size.learn(some.count, batch.nbytes)
+            yield batch
 
-    return ResultStream(plan.name, result_schema(plan.columns, catalog), batches(), total)
+    return ResultStream(plan.name, schema, batches(), total)
 
 
 @dataclass(slots=True)
@@ -125,23 +127,76 @@ class _SliceSize:
         self.rows = max(1, min(fit, rows_per_slice(self.total), self.rows * _GROWTH))
 
 
-def execute(execution: Execution, rows: Matches, operators: Sequence[Operator]) -> Matches:
-    """Return the rows after some operators."""
+def execute(
+    execution: Execution,
+    rows: Matches,
+    operators: Sequence[Operator],
+    following: Sequence[Operator] | None = None,
+) -> Matches:
+    """Return the rows after some operators.
+
+    When the operators that follow them are given, only what these need is kept of many rows.
+    """
     counted = PatternCounter(execution)
-    for at, operator in enumerate(operators):
+    at = 0
+    while at < len(operators):
+        operator = operators[at]
         if isinstance(operator, NodeScan | Expand):
             if operator.counted and not (isinstance(operator, Expand) and operator.closes):
                 counted.add(operator)
+                at += 1
                 continue
+            if counted.pending and not counted.continues_in(operators[at:]):
+                # What goes by counting is not followed any further.
+                rows = _multiply(execution, rows, counted)
         elif counted.pending and not _can_wait(operator):
-            # Only when the whole pattern is known: more may hang from what is counted.
             rows = _multiply(execution, rows, counted)
-        following = tuple(operators[at + 1 : at + 3])
-        rows = _measure(
-            execution, [operator], partial(_execute_operator, execution, rows, operator, following)
-        )
+        step = _Step(execution, operators[at:], following)
+        rows = _measure(execution, step.operators, partial(step.run, rows), step)
         execution.check(rows.count, len(rows.codes) + len(rows.columns))
+        at += step.ran
     return _multiply(execution, rows, counted) if counted.pending else rows
+
+
+@dataclass(slots=True)
+class _Step:
+    """The first of some operators, with those after it that have to run together with it."""
+
+    execution: Execution
+    operators: Sequence[Operator]
+    following: Sequence[Operator] | None
+    ran: int = 1
+
+    def run(self, rows: Matches) -> Matches:
+        """Return the rows after the operators; `ran` then says how many there were."""
+        execution, operator = self.execution, self.operators[0]
+        closing = find_closing(self.operators) if execution.reader.is_whole else []
+        if closing:
+            assert isinstance(operator, Expand)
+            self.ran = 1 + len(closing)
+            return intersect_edges(execution, rows, operator, closing)
+        parts = [rows] if self.following is None else cut_rows(execution, rows, operator)
+        if len(parts) > 1:
+            self.ran = count_row_operators(self.operators)
+            following = (*self.operators[self.ran :], *(self.following or ()))
+            return _in_blocks(execution, parts, self.operators[: self.ran], following)
+        return _execute_operator(execution, rows, operator, tuple(self.operators[1:3]))
+
+
+def _in_blocks(
+    execution: Execution,
+    parts: Sequence[Matches],
+    pattern: Sequence[Operator],
+    following: Sequence[Operator],
+) -> Matches:
+    """Return what is kept of the rows of a pattern, which is matched one part at a time."""
+    optional = frozenset(
+        name for each in pattern if isinstance(each, Optional) for name in each.binds
+    )
+    kept = KeptRows(execution, following, optional)
+    for part in parts:
+        kept.add(execute(execution, part, pattern, following))
+    return kept.rows()
 
 
 def _can_wait(operator: Operator) -> bool:
@@ -155,13 +210,18 @@ def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> M
 
 
 def _measure(
-    execution: Execution, operators: Sequence[Operator], make: Callable[[], Matches]
+    execution: Execution,
+    operators: Sequence[Operator],
+    make: Callable[[], Matches],
+    step: _Step | None = None,
 ) -> Matches:
     if execution.stopwatch is None:
         return make()
     with execution.stopwatch.measure(operators) as measuring:
         rows = make()
         measuring.rows = rows.count
+        if step is not None:
+            measuring.operators = tuple(operators[: step.ran])
     return rows
 
 
@@ -184,16 +244,22 @@ def _execute_operator(
         case Aggregate():
             return group_rows(execution, rows, operator)
         case Project(columns):
-            return project_whole(execution, rows, columns)
+            # Of equal rows, one is enough when they are made distinct.
+            once = replace(rows, weights=None) if isinstance(_first(following), Distinct) else rows
+            return project_whole(execution, once, columns)
         case Distinct():
             return drop_duplicates(rows)
         case Order():
-            limit = following[0] if following else None
+            limit = _first(following)
             return sort_rows(execution, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
             return limit_rows(execution, rows, operator)
         case _:
             assert_never(operator)
+
+
+def _first(operators: Sequence[Operator]) -> Operator | None:
+    return operators[0] if operators else None
 
 
 def _has_match(execution: Execution, rows: Matches, inner: Sequence[Operator]) -> "np.ndarray":

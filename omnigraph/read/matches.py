@@ -88,6 +88,9 @@ class Matches:
         ends = None if self.weights is None else np.cumsum(self.weights)
         plain = replace(self, weights=None)
         at, end = 0, self.total
+        if ends is None and 0 < end <= sizes():
+            yield self
+            return
         while at < end:
             places = np.arange(at, min(at + sizes(), end))
             at += len(places)

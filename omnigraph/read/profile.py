@@ -11,18 +11,23 @@ from omnigraph.storage.reading import metered
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Operators that ran together: the rows after them, their time, and the bytes they read."""
+    """Operators that ran together: the rows after them, their time, and the bytes they read.
+
+    `expected` is about how many rows the planner expected.
+    """
 
     operators: tuple[Operator, ...]
     rows: int
     seconds: float
     bytes: int
+    expected: int | None = None
 
 
 @dataclass(slots=True)
 class OpenMeasurement:
-    """The measurement of an operator while it runs."""
+    """The measurement of operators while they run."""
 
+    operators: tuple[Operator, ...]
     rows: int = 0
 
 
@@ -36,7 +41,7 @@ class Stopwatch:
     @contextmanager
     def measure(self, operators: Sequence[Operator]) -> Iterator[OpenMeasurement]:
         """Measure what happens within the block."""
-        measuring = OpenMeasurement()
+        measuring = OpenMeasurement(tuple(operators))
         if self._busy:
             yield measuring
             return
@@ -49,5 +54,5 @@ class Stopwatch:
             self._busy = False
         seconds = time.perf_counter() - began
         self.measurements.append(
-            Measurement(tuple(operators), measuring.rows, seconds, meter.bytes)
+            Measurement(measuring.operators, measuring.rows, seconds, meter.bytes)
         )

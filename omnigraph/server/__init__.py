@@ -4,6 +4,7 @@ admission    who is worked for next; no actor can take the turns of the others
 app          takes a request through the gate, its body and a turn to its handler, and answers
 call         one request on its way, as a handler sees it, and the answers that it can give
 config       the file `omnigraph.yaml`, read strictly into frozen values
+feed         the changes of a branch as server-sent events, made while a client takes them
 gate         who asks, and whether policy lets them, before anything of a body is read
 handlers     an operation is run and its result becomes an answer; most by `perform`
 health       whether the server at an address of this machine answers
@@ -21,8 +22,8 @@ router       finds the route of a method and a path
 serve        opens a graph and serves it until a signal says stop
 table        every route: those of all operations, and what the server tells of itself
 tokens       who a bearer token stands for; only the digests of tokens are kept
+process      the processes of a server: several on one address, and what each may open
 begun        an answer that is too large to be made at once: what was made, and how to go on
 site         the graphs that the server has, each with its policy, and what is told about them
 deployed     the deployment that is served: its revision, and how a newer one takes its place
-descriptors  how many files and sockets the process may open, and what happens at the last
 """

@@ -1,7 +1,7 @@
 """Call: one request on its way, as a handler sees it, and the answers that it can give."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
@@ -14,6 +14,7 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import JSON
 from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
+from omnigraph.server.feed import Feed
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
 from omnigraph.versioning.snapshot import Snapshot
@@ -44,7 +45,7 @@ class Stream:
     taken_seconds: float | None = None
 
 
-Answer: TypeAlias = WholeAnswer | Stream
+Answer: TypeAlias = WholeAnswer | Stream | Feed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,8 @@ class About:
 
     metrics: Metrics
     openapi: bytes
+    # What other workers of the server counted.
+    others: Callable[[], Iterable[Mapping[str, Any]]] = tuple
 
 
 class Overview(Protocol):

@@ -52,6 +52,14 @@ DEFAULT_BIND = "127.0.0.1:8080"
     is_flag=True,
     help="Fail when a graph of the deployment cannot be opened.",
 )
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    envvar="OMNIGRAPH_WORKERS",
+    default=1,
+    help="Processes that serve the address together.  [default: 1]",
+)
 @click.option("--policy", metavar="FILE", help="The policy.yaml; needs tokens.")
 @click.option(
     "--host",
@@ -93,6 +101,7 @@ def omnigraph_server(
     config: str | None,
     cluster: str | None,
     needs_all_graphs: bool,
+    workers: int,
     policy: str | None,
     hosts: tuple[str, ...],
     limits: tuple[str, ...],
@@ -110,6 +119,7 @@ def omnigraph_server(
         if health is not None:
             _check_health(*_address(found, bind), health)
             return
+        from omnigraph.server.process.workers import WorkerSettings
         from omnigraph.server.serve import serve
 
         settings = _settings(found, uri, target, bind, cluster)
@@ -126,6 +136,8 @@ def omnigraph_server(
                 is_public=is_public,
                 allows_writes=allows_writes,
                 needs_all_graphs=needs_all_graphs,
+                workers=workers,
+                worker=WorkerSettings.of(os.environ),
                 limits=_limits(limits),
             )
         )
@@ -228,3 +240,7 @@ def main() -> None:
     """Run the server's command line."""
     forbid_world_writable()
     omnigraph_server(prog_name="omnigraph-server")
+
+
+if __name__ == "__main__":
+    main()

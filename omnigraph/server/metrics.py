@@ -2,7 +2,9 @@
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,6 +35,45 @@ class Metrics:
             for bound in _BOUNDS:
                 if seconds <= bound:
                     self.buckets[route, bound] += 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all counts as JSON, for the other workers of a server."""
+        with self._lock:
+            return {
+                "requests": [[*key, count] for key, count in self.requests.items()],
+                "seconds": dict(self.seconds),
+                "buckets": [[*key, count] for key, count in self.buckets.items()],
+                "denied": dict(self.denied),
+                "reloads": dict(self.reloads),
+                "evicted": self.evicted,
+                "gauges": {"running": self.running, "connections": self.connections},
+            }
+
+    def with_others(self, others: Iterable[Mapping[str, Any]]) -> "Metrics":
+        """Return these counts and those of other workers together."""
+        with self._lock:
+            whole = replace(
+                self,
+                requests=Counter(self.requests),
+                seconds=dict(self.seconds),
+                buckets=Counter(self.buckets),
+                denied=Counter(self.denied),
+                reloads=Counter(self.reloads),
+                _lock=threading.Lock(),
+            )
+        for each in others:
+            for route, status, count in each["requests"]:
+                whole.requests[route, status] += count
+            for route, seconds in each["seconds"].items():
+                whole.seconds[route] = whole.seconds.get(route, 0.0) + seconds
+            for route, bound, count in each["buckets"]:
+                whole.buckets[route, bound] += count
+            whole.denied.update(each["denied"])
+            whole.reloads.update(each["reloads"])
+            whole.evicted += each["evicted"]
+            whole.running += each["gauges"].get("running", 0)
+            whole.connections += each["gauges"].get("connections", 0)
+        return whole
 
     def text(self) -> str:
         """Return all counts."""

@@ -8,9 +8,11 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
+from typing import Any, cast
 
 import uvicorn
 
@@ -22,12 +24,14 @@ from omnigraph.policy.reload import ReloadedPolicy
 from omnigraph.server.app import App
 from omnigraph.server.call import About
 from omnigraph.server.deployed import Deployment
-from omnigraph.server.descriptors import Exhaustion, connections_within
 from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
 from omnigraph.server.logs import configure, log, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
+from omnigraph.server.process.descriptors import Exhaustion, connections_within
+from omnigraph.server.process.shared import SharedTurns
+from omnigraph.server.process.workers import Supervisor, WorkerSettings
 from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
 from omnigraph.server.site import ServedGraph, Site
@@ -38,6 +42,8 @@ from omnigraph.spark.session import SparkSettings
 
 _WATCH_SECONDS = 1.0
 _SWEEP_SECONDS = 3600.0
+_COUNT_SECONDS = 0.2
+_YIELD_SECONDS = 0.002
 # At a stop requests have this part of the grace period to end by themselves, then are cancelled.
 _UNDISTURBED = 2 / 3
 _LAST_SECONDS = 0.5
@@ -54,6 +60,8 @@ class Settings:
     port: int
     cluster: str | None = None
     needs_all_graphs: bool = False
+    workers: int = 1
+    worker: WorkerSettings | None = None
     policy: Path | None = None
     queries: QueryFiles | None = None
     hosts: tuple[str, ...] = ()
@@ -62,6 +70,18 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     spark: SparkSettings = field(default_factory=SparkSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+    @property
+    def worker_limits(self) -> Limits:
+        """The limits of one process: workers share what the server as a whole may do."""
+        if self.worker is None:
+            return self.limits
+        count = self.worker.workers
+        return replace(
+            self.limits,
+            threads=max(2, -(-self.limits.threads // count)),
+            connections=max(16, -(-self.limits.connections // count)),
+        )
 
     @property
     def is_loopback(self) -> bool:
@@ -109,13 +129,20 @@ def app_of(settings: Settings) -> App:
         )
         site, table, policy = deployment.site, FLEET_TABLE, None
         _check_policies(site, has_tokens=source.is_given)
+    shared = None
+    if settings.worker is not None:
+        worker = settings.worker
+        shared = SharedTurns.at(worker.folder, worker.index, worker.workers)
+    document = openapi(table, has_tokens=source.is_given)
+    others = tuple if shared is None else shared.counts_of_others
     return App(
         site=site,
         deployment=deployment,
+        shared=shared,
         router=Router(table),
         gate=Gate(source, policy, metrics),
-        limits=settings.limits,
-        about=About(metrics, openapi(table, has_tokens=source.is_given)),
+        limits=settings.worker_limits,
+        about=About(metrics, document, others),
         hosts=settings.known_hosts,
     )
 
@@ -140,7 +167,7 @@ class Server(uvicorn.Server):
         self.app = app
         self.abandoned = 0
         self._settings = settings
-        limits = settings.limits
+        limits = settings.worker_limits
         fitting = replace(limits, connections=connections_within(limits.connections))
         protocol = type("Protocol", (Guarded,), {"limits": fitting, "metrics": app.about.metrics})
         super().__init__(
@@ -168,7 +195,61 @@ class Server(uvicorn.Server):
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        await super().startup(sockets)
+        worker = self._settings.worker
+        if worker is None:
+            await super().startup(sockets)
+            self._announce()
+        else:
+            await super().startup([])
+            listening = worker.socket()
+            self._accepting = asyncio.create_task(self._accept(listening))
+            worker.stop_when_alone()
+        asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
+        self.app.gate.warn_of_readers()
+        self._warn_of_no_policy()
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
+        self._background = [
+            asyncio.create_task(_again("reload", _WATCH_SECONDS, self._reload_changed)),
+            asyncio.create_task(_again("sweep", _SWEEP_SECONDS, self._sweep)),
+        ]
+        if worker is not None:
+            self._background += [
+                self._accepting,
+                asyncio.create_task(_again("counts", _COUNT_SECONDS, self._write_counts)),
+            ]
+            worker.ready()
+        if self._settings.spark.is_configured:
+            threading.Thread(target=self._warm_up, name="omnigraph-spark", daemon=True).start()
+
+    async def _accept(self, listening: socket) -> None:
+        """Take connections of the socket that all workers share; a busy one leaves them to idle."""
+        loop = asyncio.get_running_loop()
+        make = partial(
+            cast(Any, self.config.http_protocol_class),
+            config=self.config,
+            server_state=self.server_state,
+            app_state={},
+        )
+        while True:
+            while self.app.admission.yields:
+                await asyncio.sleep(_YIELD_SECONDS)
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except OSError as failed:
+                loop.call_exception_handler({"message": "accept failed", "exception": failed})
+                await asyncio.sleep(_WATCH_SECONDS)
+                continue
+            await loop.connect_accepted_socket(make, connection)
+
+    async def _write_counts(self) -> None:
+        """Let the other workers know what this one counted."""
+        shared = self.app.shared
+        assert shared is not None
+        counts = self.app.about.metrics.to_json()
+        await asyncio.get_running_loop().run_in_executor(None, shared.write_counts, counts)
+
+    def _announce(self) -> None:
         source = self.app.gate.source.variable
         log(
             "serving",
@@ -177,25 +258,18 @@ class Server(uvicorn.Server):
             tokens=source or "none: everybody on this machine may do everything",
             policy=self._settings.policy is not None,
         )
+        if self._settings.port == 0:
+            print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
+
+    def _warn_of_no_policy(self) -> None:
         policies = [each.policy for each in self.app.site.graphs.values()]
         if any(each is not None and isinstance(each.held, ReadersOnly) for each in policies):
             hint = "give --policy, or say --allow-writes-without-policy"
             warn("without a policy, those with a token may only read", hint=hint)
-        asyncio.get_running_loop().set_exception_handler(Exhaustion(self._make_room))
-        if self._settings.port == 0:
-            print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
-        self.app.gate.warn_of_readers()
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # only on the main thread
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
-        self._background = [
-            asyncio.create_task(_again("reload", _WATCH_SECONDS, self._reload_changed)),
-            asyncio.create_task(_again("sweep", _SWEEP_SECONDS, self._sweep)),
-        ]
-        if self._settings.spark.is_configured:
-            threading.Thread(target=self._warm_up, name="omnigraph-spark", daemon=True).start()
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         log("stopping", running=self.app.admission.running)
+        self.app.is_stopping = True
         for task in self._background:
             task.cancel()
         loop = asyncio.get_running_loop()
@@ -249,8 +323,13 @@ async def _again(what: str, seconds: float, work: Callable[[], Awaitable[None]])
 
 
 def serve(settings: Settings) -> None:
-    """Serve a graph until a signal says stop."""
+    """Serve a graph or a deployment until a signal says stop, in one process or in several."""
     configure()
+    if settings.workers > 1 and settings.worker is None:
+        Supervisor(
+            settings.host, settings.port, settings.workers, settings.limits.stop_seconds
+        ).run()
+        return
     sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(app_of(settings), settings)
     for variable in (JSON, SINGLE):  # what this process starts need not know them

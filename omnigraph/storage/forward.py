@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from omnigraph.storage import layout
+from omnigraph.storage.objects import Stored
 from omnigraph.storage.store import Store
 
 # Tells the file of a version from a later one at the same path.
 Mark: TypeAlias = tuple[object, ...]
 
 _MANIFEST = ".manifest"
-# A cleanup keeps versions of the manifest that are younger than an hour, so all versions after one
-# that was the newest a short time ago are there.
-_MOST_SECONDS = 1_800.0
+# Nobody removes versions of the manifest that are younger than ten minutes, so all versions after
+# one that was the newest a short time ago are there.
+_MOST_SECONDS = 300.0
 # One page of a listing costs about as much as this many probes in sequence.
 _MOST_PROBES = 8
 _PROBES_AT_A_TIME = 16
@@ -84,6 +85,13 @@ def newest_named(names: Iterable[str]) -> int | None:
     numbers = (each.removesuffix(_MANIFEST) for each in names if each.endswith(_MANIFEST))
     left = [int(each) for each in numbers if each.isdigit()]
     return layout.NEWEST_VERSION - min(left) if left else None
+
+
+def attached_versions(files: Iterable[Stored]) -> set[int]:
+    """Return the versions of a moving table, from the names of their manifests."""
+    names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
+    numbers = (each.removesuffix(_MANIFEST) for each in names)
+    return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
 
 
 def newest_local(store: Store, path: str) -> int | None:

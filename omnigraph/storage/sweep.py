@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.errors import StorageError
 from omnigraph.storage import layout
+from omnigraph.storage.forward import attached_versions
 from omnigraph.storage.objects import Stored
 from omnigraph.storage.table import Tables
 
@@ -118,13 +119,6 @@ def detached_version(path: str) -> int | None:
         return None
     number = name[1 : -len(_MANIFEST)]
     return int(number) if number.isdigit() else None
-
-
-def attached_versions(files: Iterable[Stored]) -> set[int]:
-    """Return the versions of a moving table, from the names of their manifests."""
-    names = (each.path.rpartition("/")[2] for each in files if each.path.endswith(_MANIFEST))
-    numbers = (each.removesuffix(_MANIFEST) for each in names)
-    return {layout.NEWEST_VERSION - int(each) for each in numbers if each.isdigit()}
 
 
 def _young(files: Iterable[Stored], before: int) -> set[int]:

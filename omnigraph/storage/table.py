@@ -26,6 +26,7 @@ from omnigraph.storage.failures import CommitRejectedError, LingeringError, repo
 from omnigraph.storage.fold import TABLE_LEVELS, Level, fragments_to_fold
 from omnigraph.storage.forward import (
     Sighting,
+    attached_versions,
     blank_manifests,
     mark_of,
     newest_local,
@@ -456,6 +457,27 @@ class Tables:
             done = self.private(table).cleanup_old_versions(older_than=age)
         return int(done.bytes_removed)
 
+    def prune(self, table: Table, most: int, age: timedelta) -> int:
+        """Remove old versions of a moving table, and return how many.
+
+        The newest `most` stay, and those that were young when this version was written, by the
+        clock of the store. The first stays too: whoever creates a table may only do so when there
+        is none. Files of rows that only they had are left to `forget_old`.
+        """
+        files = self.store.objects.listing(f"{table.path}/_versions")
+        versions = {version: each for each in files for version in attached_versions([each])}
+        newest = versions.get(table.version)
+        if newest is None:
+            return 0
+        before = newest.modified - age // timedelta(microseconds=1)
+        old = [
+            each.path
+            for version, each in versions.items()
+            if 1 < version <= table.version - most and each.modified < before
+        ]
+        self.store.objects.delete_many(old)
+        return len(old)
+
     def clear_blank(self, path: str) -> None:
         """Remove the newest versions of a table that a power loss left empty.
 
@@ -541,6 +563,10 @@ class Tables:
             known = self._newest.get(table.path)
             if known is not None and known[0].version <= table.version:
                 self._newest[table.path] = known[0].moved(table.version), table
+                if known[1].version < table.version:
+                    # A version of the manifest has the head of every branch, so the handles of
+                    # old ones would be most of what a process holds.
+                    self._handles.pop((table.path, known[1].version), None)
         return table
 
     def _forget(self, path: str) -> None:

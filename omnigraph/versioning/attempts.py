@@ -10,7 +10,7 @@ _FIRST_PAUSE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How many seconds a writer retries after lost races, and waits for its turn."""
+    """How many seconds a writer retries after lost races, and waits while no turn ends."""
 
     seconds: float = 60.0
     turn: float = 0.5

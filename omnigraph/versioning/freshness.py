@@ -10,8 +10,8 @@ from collections import OrderedDict
 from datetime import timedelta
 from typing import TypeAlias
 
-# A cleanup never removes versions of the manifest that are younger.
-MANIFEST_AGE = timedelta(hours=1)
+# Nobody removes versions of the manifest that are younger.
+MANIFEST_AGE = timedelta(minutes=10)
 _MOST_NOTED = 1_024
 
 Moment: TypeAlias = tuple[float, float]

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from uuid import uuid4
@@ -33,6 +34,8 @@ FIRST_COMMIT = "omnigraph:first_commit"
 PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 FORMAT = layout.FORMAT
 
+# Versions of the manifest that stay whatever their age, and how often older ones are removed.
+MOST_VERSIONS, PRUNED_EVERY = 64, 256
 BRANCH_KEY = "branch/"
 COMMIT_ROW = "graph_commit"
 _FENCE = "fence"
@@ -278,7 +281,19 @@ class Manifest:
         flipped = self._tables.set_keys(at, keys)
         if self._freshness.age(at.version) > MANIFEST_AGE:
             raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
+        # A commit makes two versions, of which this is the second.
+        if flipped.version % PRUNED_EVERY < 2:
+            self._prune(flipped)
         return flipped
+
+    def _prune(self, at: Table) -> None:
+        """Remove old versions of the manifest, each of which has the head of every branch.
+
+        The flip is made, so a store that refuses this must not make it fail; the next one tries
+        again.
+        """
+        with suppress(StorageError):
+            self._tables.prune(at, MOST_VERSIONS, MANIFEST_AGE)
 
     def every_commit(self, at: Table) -> dict[str, Commit]:
         """Read all commits in the manifest, also those at which no branch ever stood."""

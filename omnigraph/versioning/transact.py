@@ -79,7 +79,7 @@ def transact(
     repository.check_writable()
     patience = repository.patience
     for _ in attempts(patience.seconds):
-        with turn(repository.store, intent.branch, patience.turn):
+        with turn(repository.store, intent.branch, patience):
             try:
                 return _attempt(repository, intent, plan)
             except (ExpectedVersionMismatchError, HeadMovedError) as lost:

@@ -26,10 +26,10 @@ query all() { match { $p: Person } return { $p.name as name } }
 """
 PLAN = """\
 query friends($name: String)
-  NodeScan    $p: Person  key = $name
-  Expand      $p -Knows-> $f: Person  reads name
-  Order       ties by p, f
-  Project     $f.name as name
+  NodeScan    $p: Person  key = $name  ~1 row
+  Expand      $p -Knows-> $f: Person  reads name  ~0 rows
+  Order       ties by p, f  ~0 rows
+  Project     $f.name as name  ~0 rows
   Road        adjacency: 3 rows to read first
 """
 ANN = ("--params", '{"name": "ann"}')
@@ -74,7 +74,7 @@ def test_explain_gives_the_documented_machine_form(
 
     found = answered(done)
     assert done.exit_code == 0
-    assert list(found) == ["query_name", "target", "plan", "road"]
+    assert list(found) == ["query_name", "target", "plan", "expected_rows", "orders", "road"]
     assert found["query_name"] == "friends"
     assert found["target"] == {"branch": "main", "snapshot": None}
     assert found["plan"]["op"] == "ReadPlan"
@@ -89,8 +89,8 @@ def test_profile_shows_what_each_operator_took_instead_of_the_rows(
 
     lines = done.stdout.splitlines()
     assert (done.exit_code, done.stderr) == (0, "")
-    assert lines[0].split() == ["rows", "ms", "bytes", "read", "operator"]
-    assert [line.split()[3] for line in lines[1:-1]] == ["NodeScan", "Expand", "Order", "Project"]
+    assert lines[0].split() == ["rows", "expected", "ms", "bytes", "read", "operator"]
+    assert [line.split()[4] for line in lines[1:-1]] == ["NodeScan", "Expand", "Order", "Project"]
     assert re.fullmatch(r" +1 +[\d.]+ +by adjacency", lines[-1])
     assert "bob" not in done.stdout
 

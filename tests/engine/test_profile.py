@@ -51,10 +51,13 @@ def test_an_explanation_is_the_plan_and_the_road(graph: Graph) -> None:
     explanation = graph.explain(FRIENDS)
 
     assert str(explanation) == (
-        explain_text(explanation.plan) + "  Road        adjacency: 8 rows to read first\n"
+        explain_text(explanation.plan, explanation.expected)
+        + "  Road        adjacency: 8 rows to read first\n"
     )
     assert explanation.to_json() == {
         "plan": explain_json(explanation.plan),
+        "expected_rows": [1, 1, 1, 1, 1],
+        "orders": [[{"start": "p"}, {"follow": 0, "from": "p"}]],
         "road": {"road": "adjacency", "lookups": None, "rows_to_read": 8},
     }
     assert json.loads(json.dumps(explanation.to_json())) == explanation.to_json()
@@ -146,19 +149,22 @@ def test_a_profile_is_printed_in_columns(graph: Graph) -> None:
         r"\d+\.\d{3}", lambda found: "0.000".rjust(len(found[0])), str(profile)
     ).splitlines()
 
-    assert lines[0] == "        rows          ms      bytes read  operator"
-    number = re.compile(r" +[\d,]+ +0\.000 +[\d,]+  \w+")
+    assert lines[0] == "        rows       expected          ms      bytes read  operator"
+    number = re.compile(r" +[\d,]+ +[\d,]+[! ] +0\.000 +[\d,]+  \w+")
     assert [bool(number.match(line)) for line in lines[1:-1]] == [True, False, True, True]
     assert lines[2].strip() == profile.costs[0].operators[1]
-    assert lines[-1] == "           1       0.000                  by adjacency"
-    assert {line.index(line.split()[0]) for line in lines[2:3]} == {42}
+    assert lines[-1] == "           1                      0.000                  by adjacency"
+    assert {line.index(line.split()[0]) for line in lines[2:3]} == {57}
 
 
 def test_a_profile_is_json_too(graph: Graph) -> None:
     profile = Profile(
         graph.query(FRIENDS, least=4),
         Road.INDEX,
-        (Cost(("NodeScan    $p: Person",), 1_000, 12.34567, 99), Cost(("Limit  2",), 2, 0.1, 0)),
+        (
+            Cost(("NodeScan    $p: Person",), 1_000, 12.34567, 99, 100),
+            Cost(("Limit  2",), 2, 0.1, 0),
+        ),
     )
 
     assert profile.to_json() == {
@@ -170,12 +176,23 @@ def test_a_profile_is_json_too(graph: Graph) -> None:
                 "rows": 1_000,
                 "ms": 12.346,
                 "bytes_read": 99,
+                "expected_rows": 100,
             },
-            {"operators": ["Limit  2"], "rows": 2, "ms": 0.1, "bytes_read": 0},
+            {
+                "operators": ["Limit  2"],
+                "rows": 2,
+                "ms": 0.1,
+                "bytes_read": 0,
+                "expected_rows": None,
+            },
         ],
     }
-    assert "1,000      12.346              99  NodeScan    $p: Person\n" in str(profile)
-    assert str(profile).endswith("           0      12.446                  by index\n")
+    assert "1,000           100!      12.346              99  NodeScan    $p: Person\n" in str(
+        profile
+    )
+    assert str(profile).endswith(
+        "           0                     12.446                  by index\n"
+    )
 
 
 def test_a_query_that_is_not_profiled_is_not_measured(graph: Graph) -> None:

@@ -1,13 +1,19 @@
 """Several hops reach exactly the nodes whose shortest distance is within them."""
 
+import pickle
 from collections import deque
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.api.graph import Graph
+from omnigraph.query.ast import Hops
 from omnigraph.read.operators import walk
+from omnigraph.read.reader import DirectedEdge
+from omnigraph.read.spark import held_hops
+from omnigraph.read.sparse_reader import SparseReader
 from tests.engine.asking import made, rows
 from tests.pipeline.loads import edge, node
 
@@ -87,6 +93,32 @@ def test_hops_reach_what_a_walk_from_each_node_reaches(
             found = asked(graph, edges, shown(least, most))
             assert len(found) == len(set(found))
             assert set(found) == reached(known, least, most), (edges, least, most)
+
+
+@pytest.mark.parametrize("marks", [held_hops._MOST_MARKS, 12])
+def test_a_task_that_holds_the_edges_reaches_the_same(
+    marks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, pairs = random_graph(tmp_path, 3)
+    monkeypatch.setattr(held_hops, "_MOST_MARKS", marks)
+    reader = SparseReader(graph.snapshot(), {})
+    likes = reader.edge("Likes")
+    ways = {
+        (False,): pairs["Likes"],
+        (False, True): pairs["Likes"] | turned(pairs["Likes"]),
+    }
+    ids, kinds = [f"n{n}" for n in range(12)], pa.array([0] * 12, pa.int32())
+    starts = pa.record_batch([pa.array(ids), kinds], names=["id", "kind"])
+
+    for turns, known in ways.items():
+        led = [DirectedEdge(likes, each) for each in turns]
+        for least, most in HOPS:
+            made_walk = held_hops.HeldWalk.along(reader, (led, led), [0], Hops(least, most))
+            sent = pickle.loads(pickle.dumps(made_walk))
+            rows_found = [row for batch in sent([starts]) for row in batch.to_pylist()]
+            found = [(row["start"], row["end"]) for row in rows_found]
+            assert len(found) == len(set(found))
+            assert set(found) == reached(known, least, most), (turns, least, most)
 
 
 def test_bound_ends_are_joined_when_they_are_within_the_hops(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from omnigraph.data.result import ResultStream
 from omnigraph.errors import BudgetError, CancelledError, InputError, ResultOverflowError
 from omnigraph.read import execution
 from omnigraph.read.execution import Budget
-from omnigraph.read.spark import lowering, query
+from omnigraph.read.spark import held_hops, lowering, query
 from omnigraph.spark import choice
 from tests.engine.asking import made
 from tests.engine.trial import by_tasks, try_queries
@@ -177,12 +177,27 @@ def test_searches_and_rankings_run_in_tasks(graph: Graph, body: str) -> None:
     assert _same(graph, body)
 
 
+@pytest.mark.parametrize("most_edges", [0, held_hops.MOST_EDGES])
 @pytest.mark.parametrize("hops", ["{0,2}", "{1,}", "{2,3}", "{0,}", "{3}"])
-def test_walks_reach_what_the_engine_reaches(graph: Graph, hops: str) -> None:
+def test_walks_reach_what_the_engine_reaches(
+    graph: Graph, hops: str, most_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_hops, "MOST_EDGES", most_edges)
     assert _same(
         graph,
         f"match {{ $p knows{hops} $q  $p.age = 25 }} return {{ $p.slug as p, count($q) as n }}",
     )
+
+
+def test_a_ring_is_walked_by_one_job(spark: "SparkSession", tmp_path: Path) -> None:
+    assert spark is not None
+    schema = "node Stop { slug: String @key }\nedge Next: Stop -> Stop"
+    stops = [{"type": "Stop", "data": {"slug": f"s{n}"}} for n in range(200)]
+    edges = [{"edge": "Next", "from": f"s{n}", "to": f"s{(n + 1) % 200}"} for n in range(200)]
+    ring = made(tmp_path, schema, *map(json.dumps, [*stops, *edges]))
+
+    for hops in ("{1,20}", "{1,}", "{0,}", "{150,}"):
+        assert _same(ring, f"match {{ $a next{hops} $b }} return {{ $a.slug as a, $b.slug as b }}")
 
 
 def test_what_nothing_reads_is_counted_and_never_made(graph: Graph) -> None:

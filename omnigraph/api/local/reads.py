@@ -171,9 +171,14 @@ class _QueryRun:
     started: float
 
     def explanation(self) -> Explanation:
+        from omnigraph.read.planner.planner import arrange_plan, expect_rows
         from omnigraph.read.road import choose_road
 
-        return Explanation(self.plan, choose_road(self.plan, self.snapshot, self.access.topology))
+        snapshot, topology = self.snapshot, self.access.topology
+        found = arrange_plan(self.plan, snapshot, topology)
+        choice = choose_road(found.plan, snapshot, topology)
+        rows = expect_rows(found.plan, snapshot, topology)
+        return Explanation(found.plan, choice, rows, found.orders)
 
     def profile(self) -> Profile:
         return Profile.of(self._answer(measures=True))

@@ -199,7 +199,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
         schema = backend.run(GetSchema(branch=self.branch, snapshot=self.snapshot))
         source = Source("<query>", self.query_source)
         plan = compile_query(source, schema.catalog, self.query_name)
-        return Explanation.from_json(answer, cast(ReadPlan, plan))
+        return Explanation.from_json(answer, cast(ReadPlan, plan), schema.catalog)
 
 
 class ExportRows(PlaceOperation[Iterator[bytes]], frozen=True, kw_only=True):

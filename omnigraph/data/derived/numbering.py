@@ -44,6 +44,10 @@ class SortedRows:
         """Return the place of each id; NO_ROW where there is no such row."""
         if not len(self.ids) or len(ids) * _HASHED_PART > len(self.ids):
             return to_numbers(pc.index_in(ids, value_set=self.ids))
+        if len(ids) == 1:
+            place = pc.search_sorted(self.ids, ids[0]).as_py()
+            is_found = place < len(self.ids) and self.ids[place] == ids[0]
+            return np.array([place if is_found else NO_ROW])
         places = pc.search_sorted(self.ids, ids).to_numpy(zero_copy_only=False)
         inside = np.minimum(places.astype(np.int64), len(self.ids) - 1)
         same = pc.equal(self.ids.take(pa.array(inside)), ids).to_numpy(zero_copy_only=False)
@@ -213,6 +217,8 @@ def to_numbers(column: pa.Array) -> Numbers:
 
 def take_or_null(values: pa.Array, places: Numbers) -> pa.Array:
     """Return the values at `places`; null for NO_ROW."""
+    if len(places) == 1 and places[0] >= 0:
+        return values.slice(int(places[0]), 1)
     return values.take(_to_indices(places))
 
 

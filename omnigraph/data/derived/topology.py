@@ -22,6 +22,7 @@ from omnigraph.data.derived.adjacency import (
     patch_adjacency,
     remove_entries,
 )
+from omnigraph.data.derived.coded_column import MOST_VALUES, CodedColumn, code_column
 from omnigraph.data.derived.disk import Arrays, DiskCache, Family
 from omnigraph.data.derived.memory import MemoryCache
 from omnigraph.data.derived.numbering import (
@@ -32,6 +33,12 @@ from omnigraph.data.derived.numbering import (
     SortedRows,
     take_or_null,
     to_numbers,
+)
+from omnigraph.data.derived.statistics import (
+    ColumnStatistics,
+    DegreeStatistics,
+    describe_column,
+    describe_degrees,
 )
 from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.values.columns import to_array
@@ -55,6 +62,8 @@ _MOST_EXTENSIONS = 256
 _MOST_PARALLEL = 10_000
 # Smaller arrays are made faster than they are read from a disk.
 _LEAST_STORED = 50_000
+# Of fewer rows, texts are compared as fast as codes.
+_LEAST_CODED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +112,38 @@ class _VersionedAdjacency:
         return self.adjacency.nbytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The statistics of a column; None when there are none for its type."""
+
+    statistics: ColumnStatistics | None
+
+    @property
+    def nbytes(self) -> int:
+        return 64 if self.statistics is None else self.statistics.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """A column as codes; None when it has too many different values."""
+
+    column: CodedColumn | None
+
+    @property
+    def nbytes(self) -> int:
+        return 64 if self.column is None else self.column.nbytes
+
+
 class Topology:
-    """The derived state of one graph."""
+    """The derived state of one graph.
+
+    `generation` is another number after anything was made: more is known of the graph then.
+    """
 
     def __init__(self, most_bytes: int, disk: DiskCache | None = None) -> None:
         self.cache = MemoryCache(most_bytes)
         self._disk = disk
+        self.generation = 0
         self._costs: Counter[Hashable] = Counter()
         self._used: set[str] = set()
 
@@ -139,6 +174,40 @@ class Topology:
         ends = self.cache.get(key, lambda: _read_ends(edges))
         own = None if edges.own is None else edges.own.at(ends.addresses)
         return _turn(EdgeEntries(ends.sources, ends.targets, own), backwards)
+
+    def statistics(self, table: Table, name: str) -> ColumnStatistics | None:
+        """Return the statistics of a column; None unless it was in memory, now or earlier."""
+        column, family = self.cache.newest(_column_family(table, name)), _family_of(table, name)
+        if not isinstance(column, TableColumn):
+            earlier = self.cache.newest(family)
+            return earlier.statistics if isinstance(earlier, _Described) else None
+        values = column.values
+        key = (*family, column.lineage[0], len(values))
+        made = self.cache.get(key, lambda: _Described(describe_column(values)), family=family)
+        return made.statistics
+
+    def coded(self, table: Table, name: str) -> CodedColumn | None:
+        """Return a whole text column as codes; None when it changed, or has too many values."""
+        column = self.column(table, name)
+        if len(column.changed) or len(column.values) < _LEAST_CODED:
+            return None
+        known = self.statistics(table, name)
+        if known is None or known.distinct > MOST_VALUES:
+            return None
+        key = ("codes", *_column_family(table, name), column.lineage)
+        return self.cache.get(key, lambda: _Coded(code_column(column.values))).column
+
+    def degrees(self, table: Table, *, backwards: bool) -> DegreeStatistics | None:
+        """Return the statistics of an adjacency's degrees; None unless it is in memory."""
+        families = [_adjacency_family(table, backwards, named=named) for named in (False, True)]
+        for family in families:
+            found = self.cache.newest(family)
+            if isinstance(found, _VersionedAdjacency):
+                made = found.adjacency
+                base = made.base if isinstance(made, PatchedAdjacency) else made
+                key = ("degrees", family, len(base), base.size)
+                return self.cache.get(key, lambda: describe_degrees(base.degrees))  # noqa: B023
+        return None
 
     def has_numbering(self, table: Table) -> bool:
         """Return whether the table is numbered, in this or another version."""
@@ -184,6 +253,7 @@ class Topology:
         return self._disk is not None and self._disk.has(family)
 
     def _numbering(self, table: Table, family: Family) -> Numbering:
+        self.generation += 1
         old = self.cache.newest(family) or self._stored_numbering(family)
         extended = self._extend_numbering(old, table) if isinstance(old, Numbering) else None
         if extended is not None:
@@ -229,6 +299,7 @@ class Topology:
         return None if delta is None else self.cache.get(key, lambda: delta)
 
     def _column(self, table: Table, name: str, family: Family) -> TableColumn:
+        self.generation += 1
         numbering = self.numbering(table)
         old = self.cache.newest(family)
         if isinstance(old, TableColumn) and _continues(numbering.lineage, old.lineage):
@@ -241,6 +312,7 @@ class Topology:
         return TableColumn(numbering.lineage, values, np.empty(0, np.int64), values.slice(0, 0))
 
     def _adjacency(self, edges: EdgeTable, family: Family, backwards: bool) -> _VersionedAdjacency:
+        self.generation += 1
         old = self.cache.newest(family) or self._stored_adjacency(family)
         extended = None
         if isinstance(old, _VersionedAdjacency):
@@ -303,6 +375,11 @@ def _numbering_family(table: Table) -> Family:
 def _column_family(table: Table, name: str) -> Family:
     """Return the key of a column's values, by number: another column may have its name later."""
     return ("column", *table.key[:2], *table.numbers[name])
+
+
+def _family_of(table: Table, name: str) -> Family:
+    """Return the key of a column's statistics."""
+    return ("statistics", *_column_family(table, name)[1:])
 
 
 def _adjacency_family(table: Table, backwards: bool, *, named: bool) -> Family:

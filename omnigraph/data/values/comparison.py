@@ -74,13 +74,34 @@ def compare(left: Operand, operator: Operator, right: Operand) -> Operand:
     if ours == theirs:
         return test(left, right)
     if pa.types.is_integer(ours) and pa.types.is_integer(theirs):
-        return test(left.cast(_DECIMAL), right.cast(_DECIMAL))
+        return test(*_to_one_type(left, right))
     if pa.types.is_floating(ours) or pa.types.is_floating(theirs):
         found = test(_to_float(left), _to_float(right))
         if _is_exact(left) and _is_exact(right):
             return found
         return _compare_ties(left, test, right, found)
     return test(left, right)
+
+
+def _to_one_type(left: Operand, right: Operand) -> tuple[Operand, Operand]:
+    """Return whole numbers of two types as those of one that holds both, at the least cost.
+
+    One number for all rows that fits the type of the column is the only one that is converted.
+    """
+    if is_array(left) and not is_array(right) and _fits(right, left.type):
+        return left, right.cast(left.type)
+    if is_array(right) and not is_array(left) and _fits(left, right.type):
+        return left.cast(right.type), right
+    wide = _DECIMAL if pa.uint64() in (left.type, right.type) else pa.int64()
+    return left.cast(wide), right.cast(wide)
+
+
+def _fits(number: pa.Scalar, kind: pa.DataType) -> bool:
+    """Return whether a type of whole numbers holds a number; every type holds null."""
+    if not number.is_valid:
+        return True
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    return bool(int(bounds.min) <= number.as_py() <= int(bounds.max))
 
 
 def contains(text: Operand, part: Operand) -> Operand:

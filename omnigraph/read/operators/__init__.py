@@ -2,6 +2,7 @@
 
 scan       finds the nodes that a pattern starts from
 traverse   follows edges from the rows' nodes to others
+intersect  targets that several bound nodes lead to at once, as in the last corner of a triangle
 walk       which nodes are within so many hops of others, each at its shortest distance
 counting   variables that nothing reads multiply the weights of rows instead of being bound
 evaluate   expressions and predicates over rows, a whole column at a time

@@ -10,6 +10,7 @@ from omnigraph.data.derived.adjacency import is_row_range
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.comparison import unify_zeros
+from omnigraph.data.values.sums import sum_floats
 from omnigraph.errors import ResultOverflowError
 from omnigraph.query.expr import Aggregate, EveryRow, VariableRef
 from omnigraph.read.execution import Execution
@@ -21,9 +22,6 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 # Below the first, sums of whole numbers are exact as floats; below the second, in 64 bits.
 _EXACT = 2.0**53
 _SAFE = 2.0**62
-# At most this many groups, of at least this many rows each, are sorted one by one.
-_FEW_GROUPS = 1 << 16
-_MANY_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +94,10 @@ class Aggregation:
         return self._sum_integers(groups, self.rows.weights[places], None)
 
     def _sum(self, groups: Numbers, numbers: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
-        """Return sums as floats, which do not depend on the order of the rows."""
+        """Return sums as the nearest floats, so they do not depend on the order of the rows."""
         if not np.issubdtype(numbers.dtype, np.floating):
             return self._sum_exactly(groups, numbers, weights).astype(np.float64)
-        values = numbers.astype(np.float64)
-        values = values if weights is None else values * weights
-        return self._add(*_sort_in_groups(groups, values, self.count), None)
+        return sum_floats(numbers.astype(np.float64), groups, self.count, weights)
 
     def _add(self, groups: Numbers, values: "np.ndarray", weights: Numbers | None) -> "np.ndarray":
         values = values if weights is None else values * weights
@@ -130,21 +126,6 @@ class Aggregation:
         found, values = np.zeros(self.count, kind), numbers.astype(kind)
         np.add.at(found, groups, values if weights is None else values * weights.astype(kind))
         return found
-
-
-def _sort_in_groups(
-    groups: Numbers, values: "np.ndarray", count: int
-) -> tuple[Numbers, "np.ndarray"]:
-    """Return the rows such that those of each group go from the least value to the greatest."""
-    if count > _FEW_GROUPS or len(values) < _MANY_ROWS * count:
-        order = np.argsort(values)
-        return groups[order], values[order]
-    # NumPy sorts 16-bit numbers by counting, and values faster alone than with their places.
-    kept = values[np.argsort(groups.astype(np.uint16), kind="stable")]
-    sizes = np.bincount(groups, minlength=count)
-    for part in np.split(kept, np.cumsum(sizes)[:-1]):
-        part.sort()
-    return np.repeat(np.arange(count), sizes), kept
 
 
 def _find_extremes(column: pa.Array, groups: Numbers, count: int, *, least: bool) -> pa.Array:

@@ -1,5 +1,6 @@
 """Counting: variables that nothing reads multiply the weights of rows instead of being bound."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from omnigraph.data.derived.adjacency import AnyAdjacency
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
-from omnigraph.query.plan import Expand, NodeScan
+from omnigraph.query.plan import Expand, NodeScan, Operator
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
@@ -52,6 +53,10 @@ class PatternCounter:
             self._counted.add(operator.target)
             self._execution.bind(operator.target, EntityType(EntityKind.NODE, operator.types))
 
+    def continues_in(self, operators: Sequence[Operator]) -> bool:
+        """Return whether more hangs from what is counted, so that it is not all known yet."""
+        return any(isinstance(each, Expand) and each.source in self._counted for each in operators)
+
     def apply(self, rows: Matches) -> Matches:
         """Return the rows multiplied by everything that was noted."""
         for root in self._roots:
@@ -77,6 +82,11 @@ class PatternCounter:
     def _count_root(self, root: NodeScan) -> int:
         """Return how often a variable that stands alone, with all below it, occurs."""
         execution, children = self._execution, self._children.get(root.variable, [])
+        if root.filters and root.point is None and not children and execution.reader.is_whole:
+            codes = execution.domains[root.variable].all()
+            return int(
+                np.count_nonzero(test_predicates(execution, root.variable, codes, root.filters))
+            )
         if root.point is not None or root.filters:
             return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         if not children:

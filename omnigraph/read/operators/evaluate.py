@@ -43,6 +43,7 @@ from omnigraph.query.expr import (
     VariableRef,
     may_fail,
 )
+from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
 from omnigraph.read.operators.search import match_texts
@@ -118,6 +119,9 @@ class Evaluation:
                     return _UNKNOWN
                 found = pa.array(self._match_text(predicate))
                 return pc.if_else(self.value(field).is_valid(), found, _UNKNOWN)
+            case Comparison(PropertyRef() as left, operator, right) if is_text(left.type):
+                found = self._compare_codes(left, operator, right)
+                return self._compare(left, operator, right) if found is None else found
             case Comparison(left, operator, right):
                 return self._compare(left, operator, right)
 
@@ -211,6 +215,32 @@ class Evaluation:
                 return starts_with(self.value(left), self.value(right))
             case _:
                 return compare(self.value(left), operator, self.value(right))
+
+    def _compare_codes(self, left: PropertyRef, operator: Operator, right: Expr) -> pa.Array | None:
+        """Compare a text column of few values with what is known; None when it is not one."""
+        reader, variable = self.execution.reader, left.variable
+        assert variable is not None
+        domain, codes = self.execution.domains[variable], self.rows.codes[variable]
+        known = isinstance(right, Constant | ParamRef | Now | ListOf)
+        if not known or not isinstance(reader, DenseReader) or len(domain.types) != 1:
+            return None
+        coded = reader.coded(domain.types[0], left.property, len(codes))
+        if coded is None or codes.min(initial=0) < 0:
+            return None
+        is_all = codes is reader.numbering(domain.types[0]).all()
+        ordinals = None if is_all and len(codes) == len(coded.places) else codes
+        return coded.test(
+            ordinals, lambda values: self._compare_values(values, operator, right, left)
+        )
+
+    def _compare_values(
+        self, values: pa.Array, operator: Operator, right: Expr, left: PropertyRef
+    ) -> pa.Array:
+        """Compare the different values of a column as each of its rows would be."""
+        column = ColumnRef("#values", left.type)
+        rows = Matches(len(values), columns={column.column: values})
+        found = Evaluation(self.execution, rows)._compare(column, operator, right)
+        return broadcast(found, len(values))
 
     def _is_among(self, item: Expr, members: Expr) -> Operand:
         """Return where a value is in a list; numbers of several types are compared one by one."""

@@ -24,7 +24,7 @@ _NULLS_FIRST = [("", "ascending", "at_start")]
 def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | None) -> Matches:
     """Return the rows sorted; rows that `limit` would drop may be missing."""
     keys: list[OrderKey | str] = [*order.keys, *order.ties]
-    if not keys:
+    if not keys or (rows.count < 2 and not any(may_fail(key.expr) for key in order.keys)):
         return rows
     wanted = None if limit is None else last_row(execution, limit)
     # Whether a key has a value for every row must not depend on the limit.

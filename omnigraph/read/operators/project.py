@@ -104,15 +104,14 @@ def result_schema(columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Schem
     return pa.schema([(each.name, result_type(each.type, catalog)) for each in columns])
 
 
-def build_table(rows: Matches, columns: Sequence[ResultColumn], catalog: Catalog) -> pa.Table:
-    """Return the columns of a result, typed even when there are no rows."""
-    schema = result_schema(columns, catalog)
-    arrays = [rows.column(each.name) for each in columns]
+def build_batch(rows: Matches, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of a result in the types of its schema."""
+    arrays = [rows.column(name) for name in schema.names]
     cast = [
         each if each.type == kind else each.cast(kind)
         for each, kind in zip(arrays, schema.types, strict=True)
     ]
-    return pa.table(cast, schema=schema)
+    return pa.record_batch(cast, schema=schema)
 
 
 def _shown_type(kind: ValueType) -> pa.DataType:

@@ -9,7 +9,7 @@ from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType
 from omnigraph.query.plan import NodeScan, PointRead
 from omnigraph.read.execution import Execution
-from omnigraph.read.matches import Matches
+from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.traverse import filter_rows
 from omnigraph.read.pushdown import build_condition
 from omnigraph.read.sparse_reader import SparseReader, TooManyLookups
@@ -36,6 +36,8 @@ def cross_nodes(execution: Execution, rows: Matches, scan: NodeScan) -> Matches:
     """Return every row with every node that a scan finds."""
     codes = find_nodes(execution, scan)
     execution.check(rows.count * len(codes), len(rows.codes) + 1)
+    if rows is ONE_ROW:
+        return Matches(len(codes), {scan.variable: codes})
     if rows.count == 1:
         return rows.take(np.zeros(len(codes), np.int64)).bind(scan.variable, codes)
     places = np.repeat(np.arange(rows.count), len(codes))

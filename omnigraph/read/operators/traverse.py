@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import Adjacency, CheckCount
+from omnigraph.data.derived.adjacency import Adjacency, CheckCount, row_range
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate, PropertyRef, parts
 from omnigraph.query.plan import Expand
@@ -33,8 +33,20 @@ def follow_edges(execution: Execution, rows: Matches, expand: Expand) -> Matches
     width = len(rows.codes) + 1
     owners, nodes = find_targets(execution, codes, expand, width)
     execution.check(len(owners), width)
-    found = rows.take(owners).bind(expand.target, nodes)
-    return filter_rows(execution, found, expand.filters)
+    if expand.filters:
+        kept = np.flatnonzero(_test_targets(execution, expand, nodes))
+        owners, nodes = owners[kept], nodes[kept]
+    return rows.take(owners).bind(expand.target, nodes)
+
+
+def _test_targets(execution: Execution, expand: Expand, nodes: Numbers) -> "np.ndarray":
+    """Return for each target whether it meets the conditions; many are tested once per node."""
+    count = len(execution.domains[expand.target])
+    if len(nodes) <= count or not execution.reader.is_whole:
+        return test_predicates(execution, expand.target, nodes, expand.filters)
+    every = row_range(count)
+    found: np.ndarray = test_predicates(execution, expand.target, every, expand.filters)[nodes]
+    return found
 
 
 def filter_rows(execution: Execution, rows: Matches, filters: tuple[Predicate, ...]) -> Matches:

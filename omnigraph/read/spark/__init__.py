@@ -7,6 +7,7 @@ usage        which properties of its variables a plan reads, and which variables
 matches      the rows of a query so far as a frame of Spark, and what its columns hold
 frames       the nodes and edges of a snapshot as frames of Spark
 hops         which nodes are within so many hops of others, found on Spark one hop at a time
+held_hops    which nodes are within so many hops of others, found by tasks that hold all edges
 counting     variables that nothing reads multiply the weights of a frame's rows
 computing    functions and operators of values in a frame, by the engine's own code in Python
 expressions  what a plan computes for a row, as columns of Spark

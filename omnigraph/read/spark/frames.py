@@ -71,7 +71,7 @@ class SnapshotFrames:
             self._table(way.edge.name, self._ends(way))
             .toDF("start", "end")
             .select("start", self._number(way.start), "end", self._number(way.end))
-            for way in self._ways(steps, source, target)
+            for way in self.ways(steps, source, target)
         ]
         names = self.names.new_list(4)
         frame = self._union(parts, [], width=2).distinct().toDF(*names)
@@ -92,7 +92,7 @@ class SnapshotFrames:
         kind = EntityType(EntityKind.EDGE, tuple(dict.fromkeys(step.edge for step in steps)))
         wanted = [item for item in dict.fromkeys(fields) if item[0] != "id"]
         names = self.names.new_list(6 + len(wanted))
-        parts = [self._read_edges(way, wanted) for way in self._ways(steps, source, target)]
+        parts = [self._read_edges(way, wanted) for way in self.ways(steps, source, target)]
         frame = self._union(parts, wanted, width=3).toDF(*names)
         own = dict(zip(wanted, names[6:], strict=True))
         # An edge from a node to itself leads the same way in both directions.
@@ -147,9 +147,10 @@ class SnapshotFrames:
     def _ends(self, way: DirectedEdge) -> tuple[str, str]:
         return (_ENDS[1], _ENDS[0]) if way.backwards else _ENDS
 
-    def _ways(
+    def ways(
         self, steps: tuple[Step, ...], source: EntityType, target: EntityType
     ) -> list[DirectedEdge]:
+        """Return the edge types, with their directions, that steps lead along."""
         leg = Leg(steps, self.reader.domain(source), self.reader.domain(target))
         return find_ways(self.reader, leg)
 

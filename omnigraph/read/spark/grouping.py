@@ -239,14 +239,19 @@ class _FrameAggregation:
         """Return the groups with a sum or an average of floats."""
         parts = self._groups.parts
         value = self._value(expr).cast("double")
+        weight = None if expr.distinct else self._weight
         if expr.distinct:
             value = unify_zeros(self._value(expr), type_of(expr.argument)).cast("double")
-        elif self._weight is not None:
-            value = value * fn.col(self._weight).cast("double")
         names = self._names.new_list(len(parts) + 1)
-        single = self._groups.frame.select(*parts, value.alias("value")).toDF(*names)
+        weights = [] if weight is None else [fn.col(weight).alias(self._names.new())]
+        single = self._groups.frame.select(
+            *(fn.col(part).alias(name) for part, name in zip(parts, names[:-1], strict=True)),
+            value.alias(names[-1]),
+            *weights,
+        )
         single = single.filter(fn.col(names[-1]).isNotNull())
-        sums = sum_groups(single.distinct() if expr.distinct else single)
+        single = single.distinct() if expr.distinct else single
+        sums = sum_groups(single, weighed=weight is not None)
         both = join_null_safe(frame, sums, list(zip(parts, names[:-1], strict=True)), "left")
         total = fn.col(names[-1])
         if expr.function == "avg":

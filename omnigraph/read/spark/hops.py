@@ -1,9 +1,10 @@
 """Hops: which nodes are within so many hops of others, found on Spark one hop at a time.
 
 Each hop is a job of its own, and Spark keeps its pairs in memory or on disk: a walk ends when
-nothing new is reached, and no hop is computed twice.
+nothing new is reached, and no hop is computed twice. Few edges are walked by tasks in one job.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ from pyspark.sql import functions as fn
 
 from omnigraph.query.expr import EntityType
 from omnigraph.query.plan import Expand
+from omnigraph.read.reader import DirectedEdge
 from omnigraph.read.spark.frames import EntityFrame, LinkFrame, SnapshotFrames
+from omnigraph.read.spark.held_hops import HeldWalk, is_held
 from omnigraph.read.spark.matches import EntityColumns, join
 
 if TYPE_CHECKING:
@@ -42,6 +45,36 @@ class _FrameWalk:
 
     def find_pairs(self) -> LinkFrame:
         """Return all pairs within the hops, each once."""
+        kinds = self._starts.entity.kind, self._target
+        names = self._names
+        start, end = (
+            EntityColumns(kinds[0], names[0], names[1]),
+            EntityColumns(kinds[1], names[2], names[3]),
+        )
+        first, onward = (
+            self._frames.ways(self._expand.steps, each, self._target) for each in kinds
+        )
+        held = is_held(self._frames.reader, [*first, *onward])
+        return LinkFrame(self._in_tasks(first, onward) if held else self._by_jobs(), start, end)
+
+    def _in_tasks(
+        self, first: Sequence[DirectedEdge], onward: Sequence[DirectedEdge]
+    ) -> "DataFrame":
+        """Return the pairs from one job, each of whose tasks holds all edges."""
+        starts = self._starts.frame.select(list(self._starts.entity.identity))
+        walk = HeldWalk.along(
+            self._frames.reader, (first, onward), self._numbers, self._expand.hops
+        )
+        kinds = ("string", "int", "string", "int")
+        columns = (f"{name} {kind}" for name, kind in zip(self._names, kinds, strict=True))
+        return starts.mapInArrow(walk, ", ".join(columns))
+
+    @property
+    def _numbers(self) -> list[int]:
+        return [self._frames.reader.number(name) for name in self._target.types]
+
+    def _by_jobs(self) -> "DataFrame":
+        """Return the pairs from a job for each hop."""
         hops, source = self._expand.hops, self._starts.entity.kind
         begun = _checkpoint(self._start())
         own = self._own_pairs(begun)
@@ -58,13 +91,7 @@ class _FrameWalk:
             seen.append(frontier)
             if distance >= hops.minimum:
                 found.append(frontier)
-        frame = _union(found) if found else own.limit(0)
-        names = self._names
-        start, end = (
-            EntityColumns(source, names[0], names[1]),
-            EntityColumns(self._target, names[2], names[3]),
-        )
-        return LinkFrame(frame, start, end)
+        return _union(found) if found else own.limit(0)
 
     def _start(self) -> "DataFrame":
         """Return each start paired with itself."""
@@ -73,8 +100,7 @@ class _FrameWalk:
 
     def _own_pairs(self, begun: "DataFrame") -> "DataFrame":
         """Return each start paired with itself, if the target can have its type."""
-        numbers = [self._frames.reader.number(name) for name in self._target.types]
-        return begun.filter(fn.col(self._names[3]).isin(numbers))
+        return begun.filter(fn.col(self._names[3]).isin(self._numbers))
 
     def _step(self, pairs: "DataFrame", kind: EntityType) -> "DataFrame":
         """Return the pairs that one more step leads to."""

@@ -1,68 +1,95 @@
 """Sums: sums of floats on Spark that equal those of the engine, to the last bit.
 
-A sum of floats depends on the order in which they are added. The engine adds those of a group from
-the least to the greatest. So they are sorted here too, which Spark does on disk when they are many,
-and a task adds them up as they come.
+A sum is the float nearest to the exact sum, in whatever order the rows come. The rows of a group
+come to one task, which adds them up.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.data.values.sums import ExactSum, sum_floats
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def sum_groups(frame: "DataFrame") -> "DataFrame":
-    """Return for each group the sum of the last column; all other columns are its key.
+def sum_groups(frame: "DataFrame", *, weighed: bool) -> "DataFrame":
+    """Return for each group the sum of a column; the columns before it are its key.
 
-    The columns keep their names.
+    With `weighed` the last column says how often each value counts. The columns keep their names.
     """
-    *keys, _ = frame.columns
+    keys = frame.columns[: -2 if weighed else -1]
     together = frame.repartition(*keys) if keys else frame.repartition(1)
-    return together.sortWithinPartitions(frame.columns).mapInArrow(_Add(len(keys)), frame.schema)
+    summed = frame.drop(frame.columns[-1]) if weighed else frame
+    rows = together.sortWithinPartitions(*keys) if keys else together
+    return rows.mapInArrow(_Add(len(keys)), summed.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Add:
-    """Adds up the last column of sorted rows; the rows of one group follow each other."""
+    """Adds up a column of rows; those of one group follow each other."""
 
     keys: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        open_group: pa.RecordBatch | None = None
+        last: pa.RecordBatch | None = None
+        total = ExactSum()
         for batch in batches:
             if not batch.num_rows:
                 continue
-            rows = batch if open_group is None else _concat(open_group, batch)
-            firsts = self._firsts(rows)
-            values = rows.column(self.keys).to_numpy(zero_copy_only=False)
-            groups = np.cumsum(firsts) - 1
-            totals = np.bincount(groups, weights=values)
-            found = rows.take(pa.array(np.flatnonzero(firsts)))
-            found = found.set_column(self.keys, rows.schema.field(self.keys), pa.array(totals))
-            yield found.slice(0, found.num_rows - 1)
-            open_group = found.slice(found.num_rows - 1)
-        if open_group is not None:
-            yield open_group
+            firsts = self._firsts(batch)
+            firsts[0] = last is None or not self._is_same(last, batch)
+            bounds = [*np.flatnonzero(firsts).tolist(), batch.num_rows]
+            if last is not None and bounds[0]:
+                total.add(*self._weighed(batch.slice(0, bounds[0])))
+            if len(bounds) == 1:
+                continue
+            if last is not None:
+                yield self._summed(last, np.array([total.round()]))
+            inside = batch.slice(bounds[0], bounds[-2] - bounds[0])
+            if inside.num_rows:
+                yield self._sum_whole(inside, firsts[bounds[0] : bounds[-2]])
+            rest = batch.slice(bounds[-2])
+            last, total = rest.slice(0, 1), ExactSum()
+            total.add(*self._weighed(rest))
+        if last is not None:
+            yield self._summed(last, np.array([total.round()]))
+
+    def _sum_whole(self, rows: pa.RecordBatch, firsts: "np.ndarray") -> pa.RecordBatch:
+        """Return the sums of groups all of whose rows are here."""
+        values, weights = self._weighed(rows)
+        places = np.flatnonzero(firsts)
+        totals = sum_floats(values, np.cumsum(firsts) - 1, len(places), weights)
+        return self._summed(rows.take(pa.array(places)), totals)
+
+    def _summed(self, groups: pa.RecordBatch, totals: "np.ndarray") -> pa.RecordBatch:
+        """Return the first row of each group with its sum instead of its value."""
+        found = groups.select(list(range(self.keys + 1)))
+        return found.set_column(self.keys, groups.schema.field(self.keys), pa.array(totals))
+
+    def _weighed(self, rows: pa.RecordBatch) -> tuple["np.ndarray", "np.ndarray | None"]:
+        values = rows.column(self.keys).to_numpy(zero_copy_only=False)
+        if rows.num_columns == self.keys + 1:
+            return values, None
+        return values, rows.column(self.keys + 1).to_numpy(zero_copy_only=False)
+
+    def _is_same(self, last: pa.RecordBatch, batch: pa.RecordBatch) -> bool:
+        """Return whether the first row of a batch is of the group of another row."""
+        pairs = zip(last.columns[: self.keys], batch.columns[: self.keys], strict=True)
+        codes = (
+            pa.concat_arrays([one, other.slice(0, 1).cast(one.type)]).dictionary_encode("encode")
+            for one, other in pairs
+        )
+        return all(code.indices[0] == code.indices[1] for code in codes)
 
     def _firsts(self, rows: pa.RecordBatch) -> "np.ndarray":
-        """Return which rows are the first of their group."""
+        """Return which rows after the first are the first of their group."""
         firsts = np.zeros(rows.num_rows, bool)
-        firsts[0] = True
         for column in rows.columns[: self.keys]:
             codes = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
             firsts[1:] |= codes[1:] != codes[:-1]
         return firsts
-
-
-def _concat(first: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of two batches as one."""
-    pairs: Sequence[tuple[pa.Array, pa.Array]] = list(
-        zip(first.columns, others.columns, strict=True)
-    )
-    arrays = [pa.concat_arrays([one, other.cast(one.type)]) for one, other in pairs]
-    return pa.record_batch(arrays, schema=first.schema)

@@ -1,0 +1,235 @@
+"""Sums: sums of floats, exactly rounded, so that they do not depend on the order of the rows.
+
+Every float is cut into parts that are multiples of a power of two. Of each power, so many parts are
+added exactly by a float; so the sum of a group is a few exact floats, which are rounded once.
+"""
+
+from dataclasses import dataclass
+from math import isfinite, isnan, ldexp, nan
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+# The power of two that all floats are multiples of, and the bits of a float's digits.
+_LEAST_POWER = -1074
+_DIGITS = 53
+# Rows that are cut at a time: as many as stay in the processor's cache.
+_BLOCK = 1 << 16
+# Fewer values than this part of a block are taken out of it.
+_SPARSE = 4
+# Floats from 2 to this power on, and weights of more bits, are added as Python's integers.
+_MOST_POWER = 960
+_MOST_WEIGHT_BITS = 40
+_MOST_BITS = 40
+
+
+@dataclass(slots=True)
+class ExactSum:
+    """A sum to which floats are added without rounding."""
+
+    units: int = 0
+    special: float = 0.0
+
+    def add(self, values: Floats, weights: Integers | None = None) -> None:
+        """Add values, each as often as its weight says."""
+        finite = np.isfinite(values)
+        if not finite.all():
+            with np.errstate(invalid="ignore"):
+                self.special += float(values[~finite].sum())
+            values, weights = values[finite], None if weights is None else weights[finite]
+        power, bits = _measure(values, weights)
+        if bits is None:
+            own = np.ones(len(values), np.int64) if weights is None else weights
+            each = zip(values.tolist(), own.tolist(), strict=True)
+            self.units += sum(_to_units(value) * weight for value, weight in each)
+            return
+        one = np.zeros(len(values), np.int64)
+        parts, _ = _cut(values, one, 1, weights, power, bits)
+        self.units += sum(_to_units(float(part[0])) for part in parts)
+
+    def round(self) -> float:
+        """Return the sum as the nearest float."""
+        if self.special:
+            return nan if isnan(self.special) else self.special
+        try:
+            return self.units / (1 << -_LEAST_POWER)
+        except OverflowError:
+            return float("inf") if self.units > 0 else float("-inf")
+
+
+def sum_floats(
+    values: Floats, groups: Integers, count: int, weights: Integers | None = None
+) -> Floats:
+    """Return the sum of each group as the nearest float; a value counts as its weight says."""
+    most_power, bits = _measure(values, weights)
+    if bits is None:
+        return _sum_one_by_one(values, groups, count, weights)
+    parts, powers = _cut(values, groups, count, weights, most_power, bits)
+    special = _sum_special(values, groups, count)
+    sums = _round_parts(parts, powers, bits) if parts else np.zeros(count)
+    return sums if special is None else np.where(special == 0, sums, special)
+
+
+def _measure(values: Floats, weights: Integers | None) -> tuple[int, int | None]:
+    """Return the power of two above all values, and the bits of a part; None when too large."""
+    sizes = np.abs(values)
+    if not isfinite(most := float(sizes.max(initial=0.0))):
+        most = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    power = int(np.frexp(most)[1])
+    total = float(len(values) if weights is None else weights.sum(dtype=np.float64))
+    weight_bits = int(np.frexp(total)[1])
+    if power > _MOST_POWER or weight_bits > _MOST_WEIGHT_BITS:
+        return power, None
+    return power, min(_MOST_BITS, _DIGITS - 1 - weight_bits)
+
+
+def _cut(
+    values: Floats,
+    groups: Integers,
+    count: int,
+    weights: Integers | None,
+    most_power: int,
+    bits: int,
+) -> tuple[list[Floats], list[int]]:
+    """Return for powers of two, from the greatest down, the exact sums of the groups' parts."""
+    first = _LEAST_POWER + (most_power - _LEAST_POWER - 1) // bits * bits
+    sums: list[Floats] = []
+    powers: list[int] = []
+    size = max(_BLOCK, count)
+    for start in range(0, len(values), size):
+        own = slice(start, start + size)
+        block = _Block(
+            np.where(np.isfinite(values[own]), values[own], 0.0),
+            groups[own],
+            None if weights is None else weights[own],
+        )
+        at = 0
+        while block.drop_empty():
+            if at == len(sums):
+                sums.append(np.zeros(count))
+                powers.append(first - at * bits)
+            sums[at] += block.cut(powers[at], count)
+            at += 1
+    return sums, powers
+
+
+@dataclass(slots=True)
+class _Block:
+    """What is left of some values, and the groups and weights that they have."""
+
+    rest: Floats
+    groups: Integers
+    weights: Integers | None
+
+    def drop_empty(self) -> bool:
+        """Return whether anything is left; where it is little, leave the zeros out."""
+        left = np.count_nonzero(self.rest)
+        if left * _SPARSE < len(self.rest):
+            kept = np.flatnonzero(self.rest)
+            self.rest, self.groups = self.rest[kept], self.groups[kept]
+            self.weights = None if self.weights is None else self.weights[kept]
+        return bool(left)
+
+    def cut(self, power: int, count: int) -> Floats:
+        """Take from each value its multiple of 2 to the power; return their sums by group."""
+        # A float that this is added to has no lower digits any more.
+        shift = ldexp(1.5, power + _DIGITS - 1)
+        part = self.rest + shift
+        part -= shift
+        self.rest -= part
+        if self.weights is not None:
+            part *= self.weights
+        sums = np.bincount(self.groups, weights=part, minlength=count)
+        return np.asarray(sums, np.float64)
+
+
+def _round_parts(parts: list[Floats], powers: list[int], bits: int) -> Floats:
+    """Return the sum of the parts of each group as the nearest float."""
+    digits = [
+        np.ldexp(part, -power).astype(np.int64) for part, power in zip(parts, powers, strict=True)
+    ]
+    return _round_digits(*_spread(digits, bits), powers[-1], bits)
+
+
+def _spread(digits: list[Integers], bits: int) -> tuple["np.ndarray", Integers]:
+    """Return the signs, and the digits of the absolute sums: each below 2 to the power of bits."""
+    carried = [np.zeros_like(digits[0]), np.zeros_like(digits[0]), *digits]
+    _carry(carried, bits)
+    negative = carried[0] < 0
+    if negative.any():
+        carried = [np.where(negative, -each, each) for each in carried]
+        _carry(carried, bits)
+    return negative, np.stack(carried)
+
+
+def _carry(digits: list[Integers], bits: int) -> None:
+    """Bring all digits but the first between 0 and 2 to the power of bits."""
+    for at in range(len(digits) - 1, 0, -1):
+        carry = digits[at] >> bits
+        digits[at] = digits[at] - (carry << bits)
+        digits[at - 1] = digits[at - 1] + carry
+
+
+def _round_digits(negative: "np.ndarray", digits: Integers, least: int, bits: int) -> Floats:
+    """Return numbers, given by their digits from the greatest down, as the nearest floats.
+
+    The bits are gathered from the greatest digit on until there are as many as a float has. Of the
+    others it matters whether they are more than half of the last one.
+    """
+    count = digits.shape[1]
+    kept, power = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    half, rest, full = np.zeros(count, bool), np.zeros(count, bool), np.zeros(count, bool)
+    for at, digit in enumerate(digits):
+        place = least + (len(digits) - 1 - at) * bits
+        room = np.where(full, 0, np.clip(_DIGITS - _bit_length(kept), 0, bits))
+        cut = bits - room
+        low = digit & ((np.int64(1) << cut) - 1)
+        ends = ~full & (cut > 0)
+        half = np.where(ends, (low >> np.maximum(cut - 1, 0)) & 1 == 1, half)
+        below = low & ((np.int64(1) << np.maximum(cut - 1, 0)) - 1)
+        rest = np.where(ends, below != 0, rest | (full & (digit != 0)))
+        kept = np.where(full, kept, (kept << room) | (digit >> cut))
+        power = np.where(full, power, place + cut)
+        full |= ends
+    kept += half & (rest | (kept & 1 == 1))
+    sizes = np.ldexp(kept.astype(np.float64), power)
+    return np.where(negative, -sizes, sizes)
+
+
+def _bit_length(numbers: Integers) -> Integers:
+    """Return how many bits numbers below 2 to the power of 53 have."""
+    return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
+
+
+def _sum_special(values: Floats, groups: Integers, count: int) -> Floats | None:
+    """Return the sums of what is no number: infinity, NaN, or 0; None when there is nothing."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return None
+    with np.errstate(invalid="ignore"):
+        found = np.bincount(groups[~finite], weights=values[~finite], minlength=count)
+    return np.where(np.isnan(found), nan, found)  # of all the bits that mean NaN, the same
+
+
+def _sum_one_by_one(
+    values: Floats, groups: Integers, count: int, weights: Integers | None
+) -> Floats:
+    """Return the sum of each group, as `sum_floats` does, by Python's integers."""
+    found = np.zeros(count)
+    order = np.argsort(groups, kind="stable")
+    bounds = np.searchsorted(groups[order], np.arange(count + 1))
+    for group in range(count):
+        places = order[bounds[group] : bounds[group + 1]]
+        total = ExactSum()
+        total.add(values[places], None if weights is None else weights[places])
+        found[group] = total.round()
+    return found
+
+
+def _to_units(value: float) -> int:
+    """Return a float as a multiple of the least one above 0."""
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << -_LEAST_POWER) // denominator

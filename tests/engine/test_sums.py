@@ -1,0 +1,103 @@
+"""Sums of floats are the floats nearest to the exact sums, whatever the order of the rows."""
+
+import math
+from random import Random
+
+import numpy as np
+import pytest
+
+from omnigraph.data.values.sums import ExactSum, sum_floats
+
+POWERS = [(-3, 4), (-30, 30), (-320, 290), (290, 306)]
+
+
+def floats(random: Random, count: int, low: int, high: int) -> "np.ndarray":
+    """Give floats of both signs and of many sizes."""
+    return np.array([random.gauss() * 10.0 ** random.randint(low, high) for _ in range(count)])
+
+
+@pytest.mark.parametrize("powers", POWERS)
+def test_a_sum_is_the_float_nearest_to_the_exact_sum(powers: tuple[int, int]) -> None:
+    random = Random(1)
+    for count in (0, 1, 2, 7, 300):
+        values = floats(random, count, *powers)
+        groups = np.array([random.randrange(3) for _ in range(count)], np.int64)
+
+        found = sum_floats(values, groups, 3)
+
+        for group in range(3):
+            exact = ExactSum()
+            exact.add(values[groups == group])
+            assert found[group] == exact.round()
+            if powers[1] < 300:
+                assert found[group] == math.fsum(values[groups == group])
+
+
+@pytest.mark.parametrize("powers", POWERS)
+def test_the_order_of_rows_does_not_change_a_sum(powers: tuple[int, int]) -> None:
+    random = Random(2)
+    values = floats(random, 500, *powers)
+    places = list(range(500))
+    random.shuffle(places)
+    one = np.zeros(500, np.int64)
+
+    assert sum_floats(values, one, 1) == sum_floats(values[places], one, 1)
+
+
+@pytest.mark.parametrize("most", [3, 1_000, 10**9, 10**14])
+def test_a_value_of_weight_n_counts_n_times(most: int) -> None:
+    random = Random(3)
+    values = floats(random, 50, -5, 5)
+    weights = np.array([random.randint(1, most) for _ in range(50)], np.int64)
+    exact = sum(
+        math.prod([numerator, int(weight), 2**80]) // denominator
+        for (numerator, denominator), weight in zip(
+            (value.as_integer_ratio() for value in values.tolist()), weights, strict=True
+        )
+    )
+
+    found = sum_floats(values, np.zeros(50, np.int64), 1, weights)
+
+    assert found[0] == exact / 2**80
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, math.inf], math.inf),
+        ([1.0, -math.inf], -math.inf),
+        ([math.inf, -math.inf], math.nan),
+        ([math.nan, 1.0], math.nan),
+        ([1.7e308, 1.7e308], math.inf),
+        ([1.7e308, 1.7e308, -1.7e308], 1.7e308),
+        ([-0.0], 0.0),
+        ([1.0, 1e-320, -1.0], 1e-320),
+        ([5e-324, 5e-324], 1e-323),
+    ],
+)
+def test_sums_of_the_extremes(values: list[float], expected: float) -> None:
+    given = np.array(values)
+
+    found = sum_floats(given, np.zeros(len(given), np.int64), 1)[0]
+
+    exact = ExactSum()
+    exact.add(given)
+    assert np.array_equal([found, exact.round()], [expected, expected], equal_nan=True)
+    assert math.copysign(1.0, found) == math.copysign(1.0, expected)
+
+
+def test_a_tie_goes_to_the_even_float() -> None:
+    half = 2.0**-53
+    one = np.zeros(2, np.int64)
+
+    assert sum_floats(np.array([1.0, half]), one, 1)[0] == 1.0
+    assert sum_floats(np.array([1.0 + 2 * half, half]), one, 1)[0] == 1.0 + 4 * half
+
+
+def test_batches_that_are_added_one_after_the_other_are_one_sum() -> None:
+    values = floats(Random(4), 400, -300, 300)
+    exact = ExactSum()
+    for start in range(0, 400, 37):
+        exact.add(values[start : start + 37])
+
+    assert exact.round() == math.fsum(values)
