@@ -22,6 +22,7 @@ WORKLOADS = (
     "server",
     "queries",
     "scaling",
+    "fleet",
     "pipeline",
     "spark_queries",
 )
