@@ -7,6 +7,7 @@ from typing import Any
 
 from bench import charts
 from bench.figures import FIGURES, OPERATIONS, SWEEPS, Held, held, short
+from bench.orders import ORDERS, QUESTIONS, TRIANGLES
 from bench.questions import NINE
 from bench.ratios import pairs, shown
 from bench.record import Timing, stored
@@ -56,6 +57,18 @@ Ladybug and DuckDB have the social graph of 100,000 persons and 2.4 million edge
 indexes. LanceDB has 100,000 documents with vectors and an index of the words. Lance is a plain
 table with an index of the key, and no rows are checked on their way into it. Spark is Spark's own
 way: JSON lines to Parquet for the load, and SQL by hand on Parquet files for the questions.
+
+The peers run in their stock configuration, each with its own flags.
+"""
+_ORDERS = """\
+Each question is asked with its patterns in three orders: as one would ask it, from the last pattern
+to the first, and mixed. The peers get their patterns or tables in the same orders. *Spread* is the
+slowest order over the quickest.
+"""
+_SHARED = """
+In the stored run of `spark_queries`, Spark by hand shared the JVM that OmniGraph starts. That one
+compiles less, collects with one thread and has 768 MB, so Spark by hand was about 2.5 times slower
+than in a JVM of its own.
 """
 _COLD = """\
 On Spark, cold is the first time that a running session is asked; to open and read is timed after
@@ -70,8 +83,9 @@ rows by appending, and nothing puts its small pieces together unless somebody do
 _SPARK = """\
 All questions are also answered on Spark, with the same rows in the same order. Starting a job alone
 takes longer than most answers, so Spark is for questions that are too large for one process. The
-question here compares the two ends of every path of two edges, so that every path is a row; of
-these, one process may make 50 million.
+question here compares the two ends of every path of two edges, so that every path is a row. One
+process makes them in blocks and keeps what the answer needs; a run that was stored before it did so
+says *refused* where there were more than 50 million.
 """
 
 
@@ -87,9 +101,10 @@ def page() -> str:
     found = held(FIGURES)
     parts = [_HEAD, _summary(found), f"![The nine questions, beside peers]({QUESTIONS_CHART})\n"]
     parts.append(f"![How times grow with rows and history]({GROWTH_CHART})\n")
-    parts.append(
-        f"{_RATIOS}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}"
-    )
+    is_stock = "raw_spark_process" in _findings("spark_queries")
+    beside = _RATIOS if is_stock else _RATIOS + _SHARED
+    parts.append(f"{beside}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}")
+    parts.append(f"## Written in any order\n\n{_ORDERS}\n{_orders()}")
     for area, group in groupby(found, lambda each: each.figure.area):
         if area == "Scaling":
             parts.append(f"## Scaling\n\n{_SCALING}\n{_scaling(list(group))}")
@@ -148,6 +163,25 @@ def _ratios(state: str) -> str:
         for each in pairs(state)
     ]
     return _rows(("what", "OmniGraph", "peer", "takes", "peer over ours"), rows)
+
+
+def _orders() -> str:
+    """Give what each question takes in each order, and the spread of every system."""
+    findings, rows = _findings("orders"), []
+    for question in (*QUESTIONS, TRIANGLES):
+        name = question.name
+        times = [_time(findings.get(f"{name}_{order}_omnigraph")) for order in ORDERS]
+        ratios = [findings.get(f"{name}_{order}_peer_over_ours") for order in ORDERS]
+        least = min((each["value"] for each in ratios if each), default=None)
+        spreads = [
+            findings.get(f"{name}_{system}_slowest_over_fastest")
+            for system in ("omnigraph", "ladybug", "duckdb")
+        ]
+        shown_spreads = ["—" if each is None else f"{short(each['value'])}×" for each in spreads]
+        best = "—" if least is None else f"{short(least)}×"
+        rows.append((name.replace("_", " "), *times, best, *shown_spreads))
+    heads = ("question", "as asked", "turned", "mixed", "best peer over ours, least")
+    return _rows((*heads, "spread", "Ladybug's", "DuckDB's"), rows)
 
 
 def _table(found: list[Held]) -> str:

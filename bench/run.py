@@ -21,6 +21,7 @@ WORKLOADS = (
     "policy",
     "server",
     "queries",
+    "orders",
     "scaling",
     "fleet",
     "pipeline",

@@ -7,25 +7,22 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING
 
-from bench.peers import EDGES, NODES, snake, write_parquet
+from bench.peers import write_parquet
 from bench.questions import NINE, TWO_HOPS, Question
+from bench.raw_spark import RawSpark
 from bench.record import Derived, measure_in_turn, over, seconds, store, timing
 from bench.social import SCHEMA, social_tables
 from omnigraph import Graph, SparkSettings, init
 from omnigraph.errors import BudgetError
 from omnigraph.spark.session import session, stop
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 PACKAGES = ["numpy", "pyarrow", "pylance", "pyspark"]
 # Persons, each of whom follows 24 others on average.
 FULL, QUICK = (10_000, 40_000, 100_000), (500, 1_000, 2_000)
 FOLLOWS_EACH = 24
 # The two ends of each path are compared, so every path is a row: of the largest graph, more rows
-# than a query in this process may make.
+# than a query in this process may keep.
 OLDER = Question(
     "paths_to_older",
     """query q() {
@@ -47,34 +44,35 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=3)
     chosen = options.parse_args()
     sizes = QUICK if chosen.quick else FULL
-    spark = session(SparkSettings(master="local[2]"))
+    session(SparkSettings(master="local[2]"))
     findings: dict[str, object] = {"persons": sizes[-1], "follows": FOLLOWS_EACH * sizes[-1]}
-    for persons in sizes:
-        with tempfile.TemporaryDirectory() as name:
-            graph = _filled(Path(name), spark, persons)
-            older = _asking(OLDER, graph, spark)
-            findings |= _shown(_measured(f"{OLDER.name}_{persons}", older, min(2, chosen.runs)))
-            for question in (*NINE, TWO_HOPS) if persons == sizes[-1] else ():
-                asking = _asking(question, graph, spark)
-                findings |= _shown(_measured(question.name, asking, chosen.runs))
+    findings["raw_spark_process"] = "its own, with stock flags"
+    with RawSpark("local[2]") as peer:
+        for persons in sizes:
+            with tempfile.TemporaryDirectory() as name:
+                graph = _filled(Path(name), peer, persons)
+                older = _asking(OLDER, graph, peer)
+                findings |= _shown(_measured(f"{OLDER.name}_{persons}", older, min(2, chosen.runs)))
+                for question in (*NINE, TWO_HOPS) if persons == sizes[-1] else ():
+                    asking = _asking(question, graph, peer)
+                    findings |= _shown(_measured(question.name, asking, chosen.runs))
     stop()
     findings |= _shown({f"nine_{OURS}_over_{PEER}": _mean(findings)})
     if not chosen.quick:
         print(f"stored in {store('spark_queries', PACKAGES, findings).relative_to(Path.cwd())}")
 
 
-def _filled(folder: Path, spark: "SparkSession", persons: int) -> Graph:
-    """Make the graph, and the same as Parquet files that Spark knows as views."""
+def _filled(folder: Path, peer: RawSpark, persons: int) -> Graph:
+    """Make the graph, and the same as Parquet files that the peer knows as views."""
     tables = social_tables(persons, FOLLOWS_EACH * persons)
     write_parquet(tables, folder)
-    for name in (*NODES, *EDGES):
-        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(snake(name))
+    peer.open(folder)
     graph = init(folder / "graph", SCHEMA, durable=False)
     graph.load(tables, engine="inline")
     return graph
 
 
-def _asking(question: Question, graph: Graph, spark: "SparkSession") -> dict[str, Asking]:
+def _asking(question: Question, graph: Graph, peer: RawSpark) -> dict[str, Asking]:
     """Give the three ways to the answer; those of OmniGraph begin with the same text."""
     sql, params = re.sub(r"\$(\w+)", r":\1", question.sql), dict(question.params)
 
@@ -82,9 +80,7 @@ def _asking(question: Question, graph: Graph, spark: "SparkSession") -> dict[str
         found = graph.at(engine=engine).query(question.gq, **params)
         return [tuple(row.values()) for row in found.to_dicts()]
 
-    def by_hand() -> list[tuple[object, ...]]:
-        return [tuple(row) for row in spark.sql(sql, args=params).collect()]
-
+    by_hand = partial(peer.ask, sql, params)
     return {INLINE: partial(ours, INLINE), OURS: partial(ours, OURS), PEER: by_hand}
 
 

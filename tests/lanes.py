@@ -31,6 +31,7 @@ LONG = (
     "tests/docs/test_docs_run.py",
     "tests/docs/test_example.py",
     "tests/docs/test_walks.py",
+    "tests/engine/test_all_orders.py",
     "tests/engine/test_random_queries.py",
     "tests/evolution/test_kills.py",
     "tests/evolution/test_random_schemas.py",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.api.backend import USUAL, Backend, CallOptions
+from omnigraph.api.log import Log
 from omnigraph.api.operations.branches import MergeBranch, RevertCommit
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
@@ -192,10 +193,11 @@ class Branch(View):
         )
         return self._backend.run(change, self._working(limits, source=source))
 
-    def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
+    def log(self, *, limit: int | None = None, after: str | None = None) -> Log:
         """Return the commits, newest first; `after` goes on behind one of them."""
-        found = self._run(ListCommits(branch=self.name, limit=limit, after=after))
-        return islice(found, limit)
+        listed = ListCommits(branch=self.name, limit=limit, after=after)
+        found: list[Iterator[Commit]] = [islice(self._run(listed), limit)]
+        return Log(self.name, lambda: found.pop() if found else islice(self._run(listed), limit))
 
     def changes(
         self,

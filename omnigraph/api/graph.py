@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from omnigraph.api.backend import Backend, CallOptions
 from omnigraph.api.branch import Branch
 from omnigraph.api.closing import Closing
+from omnigraph.api.log import Log
 from omnigraph.api.operation import place_fields
 from omnigraph.api.operations.branches import (
     CreateBranch,
@@ -416,9 +417,7 @@ class Graph(Closing):
         """Return for each property of a node or edge the commit that it has its value from."""
         return self._view(target).blame(type_name, row_id)
 
-    def log(
-        self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
-    ) -> Iterator[Commit]:
+    def log(self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None) -> Log:
         """Return the commits of a branch, newest first; `after` goes on behind one of them."""
         return self.branch(branch).log(limit=limit, after=after)
 

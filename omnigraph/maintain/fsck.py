@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -42,7 +44,12 @@ _SIZE = {
     PartKind.INDEX: Damage.INDEX_SIZE,
 }
 
+# So often the progress is told.
 _TOLD_EVERY = 100
+# In a bucket, versions that are looked at side by side.
+_LOOKS_TOGETHER = 16
+# What is damaged, where, and how.
+_Note: TypeAlias = tuple[Damage, str, str]
 
 
 def fsck(store: Store, scope: Scope = WHOLE_GRAPH, progress: Progress = NO_PROGRESS) -> Checkup:
@@ -87,6 +94,15 @@ def _unreadable_manifest(listing: list[Stored], message: str) -> Checkup:
     return Checkup(rows=0, commits=0, versions=0, files=len(listing), findings=(finding,))
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The schema and the number of rows of a version, as far as it can be read, and its damage."""
+
+    schema: pa.Schema | None
+    rows: int | None
+    notes: tuple[_Note, ...]
+
+
 @dataclass(slots=True)
 class _Checking:
     """A check in progress."""
@@ -115,7 +131,8 @@ class _Checking:
 
     def check_manifest(self, at: Table) -> None:
         """Check the files of the manifest, and that its indexes find what it holds."""
-        self._check_parts(layout.MANIFEST, at)
+        for note in self._broken(layout.MANIFEST, at):
+            self.found.note(*note)
         self._check_lookups(layout.MANIFEST, at)
 
     def check_lost(self) -> None:
@@ -168,12 +185,43 @@ class _Checking:
 
     def check_versions(self) -> None:
         """Check every version of a published commit that no cleanup removed."""
-        commits = [each for each in self.published if self._is_meant(each)]
+        due: list[tuple[Commit, str, TableState, StoredType | None]] = []
+        for commit in self.published:
+            if self._is_meant(commit):
+                due += self._due_tables(commit)
+        places = {(state.path, state.version): (key, state) for _, key, state, _ in due}
         self.progress.begin("checking versions")
-        for done, commit in enumerate(commits, 1):
-            self._check_tables(commit)
-            if done % _TOLD_EVERY == 0 or done == len(commits):
-                self.progress.advance(done, len(commits))
+        looks: dict[tuple[str, int], _Look] = {}
+        for place, look in zip(places, self._look_at_all([*places.values()]), strict=True):
+            looks[place] = look
+            self._tell(len(looks), len(places))
+            self.opened.add(place)
+            self.unreadable |= {place} if look.schema is None else set()
+            for note in look.notes:
+                self.found.note(*note)
+        for commit, key, state, stored in due:
+            self._compare(commit, f"{key}@{state.version}", state, stored, looks)
+
+    def _due_tables(
+        self, commit: Commit
+    ) -> Iterator[tuple[Commit, str, TableState, StoredType | None]]:
+        """Yield the tables of a commit that have to be there, with their types."""
+        catalog = self.catalogs.get(commit.schema)
+        types = {} if catalog is None else catalog.by_identity
+        for key, state in commit.tables.items():
+            if self.scope.types and key not in self._keys(commit.schema):
+                continue
+            if catalog is not None and key not in types:
+                self.found.note(Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it")
+            if not self._is_removed(commit, key, state):
+                yield commit, key, state, types.get(key)
+        for key in types.keys() - commit.tables.keys():
+            self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
+
+    def _is_meant(self, commit: Commit) -> bool:
+        heads = self.found.heads
+        stands = (heads[fold(each)].commit == commit.id for each in self.scope.branches)
+        return self.scope.has_branch(commit.branch) or any(stands)
 
     def _keys(self, schema: str) -> Set[str]:
         """Return the keys of the tables that are checked under a schema, if it can be read."""
@@ -182,24 +230,17 @@ class _Checking:
             self.keys[schema] = set() if catalog is None else self.scope.keys_with_ends(catalog)
         return self.keys[schema]
 
-    def _is_meant(self, commit: Commit) -> bool:
-        heads = self.found.heads
-        stands = (heads[fold(each)].commit == commit.id for each in self.scope.branches)
-        return self.scope.has_branch(commit.branch) or any(stands)
+    def _tell(self, done: int, total: int) -> None:
+        if done % _TOLD_EVERY == 0 or done == total:
+            self.progress.advance(done, total)
 
-    def _check_tables(self, commit: Commit) -> None:
-        catalog = self.catalogs.get(commit.schema)
-        types = {} if catalog is None else catalog.by_identity
-        wanted = self._keys(commit.schema)
-        for key, state in commit.tables.items():
-            if self.scope.types and key not in wanted:
-                continue
-            if catalog is not None and key not in types:
-                self.found.note(Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it")
-            if not self._is_removed(commit, key, state):
-                self._check_version(commit, key, state, types.get(key))
-        for key in types.keys() - commit.tables.keys():
-            self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
+    def _look_at_all(self, places: list[tuple[str, TableState]]) -> Iterator["_Look"]:
+        """Look at versions; in a bucket many at a time, because each waits for its requests."""
+        if self.store.is_local or not places:
+            yield from (self._look(*each) for each in places)
+            return
+        with ThreadPoolExecutor(min(_LOOKS_TOGETHER, len(places))) as pool:
+            yield from pool.map(self._look, *zip(*places, strict=True))
 
     def check_heads(self) -> None:
         """Read all rows at which branches and tags stand."""
@@ -208,8 +249,7 @@ class _Checking:
         heads = [each for each in self.found.heads.values() if self.scope.has_branch(each.name)]
         self.progress.begin("reading rows")
         for number, head in enumerate(heads, 1):
-            if number % _TOLD_EVERY == 0 or number == len(heads):
-                self.progress.advance(number, len(heads))
+            self._tell(number, len(heads))
             commit = self.found.commits.get(head.commit)
             if commit is None:
                 continue
@@ -263,52 +303,54 @@ class _Checking:
             return False
         return state.manifest not in self.sizes or commit.id not in self.standing
 
-    def _check_version(
-        self, commit: Commit, key: str, state: TableState, stored: StoredType | None
-    ) -> None:
-        place = (state.path, state.version)
-        about = key, *place, state.row_count, commit.schema
-        if about in self.compared or place in self.unreadable:
-            return
-        self.compared.add(about)
+    def _look(self, key: str, state: TableState) -> "_Look":
+        """Return what a version has, and what is wrong with its files."""
         where = f"{key}@{state.version}"
-        table = self._open(where, state)
-        is_new = place not in self.opened
-        self.opened.add(place)
-        if table is None:
-            self.unreadable.add(place)
-            return
-        if is_new:
-            self._check_parts(where, table)
         try:
-            rows = table.count()
-        except StorageError as failed:
-            self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
-            return
-        if rows != state.row_count:
-            message = f"commit {commit.id} records {state.row_count} rows; found {rows}"
-            self.found.note(Damage.ROW_COUNT, where, message)
-        if stored is not None and not _fits(table.schema, arrow_schema(stored)):
-            message = f"its columns are not those of {stored.name} at commit {commit.id}"
-            self.found.note(Damage.TABLE_SCHEMA, where, message)
-
-    def _open(self, where: str, state: TableState) -> Table | None:
-        try:
-            return self.tables.open(state.path, state.version)
+            table = self.tables.open(state.path, state.version)
         except StorageError as failed:
             is_there = state.manifest in self.sizes
             kind = Damage.VERSION_UNREADABLE if is_there else Damage.VERSION_MISSING
-            self.found.note(kind, where, failed.message)
-            return None
+            return _Look(None, None, ((kind, where, failed.message),))
+        notes = self._broken(where, table)
+        try:
+            return _Look(table.schema, table.count(), tuple(notes))
+        except StorageError as failed:
+            unread = Damage.VERSION_UNREADABLE, where, failed.message
+            return _Look(table.schema, None, (*notes, unread))
 
-    def _check_parts(self, where: str, table: Table) -> None:
+    def _compare(
+        self,
+        commit: Commit,
+        where: str,
+        state: TableState,
+        stored: StoredType | None,
+        looks: Mapping[tuple[str, int], "_Look"],
+    ) -> None:
+        """Compare what a version has with what a commit says of it."""
+        found = looks[state.path, state.version]
+        about = where, state.path, state.row_count, commit.schema
+        if found.schema is None or found.rows is None or about in self.compared:
+            return
+        self.compared.add(about)
+        if found.rows != state.row_count:
+            message = f"commit {commit.id} records {state.row_count} rows; found {found.rows}"
+            self.found.note(Damage.ROW_COUNT, where, message)
+        if stored is not None and not _fits(found.schema, arrow_schema(stored)):
+            message = f"its columns are not those of {stored.name} at commit {commit.id}"
+            self.found.note(Damage.TABLE_SCHEMA, where, message)
+
+    def _broken(self, where: str, table: Table) -> "list[_Note]":
+        """Return what is wrong with the files of a version."""
+        found: list[_Note] = []
         try:
             for part, size in broken_parts(table, self.sizes):
                 kind = (_MISSING if size is None else _SIZE)[part.kind]
                 what = "is missing" if size is None else f"has {size} bytes instead of {part.size}"
-                self.found.note(kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it")
+                found.append((kind, f"{table.path}/{part.path}", f"it {what}; {where} needs it"))
         except StorageError as failed:
-            self.found.note(Damage.VERSION_UNREADABLE, where, failed.message)
+            found.append((Damage.VERSION_UNREADABLE, where, failed.message))
+        return found
 
     def _check_lookups(self, where: str, table: Table) -> None:
         try:

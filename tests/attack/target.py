@@ -169,6 +169,7 @@ class _Life:
             running(
                 self._target.folder,
                 "graph",
+                "--allow-writes-without-policy",
                 *limits,
                 environment={**os.environ, **self._environment},
                 script=Path(script.__file__),

@@ -10,7 +10,7 @@ def test_nothing_acknowledged_is_lost_under_kills_faults_floods_and_hostile_uplo
 ) -> None:
     attack = Attack.on(tmp_path, seed=7)
 
-    attack.run(5, life=2)
+    attack.run(3, life=2)
 
     assert attack.target.violations == []
     assert attack.target.counts["lives"] >= 2

@@ -1,13 +1,19 @@
 """Orders: patterns in any order in which they can be matched, not only in the cheapest."""
 
+from dataclasses import replace
 from itertools import permutations
 from random import Random
 
 import pytest
 
+from omnigraph.api.view import View
+from omnigraph.errors import QueryError, ResultOverflowError
 from omnigraph.read.planner import planner
 from omnigraph.read.planner.order import Outcome, PatternOrder
-from tests.engine.generate import Block, Clause, RandomQuery
+from tests.engine.generate import Block, Clause, RandomQuery, random_query
+from tests.engine.oracle import TooManyRows
+from tests.engine.trial import answered
+from tests.engine.worlds import World
 
 
 def in_any_order(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
@@ -25,7 +31,44 @@ def in_any_order(monkeypatch: pytest.MonkeyPatch, random: Random) -> None:
     monkeypatch.setattr(planner, "_classify", lambda *_: (random.getrandbits(60),))
 
 
-def written_orders(query: RandomQuery, random: Random, most: int) -> list[tuple[Clause, ...]]:
+def try_written_orders(
+    world: World, view: View, random: Random, *, queries: int, most: int
+) -> None:
+    """Ask random queries with their clauses in every order, or in so many; all give the same rows.
+
+    How ties are broken depends on the order of the text, so the order of the rows may differ.
+    """
+    tried = 0
+    while tried < queries:
+        query = replace(random_query(random, world), skip=None, limit=None)
+        orders = _written_orders(query, random, most)
+        try:
+            answered(world, query)
+        except (QueryError, TooManyRows):
+            continue
+        if len(orders) > 2:
+            tried += 1
+            found = [_rows(view, replace(query, clauses=clauses)) for clauses in orders]
+            known = [each for each in found if each is not None]
+            assert all(each == known[0] for each in known), str(query)
+
+
+def _rows(view: View, query: RandomQuery) -> list[str] | None:
+    """Give the rows of a query in an order of their own, or that a sum does not fit.
+
+    None is for a text that is another one in this order: a clause that begins with a minus goes on
+    with a value at the end of the one before.
+    """
+    try:
+        found = view.query(str(query), **query.given)
+    except ResultOverflowError as error:
+        return [error.code]
+    except QueryError:
+        return None
+    return sorted(repr(tuple(row.values())) for row in found)
+
+
+def _written_orders(query: RandomQuery, random: Random, most: int) -> list[tuple[Clause, ...]]:
     """Give the clauses of a query in every order, or in so many; blocks keep theirs, at the end."""
     plain = [each for each in query.clauses if not isinstance(each, Block)]
     blocks = [each for each in query.clauses if isinstance(each, Block)]

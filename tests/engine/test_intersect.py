@@ -53,6 +53,7 @@ def graph(pairs: dict[str, Pairs], tmp_path_factory: pytest.TempPathFactory) -> 
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Try few paths at a time, or as many as usual."""
     if request.param == "in blocks":
+        monkeypatch.setattr(intersect, "_FEW", 0)
         monkeypatch.setattr(intersect, "_BLOCK", 5)
         monkeypatch.setattr(intersect, "_MOST_MARKS", 3 * PERSONS)
 

@@ -333,6 +333,17 @@ def test_the_tables_of_many_types_are_created_side_by_side(standin: Lane, bucket
     assert len(open_graph(standin.root).snapshot().commit.tables) == 24
 
 
+def test_fsck_looks_at_versions_side_by_side(standin: Lane, bucket: Bucket) -> None:
+    graph = init(standin.root, SCHEMA)
+    for number in range(12):
+        write(graph, {PERSON: (Upsert(people({f"p{number}": number})),)})
+    bucket.pause, bucket.together = 0.005, 0
+
+    assert graph.fsck().findings == ()
+
+    assert bucket.together >= 4
+
+
 def _requests(graph: Graph, bucket: Bucket, number: int) -> int:
     with bucket.counted() as seen:
         write(graph, {PERSON: (Upsert(people({f"p{number % 40}": number})),)})

@@ -7,6 +7,7 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.output import cell
 from omnigraph.cli.session import Session, branch_option, graph_options, types_option
+from omnigraph.versioning.commit import time_text
 
 
 @click.command()
@@ -124,7 +125,11 @@ def begin_run(session: Session, branch: str | None, operation_hash: str | None) 
 def list_runs(session: Session) -> None:
     """List the runs, newest first."""
     found = session.graph().runs()
-    lines = (f"{each.run_id}  {each.status}  into {each.target_branch}" for each in found)
+    lines = (
+        f"{each.run_id}  {time_text(each.created_at)}  {each.status}  into {each.target_branch}"
+        f"{'' if each.actor_id is None else f'  {each.actor_id}'}"
+        for each in found
+    )
     session.show({"runs": [each.to_json() for each in found]}, *lines)
 
 

@@ -24,6 +24,8 @@ from omnigraph.read.reader import Leg
 # Paths that are tried at a time, and pairs of a node and a target that are marked for it.
 _BLOCK = 1 << 20
 _MOST_MARKS = 1 << 23
+# So few paths are tested faster by searching than by marks.
+_FEW = 1 << 15
 _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
@@ -135,7 +137,9 @@ class _Search:
 
     def blocks(self) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield rows, by place, with the targets that all ends lead to."""
-        if not len(self.driver.codes):
+        if int(self.driver.degrees.sum()) <= _FEW:
+            owners, nodes, _ = self.driver.adjacency.follow(self.driver.codes)
+            yield self._test(self.tests, owners, nodes)
             return
         marker = self.tests[0]
         order = np.argsort(marker.codes, kind="stable")
@@ -156,10 +160,13 @@ class _Search:
             base = (numbers[first:last] - numbers[first]) * self.width
             joined = np.flatnonzero(marks[base[owners] + nodes])
             marks[marked] = False
-            yield self._test_others(part[owners[joined]], nodes[joined])
+            yield self._test(self.tests[1:], part[owners[joined]], nodes[joined])
 
-    def _test_others(self, owners: Numbers, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        for end in self.tests[1:]:
+    def _test(
+        self, ends: Sequence[_End], owners: Numbers, nodes: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Return the pairs of a row and a target to which other ends lead too, by searching."""
+        for end in ends:
             joined = np.flatnonzero(end.adjacency.are_joined(end.codes[owners], nodes))
             owners, nodes = owners[joined], nodes[joined]
         return owners, nodes
