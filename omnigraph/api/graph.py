@@ -503,9 +503,14 @@ class Graph(Closing):
         target = self.branch(place_of(branch), actor=actor, message=message)
         return target.revert(commit_id, resolutions=resolutions, **bulk)
 
-    def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
+    def plan_schema(
+        self,
+        schema: str | Path | Source,
+        branch: Place = MAIN,
+        **limits: "Unpack[TimeKeywords]",
+    ) -> SchemaPlan:
         """Return what a schema would change on a branch; nothing is written."""
-        return self.branch(place_of(branch)).plan_schema(schema)
+        return self.branch(place_of(branch)).plan_schema(schema, **limits)
 
     def apply_schema(
         self,

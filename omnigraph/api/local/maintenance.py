@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> SchemaPlan:
     """Return what a schema would change on a branch, and what is in its way."""
     from omnigraph.evolve.migrate import plan_schema as plan
+    from omnigraph.spark.deadline import deadline_of
 
     access.check(operation.branch, Action.READ)
     source = options.source or make_source(operation.schema_source, "<schema>")
-    return plan(access.repository, source, operation.branch)
+    deadline = deadline_of("plan of the schema", options.seconds, options.cancelled)
+    return plan(access.repository, source, operation.branch, deadline)
 
 
 def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -> SchemaApplied:
