@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.output import counted, shown_bytes
-from omnigraph.cli.session import Session, branch_option, graph_options, target_options
+from omnigraph.cli.session import Session, branch_option, graph_options, target_options, yes_option
 from omnigraph.cli.spark import spark_options
 
 if TYPE_CHECKING:
@@ -56,9 +56,15 @@ def coverage(session: Session, branch: str | None, snapshot: str | None) -> None
 )
 @click.option("--grace", metavar="AGE", default="24h", show_default=True, help="Always keep this.")
 @click.option("--confirm", is_flag=True, help="Really remove it.")
+@yes_option
 @graph_options
 def cleanup(
-    session: Session, keep: int | None, older_than: str | None, grace: str, confirm: bool
+    session: Session,
+    keep: int | None,
+    older_than: str | None,
+    grace: str,
+    confirm: bool,
+    yes: bool,
 ) -> None:
     """Remove the rows that only old commits have, and what crashed writers left.
 
@@ -68,6 +74,8 @@ def cleanup(
     """
     if keep is None and older_than is None:
         raise click.UsageError("say what to keep, with --keep or --older-than")
+    if confirm:
+        session.confirm("a cleanup", yes=yes)
     graph = session.graph(writing=confirm)
     done = graph.cleanup(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
     session.show(done.to_json(graph.uri), *_cleanup_lines(done))
