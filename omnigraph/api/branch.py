@@ -175,10 +175,13 @@ class Branch(View):
         )
         return self._backend.run(revert, self._working({"actor": actor, **bulk}))
 
-    def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
+    def plan_schema(
+        self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
+    ) -> SchemaPlan:
         """Return what a schema would change, and what is in its way; nothing is written."""
         source = schema_source(schema)
-        return self._run(PlanSchema(schema_source=source.text, branch=self.name), source=source)
+        plan = PlanSchema(schema_source=source.text, branch=self.name)
+        return self._backend.run(plan, self._working(limits, source=source))
 
     def apply_schema(
         self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
