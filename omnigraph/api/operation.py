@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from functools import cache
 from itertools import islice
@@ -48,8 +49,8 @@ _Item = TypeVar("_Item")
 _IN_PATH = re.compile(r"{(\w+)(?::path)?}")
 # The field of a load that holds its rows; as a stream of lines they are all of the body.
 _ROWS = "data"
-# Texts whose problems are told with their places, and rows in any form.
-_ANY_TEXT = (_ROWS, "query_source", "schema_source")
+# Texts whose problems are told elsewhere, with more words.
+_ANY_TEXT = ("query_source", "schema_source", "message")
 
 
 def check_fields(operation: "Operation[Any]") -> None:
@@ -62,7 +63,8 @@ def check_fields(operation: "Operation[Any]") -> None:
         if kinds is None or each.name == _ROWS or (value is None and _takes_null(each.type)):
             continue
         is_flag = isinstance(value, bool) and bool not in kinds
-        if is_flag or not isinstance(value, kinds):
+        # An age is a text in a request, and a timedelta at hand.
+        if is_flag or not isinstance(value, (*kinds, timedelta)):
             wanted = " or ".join(kind.__name__ for kind in kinds)
             raise InputError(f"'{each.encode_name}' is a {wanted}, not a {type(value).__name__}")
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []

@@ -250,9 +250,10 @@ def names_of(given: Iterable[str], what: str) -> list[str]:
     """Return names that a caller lists; one alone may stand for itself."""
     if isinstance(given, str):
         return [given]
-    if not isinstance(given, Iterable) or not all(isinstance(each, str) for each in given):
+    names = list(given) if isinstance(given, Iterable) else None
+    if names is None or not all(isinstance(each, str) for each in names):
         raise InputError(f"'{what}' is a list of names, not a {type(given).__name__}")
-    return list(given)
+    return names
 
 
 def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:
