@@ -1,6 +1,7 @@
 """Old versions of the manifest go while a graph is written to, and nobody misses them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_a_cleanup_that_slept_for_longer_than_versions_are_kept_starts_again(
     later = [each + 360 for each in freshness.moment()]
     monkeypatch.setattr(freshness, "moment", lambda: tuple(later))
 
-    steps = {
+    steps: dict[str, Callable[[], object]] = {
         "begin": lambda: ledger.begin_cleanup(at, graph.repository.clock.ulid()),
         "mark": lambda: ledger.mark_cleaning(at, cleanup),
         "revoke": lambda: ledger.revoke(at, [cleanup]),
