@@ -160,6 +160,11 @@ class Topology:
         key = (*family, self.numbering(table).lineage)
         return self.cache.get(key, lambda: self._column(table, name, family), family=family)
 
+    def known_column(self, table: Table, name: str, numbering: Numbering) -> TableColumn | None:
+        """Return a whole column by a numbering of its table, or None if it is not in memory."""
+        found = self.cache.peek((*_column_family(table, name), numbering.lineage))
+        return found if isinstance(found, TableColumn) else None
+
     def adjacency(self, edges: EdgeTable, *, backwards: bool) -> AnyAdjacency:
         """Return where the edges of a table lead, or with `backwards` where they come from."""
         self._used.add(edges.table.path)
