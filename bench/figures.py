@@ -110,6 +110,17 @@ _QUESTIONS = (
     "q9_two_hop_paths_by_age",
 )
 
+# What an agent does on its own branch, which must not depend on how many others there are.
+ALONE = {
+    "open": "opening a graph",
+    "head_read": "reading the head",
+    "log": "the last 20 commits of a branch in a crowd",
+    "preview": "preview of a merge in a crowd",
+    "create_branch": "new branch",
+    "delete_branch": "deleting it",
+    "insert": "one row inserted",
+}
+
 FIGURES: tuple[Figure, ...] = (
     *_of(
         "Languages",
@@ -254,6 +265,23 @@ FIGURES: tuple[Figure, ...] = (
         "spark_queries",
         ("nine_spark_over_raw_spark", "the nine questions, over Spark SQL by hand", 3, "×"),
         ("paths_to_older_100000_spark", "58M paths, which one process refuses", 120_000),
+    ),
+    *_of(
+        "Fleet",
+        "fleet",
+        ("branches_10000_log", "the last 20 commits of one of 10,000 branches", 2),
+        ("branches_10000_preview", "preview of a merge of one of 10,000 branches", 15),
+        ("branches_10000_cleanup", "cleanup of 10,000 branches, dry", 2_000),
+        ("branches_10000_fsck", "fsck of 10,000 branches", 20_000),
+        ("wide_300_init_s", "init of 300 types", 2, "s"),
+        ("wide_insert_many_over_few", "insert beside 300 types, over 30", 1.5, "×"),
+        ("long_500_blame_untouched", "blame of a row beside one with 500 updates", 20),
+        ("long_500_blame_updated", "blame of the row with 500 updates", 50),
+        ("rush_attempts_per_merge", "attempts of each of 40 merges that start at once", 2, ""),
+        *(
+            (f"branches_{operation}_exponent", f"{what}, ×1,000 branches", _FLAT, "")
+            for operation, what in ALONE.items()
+        ),
     ),
     *(
         Figure(

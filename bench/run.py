@@ -23,6 +23,7 @@ WORKLOADS = (
     "queries",
     "orders",
     "scaling",
+    "fleet",
     "pipeline",
     "spark_queries",
 )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from omnigraph.span import Source
     from omnigraph.spark.session import SparkSettings
     from omnigraph.versioning.commit import Commit
+    from omnigraph.write.infer.inferred import infer
     from omnigraph.write.receipt import Receipt
 
 # Where each public name is defined. Imported on first use, so that `import omnigraph` and
@@ -84,6 +85,7 @@ _HOMES = {
     "compile_query": "omnigraph.query.compile",
     "compile_schema": "omnigraph.schema.compile",
     "connect": "omnigraph.api.graph",
+    "infer": "omnigraph.write.infer.inferred",
     "init": "omnigraph.api.graph",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
@@ -130,6 +132,7 @@ __all__ = [
     "compile_query",
     "compile_schema",
     "connect",
+    "infer",
     "init",
     "lint_queries",
     "open",

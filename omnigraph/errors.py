@@ -29,6 +29,7 @@
     │   ├── BranchNotFoundError   there is no branch with this name
     │   ├── CommitNotFoundError   there is no commit with this id or version
     │   │   └── CommitCleanedError  the commit is known, but a cleanup removed its rows
+    │   │       └── HistoryGapError  changes after a cursor were removed by a cleanup
     │   ├── TableNotFoundError    there is no table with this key
     │   ├── RowNotFoundError      there is no node or edge with this id
     │   ├── TagNotFoundError      there is no tag with this name
@@ -588,6 +589,12 @@ class CommitCleanedError(CommitNotFoundError):
     """The commit is known, but a cleanup removed its rows."""
 
     code = "commit_cleaned"
+
+
+class HistoryGapError(CommitCleanedError):
+    """Changes after a cursor were removed by a cleanup, so that they cannot be followed."""
+
+    code = "history_gap"
 
 
 class TableNotFoundError(NotFoundError):

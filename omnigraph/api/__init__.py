@@ -4,6 +4,7 @@ graph       the handle on a graph, at hand or behind a server, that a user holds
 closing     a handle that its `with` block closes
 view        a graph at one commit; it can be read, and never changes
 branch      a branch of a graph, read where it stands now; each change is one commit of it
+log         the commits of a branch, newest first, read as they are used
 queries     the stored queries of a branch or commit, each a function of its parameters
 registry    the files of stored queries, read and checked together
 texts       queries and schemas as a caller hands them over: a Path is a file, a str the text

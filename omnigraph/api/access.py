@@ -34,6 +34,7 @@ from omnigraph.versioning.manifest import Head
 from omnigraph.versioning.names import TAG, is_system, normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.repository import Repository
+from omnigraph.versioning.short_ids import find_short, is_short
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.ulid import is_ulid
 
@@ -159,10 +160,11 @@ class Access:
     def readable(self, place: str) -> str:
         """Return a place that the actor may read: under a policy the id of the judged commit."""
         judged = self.judged(place)
-        return place if judged is None else judged.commit.id
+        return self._named(place) if judged is None else judged.commit.id
 
     def pin(self, place: str, action: Action = Action.READ) -> Snapshot:
         """Pin a branch, a tag or a commit that the actor may do this to."""
+        place = self._named(place)
         if self.policy is None:
             return self.repository.snapshot_of(place)
         if is_ulid(place):
@@ -174,6 +176,7 @@ class Access:
 
     def commit(self, commit_id: str, action: Action = Action.READ) -> Commit:
         """Return a commit that is in a branch to which the actor may do this."""
+        commit_id = self._full_id(commit_id) or commit_id
         if self.policy is None:
             return self.repository.commit(commit_id)
         branch = self._container(commit_id, action)
@@ -183,6 +186,31 @@ class Access:
             raise self._unseen(CommitNotFoundError(f"no commit '{commit_id}'"))
         self.allow(action, branch)
         return self.repository.commit(commit_id)
+
+    def _named(self, place: str) -> str:
+        """Return a place by its name or its whole id; a name comes before a short id."""
+        if not is_short(place):
+            return place
+        at = self.repository.manifest.newest()
+        name = self.repository.head_name(place, at)
+        if self.repository.manifest.twin(name, at) is not None:
+            return place
+        return self._full_id(place) or place
+
+    def _full_id(self, text: str) -> str | None:
+        """Return the id of the only commit that a short id means; None when it means none.
+
+        Commits that the actor may not read count as not there.
+        """
+        if not is_short(text):
+            return None
+        found = find_short(self.repository, text)
+        if self.policy is not None:
+            found = [each for each in found if self._container(each, Action.READ) is not None]
+        if len(found) > 1:
+            hint = f"it may be {', '.join(found[:3])}"
+            raise InputError(f"'{text}' is the short id of {len(found)} commits", hint=hint)
+        return found[0] if found else None
 
     @contextmanager
     def merging(self, branch: str, action: Action) -> Iterator[None]:

@@ -1,11 +1,13 @@
 """Branch: a branch of a graph, read where it stands now; each change is one commit of it."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.api.backend import USUAL, Backend, CallOptions
+from omnigraph.api.log import Log
 from omnigraph.api.operations.branches import MergeBranch, RevertCommit
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
     from omnigraph.spark.deadline import TimeKeywords
     from omnigraph.write.load.inputs import Data
     from omnigraph.write.load.options import BulkKeywords, LoadKeywords
+
+
+# How long to wait before looking for new commits: longer while none come.
+_LEAST_WAIT = 0.1
+_LONGEST_WAIT = 1.0
 
 
 class Branch(View):
@@ -168,10 +175,13 @@ class Branch(View):
         )
         return self._backend.run(revert, self._working({"actor": actor, **bulk}))
 
-    def plan_schema(self, schema: str | Path | Source) -> SchemaPlan:
+    def plan_schema(
+        self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
+    ) -> SchemaPlan:
         """Return what a schema would change, and what is in its way; nothing is written."""
         source = schema_source(schema)
-        return self._run(PlanSchema(schema_source=source.text, branch=self.name), source=source)
+        plan = PlanSchema(schema_source=source.text, branch=self.name)
+        return self._backend.run(plan, self._working(limits, source=source))
 
     def apply_schema(
         self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
@@ -192,10 +202,11 @@ class Branch(View):
         )
         return self._backend.run(change, self._working(limits, source=source))
 
-    def log(self, *, limit: int | None = None, after: str | None = None) -> Iterator[Commit]:
+    def log(self, *, limit: int | None = None, after: str | None = None) -> Log:
         """Return the commits, newest first; `after` goes on behind one of them."""
-        found = self._run(ListCommits(branch=self.name, limit=limit, after=after))
-        return islice(found, limit)
+        listed = ListCommits(branch=self.name, limit=limit, after=after)
+        found: list[Iterator[Commit]] = [islice(self._run(listed), limit)]
+        return Log(self.name, lambda: found.pop() if found else islice(self._run(listed), limit))
 
     def changes(
         self,
@@ -211,6 +222,45 @@ class Branch(View):
         """
         wanted = filter_fields(kinds, types, ops)
         return self._run(ListChanges(branch=self.name, since=since, **wanted))
+
+    def watch(
+        self,
+        *,
+        since: str | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+        seconds: float | None = None,
+    ) -> Iterator[CommitChanges]:
+        """Return what each commit changes as it comes, oldest first, after the one of a cursor.
+
+        It begins where the branch stands, and waits for more; with `seconds` it ends after so
+        long. A view of `graph.at()` and `since` its commit give all rows, and then every change
+        to them. Raises HistoryGapError when a cleanup removed what was not seen yet.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        wanted = filter_fields(kinds, types, ops)
+        cursor = self._backend.pin(self.name).commit_id if since is None else since
+        return self._watched(cursor, wanted, end)
+
+    def _watched(
+        self, cursor: str, wanted: dict[str, Any], end: float | None
+    ) -> Iterator[CommitChanges]:
+        wait = _LEAST_WAIT
+        while True:
+            found = self._run(ListChanges(branch=self.name, since=cursor, **wanted))
+            for each in found:
+                cursor, wait = each.cursor, _LEAST_WAIT
+                if not any(wanted.values()) or each.changes.stats or each.changes.schema_steps:
+                    yield each
+            cancelled = self._options.cancelled
+            if end is not None and time.monotonic() + wait > end:
+                return
+            if cancelled is None:
+                time.sleep(wait)
+            elif cancelled.wait(wait):
+                return
+            wait = min(2 * wait, _LONGEST_WAIT)
 
     def _working(self, how: Any, **more: Any) -> CallOptions:  # noqa: ANN401
         """Return the options of a change, with the keywords of a call."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from omnigraph.api.backend import Backend, CallOptions
 from omnigraph.api.branch import Branch
 from omnigraph.api.closing import Closing
+from omnigraph.api.log import Log
 from omnigraph.api.operation import place_fields
 from omnigraph.api.operations.branches import (
     CreateBranch,
@@ -416,9 +417,7 @@ class Graph(Closing):
         """Return for each property of a node or edge the commit that it has its value from."""
         return self._view(target).blame(type_name, row_id)
 
-    def log(
-        self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
-    ) -> Iterator[Commit]:
+    def log(self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None) -> Log:
         """Return the commits of a branch, newest first; `after` goes on behind one of them."""
         return self.branch(branch).log(limit=limit, after=after)
 
@@ -504,9 +503,14 @@ class Graph(Closing):
         target = self.branch(place_of(branch), actor=actor, message=message)
         return target.revert(commit_id, resolutions=resolutions, **bulk)
 
-    def plan_schema(self, schema: str | Path | Source, branch: Place = MAIN) -> SchemaPlan:
+    def plan_schema(
+        self,
+        schema: str | Path | Source,
+        branch: Place = MAIN,
+        **limits: "Unpack[TimeKeywords]",
+    ) -> SchemaPlan:
         """Return what a schema would change on a branch; nothing is written."""
-        return self.branch(place_of(branch)).plan_schema(schema)
+        return self.branch(place_of(branch)).plan_schema(schema, **limits)
 
     def apply_schema(
         self,
@@ -566,23 +570,43 @@ class Graph(Closing):
         keep: int | None = None,
         older_than: timedelta | str | None = None,
         grace: timedelta | str = GRACE,
+        branches: Iterable[str] = (),
+        types: Iterable[str] = (),
         confirm: bool = False,
+        progress: "Progress | None" = None,
     ) -> Cleaned:
         """Remove what only old commits need; without `confirm`, report what that would be.
 
         The newest `keep` commits of each branch stay, and those at which a branch stood within
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
         and runs stand at always stays, and so does everything of the last `grace`. Runs to which
-        nobody wrote within `older_than` end as failed.
+        nobody wrote within `older_than` end as failed. With `branches` or `types`, only what their
+        commits and tables have goes.
         """
         retention(keep, older_than, grace)
-        return self.backend.run(
-            CleanUp(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
+        wanted = CleanUp(
+            keep=keep,
+            older_than=older_than,
+            grace=grace,
+            branches=list(branches) or None,
+            types=list(types) or None,
+            confirm=confirm,
         )
+        return self.backend.run(wanted, CallOptions(progress=progress))
 
-    def fsck(self) -> Checkup:
-        """Check everything that the graph is made of and name all damage; nothing is changed."""
-        return self.backend.run(CheckFiles())
+    def fsck(
+        self,
+        *,
+        branches: Iterable[str] = (),
+        types: Iterable[str] = (),
+        progress: "Progress | None" = None,
+    ) -> Checkup:
+        """Check everything that the graph is made of and name all damage; nothing is changed.
+
+        With `branches` or `types`, only their versions and rows are read.
+        """
+        wanted = CheckFiles(branches=list(branches) or None, types=list(types) or None)
+        return self.backend.run(wanted, CallOptions(progress=progress))
 
     def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupKeywords]") -> Copied:
         """Make a consistent copy of the graph in an empty place, or renew the one that is there.

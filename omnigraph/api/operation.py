@@ -195,6 +195,10 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
         """Return the operation of a request whose idempotency key has a name of its own."""
         return self
 
+    def resumed(self, last: str) -> Self:
+        """Return the operation that goes on behind the last event of an earlier answer."""
+        return self
+
     def may_change(self, backend: Any) -> bool:  # noqa: ANN401 - a LocalBackend
         """Return whether an operation that writes in general can do so this time."""
         return True

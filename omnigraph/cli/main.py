@@ -18,6 +18,7 @@ _WANTS_JSON = "omnigraph.wants_json"
 # The module of each command. Imported when it is called, so that none waits for the others.
 _HOMES = {
     "init": "graph",
+    "import": "importing",
     "load": "data",
     "ingest": "data",
     "read": "read",
@@ -62,7 +63,8 @@ class _Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _HOMES:
             return super().get_command(ctx, cmd_name)
-        found = getattr(import_module(f"omnigraph.cli.commands.{_HOMES[cmd_name]}"), cmd_name)
+        home = import_module(f"omnigraph.cli.commands.{_HOMES[cmd_name]}")
+        found = getattr(home, "import_data" if cmd_name == "import" else cmd_name)
         assert isinstance(found, click.Command)
         return found
 

@@ -32,6 +32,13 @@ _OPTIONS = (
         shell_complete=completing.queries,
         help="The query to run; needed when there are several.",
     ),
+    click.option(
+        "--param",
+        "single",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="One parameter, read as its declared type; repeatable.",
+    ),
     click.option("--params", metavar="JSON", help="The parameters, as a JSON object."),
     click.option(
         "--params-file",
@@ -89,15 +96,31 @@ def query_request(command: str, session: Session, how: Mapping[str, Any]) -> Que
     session, words = _with_graph(session, how["words"], alias)
     source, name = _query(how, session.config, alias)
     usual = None if session.config is None else session.config.cli.output_format
+    named = read_params(how["params"], how["params_file"])
+    single = _single(how["single"], named)
     return QueryRequest(
         session=session,
         source=source,
         name=name,
         branch=None if alias is None else alias.branch,
         format=usual if alias is None else alias.format or usual,
-        named=read_params(how["params"], how["params_file"]),
-        arguments=_arguments(how["alias"], alias, words),
+        named=named,
+        arguments={**_arguments(how["alias"], alias, words), **single},
     )
+
+
+def _single(given: tuple[str, ...], named: Mapping[str, object]) -> dict[str, str]:
+    """Return the parameters of `--param`, by name, as texts."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        name = name.removeprefix("$")
+        if not (equals and name):
+            raise click.UsageError(f"'{each}' is no parameter; expected --param NAME=VALUE")
+        if name in found or name in named:
+            raise click.UsageError(f"the parameter '{name}' is given twice")
+        found[name] = value
+    return found
 
 
 def _check(how: Mapping[str, Any]) -> None:

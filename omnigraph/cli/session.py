@@ -50,6 +50,7 @@ from omnigraph.errors import (
     UnreadableError,
 )
 from omnigraph.span import Source
+from omnigraph.versioning.commit import time_text
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
@@ -189,7 +190,11 @@ class Session(Naming):
 
     def show_fields(self, document: Document) -> None:
         """Print a document with `--json`, and its fields that are not null otherwise."""
-        fields = (f"{name}: {value}" for name, value in document.items() if value is not None)
+        fields = (
+            f"{name}: {time_text(value) if name.endswith('_at') else value}"
+            for name, value in document.items()
+            if value is not None
+        )
         self.show(document, *fields)
 
 

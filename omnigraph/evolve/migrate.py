@@ -38,7 +38,7 @@ from omnigraph.schema.types import VectorType
 from omnigraph.span import Source
 from omnigraph.spark.deadline import Deadline
 from omnigraph.versioning.commit import CommitKind, TableState
-from omnigraph.versioning.names import MAIN, normalize_name
+from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
 from omnigraph.versioning.snapshot import Snapshot
@@ -48,9 +48,14 @@ from omnigraph.versioning.writes import Adopt, WriteSet
 _MOST_VIOLATIONS = 100
 
 
-def plan_schema(repository: Repository, source: Source, branch: str = MAIN) -> SchemaPlan:
-    """Return what a schema would change on a branch; nothing is written."""
-    return _Migration(repository.snapshot(branch), source).plan(branch)
+def plan_schema(
+    repository: Repository, source: Source, branch: str, deadline: Deadline
+) -> SchemaPlan:
+    """Return what a schema would change on a branch; nothing is written.
+
+    Raises CancelledError or BudgetError when the deadline is over before all rows are checked.
+    """
+    return _Migration(repository.snapshot(branch), source, deadline).plan(branch)
 
 
 def apply_schema(

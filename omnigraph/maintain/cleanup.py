@@ -8,7 +8,10 @@ from datetime import timedelta
 
 from omnigraph.errors import HeadMovedError
 from omnigraph.maintain.reports import Cleaned, CleanedTable
+from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
 from omnigraph.merge.runs import expire_runs, find_outdated
+from omnigraph.schema.catalog import Catalog
+from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitRejectedError
 from omnigraph.storage.objects import Stored
@@ -30,25 +33,36 @@ MANIFEST_AGE = freshness.MANIFEST_AGE
 _ENTRY = re.compile(r"[0-9a-f]{64}")
 
 
-def cleanup(repository: Repository, rule: Retention, *, confirm: bool) -> Cleaned:
+def cleanup(
+    repository: Repository,
+    rule: Retention,
+    *,
+    confirm: bool,
+    scope: Scope = WHOLE_GRAPH,
+    progress: Progress = NO_PROGRESS,
+) -> Cleaned:
     """Remove what no kept commit needs; without `confirm`, only report what that is.
+
+    A scope limits it to the commits of some branches and the tables of some types; files outside
+    the tables, and runs, are then left alone.
 
     All files are listed first, and only those older than the grace period are removed. Whoever
     creates a branch meanwhile either keeps its commit from being cleaned up, or gets an error.
     """
     if not confirm:
-        return _plan(repository, rule).report(confirmed=False)
+        return _plan(repository, rule, scope, progress).report(confirmed=False)
     repository.check_writable()
-    if rule.older_than is not None:
+    if rule.older_than is not None and scope.is_all:
         expire_runs(repository, repository.clock.time() - rule.age)
     for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
-            plan = _plan(repository, rule)
+            plan = _plan(repository, rule, scope, progress)
             claimed = _claim(repository, plan)
         except CommitRejectedError:
             continue
         if claimed:
+            progress.begin("removing files")
             with _begun():
                 return _remove(repository, plan, rule)
     seconds = repository.patience.seconds
@@ -100,23 +114,34 @@ class _CleanupPlan:
         )
 
 
-def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
+def _plan(
+    repository: Repository, rule: Retention, scope: Scope, progress: Progress
+) -> _CleanupPlan:
     """Find out what can be removed; the files are listed before the manifest is read."""
+    progress.begin("listing files")
     listing = repository.store.objects.listing()
     manifest = repository.manifest
+    progress.begin("reading commits")
     at = manifest.newest()
     commits = manifest.every_commit(at)
     heads = {head.name: head.commit for head in manifest.heads(at).values()}
+    schemas = {each.schema for each in commits.values()} if scope.types else set()
+    catalogs = [repository.catalog(each) for each in schemas]
+    scope.check(heads, catalogs)
     now = repository.clock.time()
     buried, retired = manifest.buried(at), manifest.retired(at)
     history = History(commits, heads, retired)
     wanted = retained_commits(history, rule, now)
+    if scope.branches:
+        others = history.published.values()
+        wanted |= {each.id for each in others if not scope.has_branch(each.branch)}
     # What an earlier cleanup removed of a commit cannot come back.
     lost = {each for each in wanted if _has(commits[each], buried)}
     kept = wanted - (lost - set(heads.values()))
+    progress.begin("looking for files that nobody needs")
     found = find_unneeded(
         repository.tables,
-        by_table(listing),
+        _tables_of(by_table(listing), commits.values(), scope, catalogs),
         _needed(commits[each] for each in kept),
         now - rule.grace,
     )
@@ -136,7 +161,7 @@ def _plan(repository: Repository, rule: Retention) -> _CleanupPlan:
         main=repository.pin(commits[heads[MAIN]]),
         doomed=frozenset(doomed),
         tables=tuple(found),
-        others=_others(repository, listing, rule, now),
+        others=_others(repository, listing, rule, now) if scope.is_all else {},
         commits_kept=len(kept),
         commits_cleaned=len(cleaned),
     )
@@ -255,6 +280,20 @@ def _remove(repository: Repository, plan: _CleanupPlan, rule: Retention) -> Clea
     freed = tables.forget_old(repository.manifest.newest(), age)
     reached("manifest cleaned")
     return plan.report(confirmed=True, manifest_bytes=freed)
+
+
+def _tables_of(
+    files: Mapping[str, list[Stored]],
+    commits: Iterable[Commit],
+    scope: Scope,
+    catalogs: Iterable[Catalog],
+) -> Mapping[str, list[Stored]]:
+    """Return the files of the tables of the types that are meant."""
+    if not scope.types:
+        return files
+    keys = {key for each in catalogs for key in scope.keys(each)}
+    paths = {state.path for each in commits for key, state in each.tables.items() if key in keys}
+    return {path: each for path, each in files.items() if path in paths}
 
 
 def _needed(commits: Iterable[Commit]) -> dict[str, set[int]]:

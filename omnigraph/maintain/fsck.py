@@ -13,11 +13,13 @@ import pyarrow as pa
 from omnigraph.errors import GraphNotFoundError, Json, OmniGraphError, StorageError
 from omnigraph.maintain.reports import Checkup
 from omnigraph.maintain.row_audit import RowAudit
+from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
 from omnigraph.merge.run_record import RunStatus
 from omnigraph.merge.runs import PREFIX
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog
+from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.forward import attached_versions
 from omnigraph.storage.inspect import PartKind, broken_parts, sizes_of, wrong_lookups
@@ -29,7 +31,7 @@ from omnigraph.versioning.commit import Commit, TableState
 from omnigraph.versioning.damage import Damage, Finding
 from omnigraph.versioning.format import check_format
 from omnigraph.versioning.manifest import BRANCH_KEY, Manifest
-from omnigraph.versioning.names import MAIN
+from omnigraph.versioning.names import MAIN, fold
 
 _MISSING = {
     PartKind.DATA: Damage.DATA_MISSING,
@@ -42,18 +44,21 @@ _SIZE = {
     PartKind.INDEX: Damage.INDEX_SIZE,
 }
 
-
+# So often the progress is told.
+_TOLD_EVERY = 100
 # In a bucket, versions that are looked at side by side.
 _LOOKS_TOGETHER = 16
 # What is damaged, where, and how.
 _Note: TypeAlias = tuple[Damage, str, str]
 
 
-def fsck(store: Store) -> Checkup:
+def fsck(store: Store, scope: Scope = WHOLE_GRAPH, progress: Progress = NO_PROGRESS) -> Checkup:
     """Check every row of the manifest, every version with its files and indexes, and every run.
 
-    All rows of the newest versions, at which branches and tags stand, are read.
+    All rows of the newest versions, at which branches and tags stand, are read. A scope limits the
+    versions and rows, not the manifest.
     """
+    progress.begin("reading the manifest")
     tables = Tables(store, durable=False)
     manifest = Manifest(tables)
     listing = store.objects.listing()
@@ -67,10 +72,11 @@ def fsck(store: Store) -> Checkup:
         return _unreadable_manifest(listing, "none of its versions exists")
     except StorageError as failed:
         return _unreadable_manifest(listing, failed.message)
-    checking = _Checking(store, tables, found, listing)
+    checking = _Checking(store, tables, found, listing, scope, progress)
     checking.check_manifest(at)
     checking.check_lost()
     checking.check_schemas()
+    scope.check((head.name for head in found.heads.values()), checking.catalogs.values())
     checking.check_versions()
     checking.check_heads()
     checking.check_runs()
@@ -105,12 +111,15 @@ class _Checking:
     tables: Tables
     found: Audit
     listing: list[Stored]
+    scope: Scope
+    progress: Progress
     opened: set[tuple[str, int]] = field(default_factory=set)
     unreadable: set[tuple[str, int]] = field(default_factory=set)
     compared: set[tuple[object, ...]] = field(default_factory=set)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     standing: Set[str] = frozenset()
+    keys: dict[str, Set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sizes = sizes_of(self.listing)
@@ -178,26 +187,52 @@ class _Checking:
         """Check every version of a published commit that no cleanup removed."""
         due: list[tuple[Commit, str, TableState, StoredType | None]] = []
         for commit in self.published:
-            catalog = self.catalogs.get(commit.schema)
-            types = {} if catalog is None else catalog.by_identity
-            for key, state in commit.tables.items():
-                if catalog is not None and key not in types:
-                    self.found.note(
-                        Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it"
-                    )
-                if not self._is_removed(commit, key, state):
-                    due.append((commit, key, state, types.get(key)))
-            for key in types.keys() - commit.tables.keys():
-                self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
+            if self._is_meant(commit):
+                due += self._due_tables(commit)
         places = {(state.path, state.version): (key, state) for _, key, state, _ in due}
-        looks = dict(zip(places, self._look_at_all([*places.values()]), strict=True))
-        for place, look in looks.items():
+        self.progress.begin("checking versions")
+        looks: dict[tuple[str, int], _Look] = {}
+        for place, look in zip(places, self._look_at_all([*places.values()]), strict=True):
+            looks[place] = look
+            self._tell(len(looks), len(places))
             self.opened.add(place)
             self.unreadable |= {place} if look.schema is None else set()
             for note in look.notes:
                 self.found.note(*note)
         for commit, key, state, stored in due:
             self._compare(commit, f"{key}@{state.version}", state, stored, looks)
+
+    def _due_tables(
+        self, commit: Commit
+    ) -> Iterator[tuple[Commit, str, TableState, StoredType | None]]:
+        """Yield the tables of a commit that have to be there, with their types."""
+        catalog = self.catalogs.get(commit.schema)
+        types = {} if catalog is None else catalog.by_identity
+        for key, state in commit.tables.items():
+            if self.scope.types and key not in self._keys(commit.schema):
+                continue
+            if catalog is not None and key not in types:
+                self.found.note(Damage.TABLE_UNKNOWN, key, f"commit {commit.id} has no type of it")
+            if not self._is_removed(commit, key, state):
+                yield commit, key, state, types.get(key)
+        for key in types.keys() - commit.tables.keys():
+            self.found.note(Damage.TABLE_MISSING, key, f"commit {commit.id} has no table of it")
+
+    def _is_meant(self, commit: Commit) -> bool:
+        heads = self.found.heads
+        stands = (heads[fold(each)].commit == commit.id for each in self.scope.branches)
+        return self.scope.has_branch(commit.branch) or any(stands)
+
+    def _keys(self, schema: str) -> Set[str]:
+        """Return the keys of the tables that are checked under a schema, if it can be read."""
+        if schema not in self.keys:
+            catalog = self.catalogs.get(schema)
+            self.keys[schema] = set() if catalog is None else self.scope.keys_with_ends(catalog)
+        return self.keys[schema]
+
+    def _tell(self, done: int, total: int) -> None:
+        if done % _TOLD_EVERY == 0 or done == total:
+            self.progress.advance(done, total)
 
     def _look_at_all(self, places: list[tuple[str, TableState]]) -> Iterator["_Look"]:
         """Look at versions; in a bucket many at a time, because each waits for its requests."""
@@ -211,7 +246,10 @@ class _Checking:
         """Read all rows at which branches and tags stand."""
         rows = RowAudit(self.found.note, self._readable)
         done: set[str] = set()
-        for head in self.found.heads.values():
+        heads = [each for each in self.found.heads.values() if self.scope.has_branch(each.name)]
+        self.progress.begin("reading rows")
+        for number, head in enumerate(heads, 1):
+            self._tell(number, len(heads))
             commit = self.found.commits.get(head.commit)
             if commit is None:
                 continue
@@ -221,7 +259,7 @@ class _Checking:
             catalog = self.catalogs.get(commit.schema)
             if catalog is not None and commit.id not in done:
                 done.add(commit.id)
-                rows.check(commit, catalog)
+                rows.check(commit, catalog, self._keys(commit.schema))
 
     def _readable(self, path: str, version: int) -> Table | None:
         """Open a version, unless it was found that this is not possible."""

@@ -4,7 +4,7 @@ The first version of a table is checked whole. Of another one, only the rows in 
 from that are read, as long as they are few and nothing is wrong with them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -75,12 +75,12 @@ class RowAudit:
     segments: set[str] = field(default_factory=set)
     sound: dict[tuple[object, ...], bool] = field(default_factory=dict)
 
-    def check(self, commit: Commit, catalog: Catalog) -> None:
-        """Check all rows of a commit."""
+    def check(self, commit: Commit, catalog: Catalog, keys: Set[str]) -> None:
+        """Check all rows that a commit has in some tables."""
         found: dict[str, _Rows] = {}
         for key, stored in catalog.by_identity.items():
             state = commit.tables.get(key)
-            if state is None:
+            if state is None or key not in keys:
                 continue
             place = state.path, state.version
             where = f"{key}@{state.version}"

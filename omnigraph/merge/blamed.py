@@ -8,7 +8,7 @@ from omnigraph.errors import Json
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.json_rows import property_from_json
 from omnigraph.schema.values import to_json_value
-from omnigraph.versioning.commit import Commit, commit_named, with_commits
+from omnigraph.versioning.commit import Commit, commit_named, time_text, with_commits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,13 @@ class Blamed:
     value: object
     commit: Commit
     or_earlier: bool = False
+
+    def __str__(self) -> str:
+        who = "" if self.commit.actor is None else f" by {self.commit.actor}"
+        said = "" if self.commit.message is None else f": {self.commit.message}"
+        older = " or earlier" if self.or_earlier else ""
+        when = time_text(self.commit.created_at)
+        return f"{self.property} = {self.value!r}, {when}{older}{who} ({self.commit.id}){said}"
 
     def to_json(self) -> dict[str, Json]:
         return {

@@ -6,10 +6,12 @@ from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.html import html_facts, html_table
 from omnigraph.merge.conflict import Conflict
 from omnigraph.merge.row_change import Op, stats_from_json, stats_json
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.values import to_json_value
+from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Commit, commit_if_named, commit_named, with_commits
 
 
@@ -20,6 +22,14 @@ class Outcome(StrEnum):
     FAST_FORWARD = "fast_forward"
     MERGED = "merged"
     CONFLICTS = "conflicts"
+
+
+def _sides(conflict: Conflict) -> tuple[object, object, object]:
+    return conflict.base, conflict.ours, conflict.theirs
+
+
+def _text(value: object) -> str:
+    return "null" if value is None else shorten(str(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -42,6 +52,19 @@ class Merge:
         count = len(self.conflicts)
         found = f", {count} conflict{'' if count == 1 else 's'}" if count else ""
         return f"Merge({sides}, outcome='{self.outcome}'{found}, commit={commit!r})"
+
+    def _repr_html_(self) -> str:
+        counts = [
+            (name, ", ".join(f"{count} {op}" for op, count in each.items() if count))
+            for name, each in self.stats.items()
+        ]
+        shown = [
+            (each.type, each.row_id or "", each.property or "", *map(_text, _sides(each)))
+            for each in self.conflicts
+        ]
+        head = ("type", "id", "property", "base", "ours", "theirs")
+        more = html_table(("type", "rows"), counts) + (html_table(head, shown) if shown else "")
+        return html_facts(repr(self), (), more)
 
     def conflicts_json(self) -> list[dict[str, Json]]:
         """Return the conflicts as JSON, each with who is on its sides."""

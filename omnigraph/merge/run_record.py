@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Any, Self
 
 from omnigraph.errors import Json
+from omnigraph.html import html_facts
+from omnigraph.versioning.commit import time_text
 
 
 class RunStatus(StrEnum):
@@ -17,7 +19,7 @@ class RunStatus(StrEnum):
     ABORTED = "aborted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunRecord:
     """A run: where it publishes to, where it writes, and how it ended.
 
@@ -35,6 +37,24 @@ class RunRecord:
     published_snapshot_id: str | None
     created_at: int
     updated_at: int
+
+    def __repr__(self) -> str:
+        made = "" if self.actor_id is None else f", actor={self.actor_id!r}"
+        begun = f"begun {time_text(self.created_at)}"
+        about = f"{self.run_id!r}, '{self.status}', into {self.target_branch!r}{made}, {begun}"
+        return f"RunRecord({about})"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("status", self.status),
+            ("target", self.target_branch),
+            ("branch", self.run_branch),
+            ("actor", self.actor_id),
+            ("begun", time_text(self.created_at)),
+            ("changed", time_text(self.updated_at)),
+            ("published as", self.published_snapshot_id),
+        ]
+        return html_facts(f"Run {self.run_id}", facts)
 
     def to_json(self) -> dict[str, Json]:
         """Return the record as JSON."""

@@ -182,6 +182,8 @@ class _SchemaParser(Cursor):
         if self.at_number():
             highest = self.number("the upper bound")
             maximum, end = _number(highest), highest.span
+        elif self.at("*"):
+            end = self.advance().span
         return RangeBounds(minimum=minimum, maximum=maximum, span=start.to(end))
 
 

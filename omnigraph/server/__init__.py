@@ -4,6 +4,7 @@ admission    who is worked for next; no actor can take the turns of the others
 app          takes a request through the gate, its body and a turn to its handler, and answers
 call         one request on its way, as a handler sees it, and the answers that it can give
 config       the file `omnigraph.yaml`, read strictly into frozen values
+feed         the changes of a branch as server-sent events, made while a client takes them
 gate         who asks, and whether policy lets them, before anything of a body is read
 handlers     an operation is run and its result becomes an answer; most by `perform`
 health       whether the server at an address of this machine answers

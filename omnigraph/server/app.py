@@ -5,6 +5,7 @@ import contextvars
 import io
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
@@ -27,11 +28,13 @@ from omnigraph.server.call import (
     KeyedRequest,
     ServedBackend,
     ServerCall,
+    Stream,
     WholeAnswer,
     WriteTurns,
     json_answer,
 )
 from omnigraph.server.deployed import Deployment
+from omnigraph.server.feed import HEARTBEAT, Feed, event
 from omnigraph.server.gate import Gate, begin_notes, origin_problem, told
 from omnigraph.server.incoming import (
     Gone,
@@ -56,6 +59,10 @@ from omnigraph.server.site import ServedGraph, Site
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
+# How long a feed waits before it looks for new commits: longer while none come.
+_LEAST_WAIT = 0.1
+_LONGEST_WAIT = 1.0
+_HEARTBEAT_SECONDS = 15.0
 
 
 class Aborted(Exception):
@@ -79,6 +86,8 @@ class App:
     _side: Executor = field(init=False)
     _begun: set[Future[Any]] = field(default_factory=set)
     _open: set[threading.Event] = field(default_factory=set)
+    feeds: Counter[str] = field(default_factory=Counter)
+    is_stopping: bool = False
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits, self.shared)
@@ -201,9 +210,15 @@ class _Exchange:
             log_failure(self._id, failed)
             await self._refuse(internal())
         else:
-            await (self._whole(answer) if isinstance(answer, WholeAnswer) else self._stream(answer))
+            match answer:
+                case WholeAnswer():
+                    await self._whole(answer)
+                case Feed():
+                    await self._follow(answer)
+                case Begun():
+                    await self._stream(answer)
 
-    async def _served(self) -> WholeAnswer | Begun:
+    async def _served(self) -> WholeAnswer | Begun | Feed:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
@@ -263,16 +278,19 @@ class _Exchange:
         query: SentFields,
         key: str | None,
         sent: "_Sent",
-    ) -> WholeAnswer | Begun:
+    ) -> WholeAnswer | Begun | Feed:
         app = self._app
 
-        def work() -> WholeAnswer | Begun:
+        def work() -> WholeAnswer | Begun | Feed:
             began = time.monotonic()
             answer = handle()
-            return answer if isinstance(answer, WholeAnswer) else begun(answer, began)
+            return begun(answer, began) if isinstance(answer, Stream) else answer
 
         def handle() -> Answer:
             operation, size = sent.operation(route, params, query)
+            last = self._headers.get("last-event-id")
+            if operation is not None and last is not None:
+                operation = operation.resumed(last)
             graph = self._graph
             acting = None if graph is None else graph.access.acting_as(self._actor)
             call = ServerCall(
@@ -317,6 +335,45 @@ class _Exchange:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
         await self._start(answer.status, headers)
         await self._put({"type": "http.response.body", "body": answer.body})
+
+    async def _follow(self, feed: Feed) -> None:
+        """Send events as they come, until the client goes or the server stops.
+
+        Who follows does not work: no turn and no place among the requests is held meanwhile.
+        """
+        feeds, actor = self._app.feeds, self._actor or ""
+        if feeds[actor] >= self._app.limits.feeds:
+            message = "this actor follows too many branches already"
+            await self._refuse(Refusal(429, "too_many_requests", message, {"Retry-After": "10"}))
+            return
+        self._stays.close()
+        feeds[actor] += 1
+        try:
+            await self._start(200, {"content-type": feed.media_type})
+            await self._events(feed)
+        except OmniGraphError as failed:
+            self._code = failed.code
+            told: Json = dict(refusal_of(failed).to_json(self._id))
+            await self._put({"type": "http.response.body", "body": event("error", told)})
+        finally:
+            feeds[actor] -= 1
+
+    async def _events(self, feed: Feed) -> None:
+        part, waits, quiet = feed.first, _LEAST_WAIT, 0.0
+        while not self._app.is_stopping:
+            if part or quiet >= _HEARTBEAT_SECONDS:
+                body = part or HEARTBEAT
+                await self._put({"type": "http.response.body", "body": body, "more_body": True})
+                waits, quiet = _LEAST_WAIT, 0.0
+            if not part:
+                await asyncio.sleep(waits)
+                quiet += waits
+                waits = min(2 * waits, _LONGEST_WAIT)
+            if self._is_gone:
+                raise Gone
+            self._notes.clear()
+            part = await self._app.worked(self._actor, feed.look)
+        await self._put({"type": "http.response.body", "body": b""})
 
     async def _stream(self, answer: Begun) -> None:
         """Send an answer part by part; the next one is made when the last was taken."""

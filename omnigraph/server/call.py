@@ -14,6 +14,7 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import JSON
 from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
+from omnigraph.server.feed import Feed
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
 from omnigraph.versioning.snapshot import Snapshot
@@ -44,7 +45,7 @@ class Stream:
     taken_seconds: float | None = None
 
 
-Answer: TypeAlias = WholeAnswer | Stream
+Answer: TypeAlias = WholeAnswer | Stream | Feed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from omnigraph import __version__
 from omnigraph.api.local.queries import prepare
 from omnigraph.api.operation import ARROW, JSON, LINES, TEXT, Operation, Shape, named_or_main
 from omnigraph.api.operations.branches import MergeBranch
-from omnigraph.api.operations.changes import GetDiff, ListChanges
+from omnigraph.api.operations.changes import GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
 from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
@@ -27,6 +27,7 @@ from omnigraph.server.call import (
     WholeAnswer,
     json_answer,
 )
+from omnigraph.server.feed import EVENTS, ChangeFeed, Feed
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.refusal import Refusal
 from omnigraph.spark.choice import engine_for_request
@@ -208,6 +209,14 @@ def changes(call: ServerCall) -> Answer:
     return call.export(_listed(head, "commits", _commit_parts(shown)), JSON)
 
 
+def watch(call: ServerCall) -> Answer:
+    """Send what commits change as events, while they come."""
+    feed = ChangeFeed(call.backend, call.operation)
+    if not call.operation.follow:
+        return call.export(feed.rest(), EVENTS)
+    return Feed(feed.look(), feed.look)
+
+
 HANDLERS: Mapping[type[Operation[Any]], Handler] = {
     ReadRows: read,
     InvokeQuery: invoke,
@@ -215,6 +224,7 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
     GetSchema: schema,
     GetDiff: diff,
     ListChanges: changes,
+    WatchChanges: watch,
 }
 
 

@@ -13,6 +13,7 @@ class Limits:
     `threads` requests are worked on at the same time, `share` of them for one actor when there are
     others, and `waiting` more of an actor may wait for their turn. An actor has at most `streams`
     answers that are too large to be made at once; each has to be taken within `answer_seconds`.
+    It follows at most `feeds` branches at a time in one process.
     """
 
     body_bytes: int = MIB
@@ -33,6 +34,7 @@ class Limits:
     query_bytes: int = 1024 * MIB
     answer_seconds: float = 600.0
     streams: int = 2 * (os.cpu_count() or 1)
+    feeds: int = 32
     export_seconds: float = 3600.0
     export_bytes: int = 64 * 1024 * MIB
     write_seconds: float = 600.0

@@ -16,6 +16,7 @@ STATUSES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (errors.ReadOnlyError, 403),
     (errors.InputError, 400),
     (errors.GraphNotFoundError, 500),
+    (errors.HistoryGapError, 410),
     (errors.NotFoundError, 404),
     (errors.DeniedError, 403),
     (errors.ConflictError, 409),

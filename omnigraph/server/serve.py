@@ -269,6 +269,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         log("stopping", running=self.app.admission.running)
+        self.app.is_stopping = True
         for task in self._background:
             task.cancel()
         loop = asyncio.get_running_loop()

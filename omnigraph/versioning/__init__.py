@@ -13,6 +13,7 @@ repository       one graph on a store: its tables, its manifest, its schemas and
 transact         the one road on which a change becomes a commit
 turn             writers of one branch on one machine take turns, so that they do not race
 attempts         retry with back-off after losing a race, within a time limit
+short_ids        the commits that the beginning of an id, or its last eight characters, can mean
 operations       looks up what an operation id led to before, and refuses it for another request
 writes           a change as data: the steps for each table, and staging them as unseen versions
 publish          turns a staged change into a commit, for all tables at once, by one flip

@@ -66,21 +66,26 @@ class Commit:
 
     def __repr__(self) -> str:
         about = f"{self.id!r}, branch={self.branch!r}, version={self.version}, kind='{self.kind}'"
+        made = "" if self.actor is None else f", actor={self.actor!r}"
         said = "" if self.message is None else f", message={self.message!r}"
-        return f"Commit({about}{said})"
+        return f"Commit({about}{made}{said})"
 
     def _repr_html_(self) -> str:
-        when = datetime.fromtimestamp(self.created_at / 1_000_000, UTC)
         facts = [
             ("branch", self.branch),
             ("version", self.version),
             ("kind", self.kind),
-            ("created", when.isoformat(sep=" ", timespec="seconds")),
+            ("created", time_text(self.created_at)),
             ("parents", ", ".join(self.parents) or None),
             ("actor", self.actor),
             ("message", self.message),
         ]
         return html_facts(f"Commit {self.id}", facts)
+
+    @property
+    def time(self) -> datetime:
+        """When the commit was made."""
+        return datetime.fromtimestamp(self.created_at / 1_000_000, UTC)
 
     @property
     def parent(self) -> str | None:
@@ -129,6 +134,12 @@ class Commit:
             actor=document["actor_id"],
             message=document["message"],
         )
+
+
+def time_text(microseconds: int) -> str:
+    """Return a time since 1970 for a person to read, to the second, in UTC."""
+    when = datetime.fromtimestamp(microseconds / 1_000_000, UTC)
+    return when.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def with_commits(document: Mapping[str, Json], *commits: Commit | None) -> dict[str, Json]:

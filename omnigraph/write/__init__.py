@@ -10,5 +10,6 @@ counts    how many rows a change inserted, updated, deleted and found unchanged
 receipt   what a change did
 load      any number of rows become one commit, or nothing
 indexing  builds the indexes of tables that a job wrote, segment by segment in tasks
+infer     a schema for data that nobody described, which lints and which the data fits
 embed     writes vectors into a file of records, without a graph
 """

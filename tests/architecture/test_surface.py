@@ -53,7 +53,15 @@ def test_every_operation_has_a_function_and_what_is_served_has_one_route() -> No
 
 def test_most_operations_need_no_handler_of_their_own() -> None:
     special = [route.name for route in TABLE if route.operation and route.handler is not perform]
-    assert sorted(special) == ["changes", "diff", "export", "invoke_query", "read", "schema"]
+    assert sorted(special) == [
+        "changes",
+        "diff",
+        "export",
+        "invoke_query",
+        "read",
+        "schema",
+        "watch",
+    ]
 
 
 def test_no_class_of_the_doors_has_the_name_of_another_class() -> None:

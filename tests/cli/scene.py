@@ -17,6 +17,7 @@ _HIDDEN = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "<hash>"),
     (re.compile(r"(nodes|edges)/[0-9a-f]{16}"), r"\1/<table>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)"), "<time>"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "<time>"),
     (re.compile(r"\b1[789]\d{14}\b"), "<microseconds>"),
     (re.compile(r'("table_version": )"\d+"'), r'\1"<version>"'),
     (re.compile(r" *\b\d+\.\d{3}\b"), " <ms>"),

@@ -148,6 +148,7 @@ BRANCH = {
     "to_networkx": Use(lambda g, _: g.branch("open").to_networkx(), (("export", "open"),)),
     "log": Use(lambda g, _: list(g.branch("open").log()), (OPEN,)),
     "changes": Use(lambda g, _: list(g.branch("open").changes()), (OPEN,)),
+    "watch": Use(lambda g, _: list(g.branch("open").watch(seconds=0)), (OPEN,)),
     "mutate": Use(lambda g, _: g.branch("open").mutate(INSERT, slug="x"), (("change", "open"),)),
     "load": Use(lambda g, _: g.branch("open").load(LINE), (("change", "open"),)),
     "merge": Use(lambda g, _: g.branch("lab").merge("open"), (("branch_merge", "lab"), OPEN)),

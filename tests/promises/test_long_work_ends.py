@@ -14,6 +14,7 @@ from tests.sample import SCHEMA, new_graph
 from tests.server.serving import serving
 
 WIDER = SCHEMA.replace("name: String @index", 'name: String @index  mood: String @default("calm")')
+UNIQUE = SCHEMA.replace("name: String @index", "name: String @index @unique")
 ADD = "query add($slug: String) { insert Person { slug: $slug  name: $slug } }"
 
 
@@ -121,12 +122,25 @@ def test_work_that_publishes_is_not_cancelled(
     assert graph.snapshot().commit != before
 
 
+def test_a_plan_of_a_schema_that_reads_rows_ends_in_time(graph: Graph) -> None:
+    cancelled = Event()
+    cancelled.set()
+
+    with pytest.raises(BudgetError, match="the plan of the schema ran longer than 0 s"):
+        graph.plan_schema(UNIQUE, seconds=0)
+    with pytest.raises(CancelledError):
+        graph.plan_schema(UNIQUE, cancelled=cancelled)
+
+
 def test_a_server_limits_the_time_of_each(tmp_path: Path) -> None:
     with serving(tmp_path, Limits(threads=4, write_seconds=0.0)) as served:
-        before, run = served.graph.snapshot().commit, served.graph.begin_run()
+        run = served.graph.begin_run()
         served.graph.branch(run.run_branch).mutate(ADD, slug="dee")
+        served.graph.mutate(ADD, slug="eve")
+        before = served.graph.snapshot().commit
         asked: list[tuple[str, dict[str, object]]] = [
             ("/schema/apply", {"schema_source": WIDER}),
+            ("/schema/plan", {"schema_source": UNIQUE}),
             ("/optimize", {}),
             (f"/runs/{run.run_id}/publish", {}),
         ]

@@ -126,7 +126,8 @@ def revert_commit(access: Access, operation: RevertCommit, options: CallOptions)
     how = _merge_how(access, operation, options)
     with access.merging(operation.branch, Action.CHANGE):
         access.check_place(operation.commit)
-        return revert(access.repository, operation.commit, operation.branch, how)
+        undone = access.commit(operation.commit).id
+        return revert(access.repository, undone, operation.branch, how)
 
 
 def list_runs(access: Access, operation: ListRuns, _: CallOptions) -> Iterator[RunRecord]:

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions, snapshot_of
-from omnigraph.api.operations.changes import GetBlame, GetDiff, ListChanges
+from omnigraph.api.operations.changes import GetBlame, GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.commits import GetCommit, ListCommits
+from omnigraph.errors import CommitCleanedError, HistoryGapError
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.row_change import ChangeFilter
 from omnigraph.policy.actions import Action
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.repository import Repository
 
 
 def list_commits(access: Access, operation: ListCommits, _: CallOptions) -> Iterator[Commit]:
@@ -50,14 +52,36 @@ def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iter
     past = [] if since is None else [repository.pin(access.commit(since)).catalog]
     wanted = wanted.bound(access.standing(operation.branch, Action.READ).catalog, *past)
 
+    if since is not None:
+        _check_kept(repository, since)
+
     def changes() -> Iterator[CommitChanges]:
         for commit in history.since(repository, operation.branch, since):
             assert commit.parent is not None
+            _check_kept(repository, commit.parent)
             before = repository.pin(repository.commit(commit.parent))
             found = SnapshotChanges(before, repository.pin(commit), wanted)
             yield CommitChanges(commit, found)
 
     return changes()
+
+
+def watch_changes(
+    access: Access, operation: WatchChanges, options: CallOptions
+) -> Iterator[CommitChanges]:
+    """Return what each commit changed that a branch has gained since a cursor, up to now."""
+    since = operation.since or access.pin(operation.branch).commit.id
+    return list_changes(access, operation.listing(since), options)
+
+
+def _check_kept(repository: Repository, commit_id: str) -> None:
+    """Raise HistoryGapError when a cleanup removed the rows of a commit."""
+    try:
+        repository.refuse_cleaned(commit_id)
+    except CommitCleanedError:
+        message = f"a cleanup removed what {commit_id} had, so that its changes are not known"
+        hint = "read the branch where it stands, and follow it from that commit on"
+        raise HistoryGapError(message, hint=hint) from None
 
 
 def get_blame(access: Access, operation: GetBlame, options: CallOptions) -> list[Blamed]:
@@ -73,5 +97,6 @@ FUNCTIONS: Functions = {
     GetCommit: get_commit,
     GetDiff: get_diff,
     ListChanges: list_changes,
+    WatchChanges: watch_changes,
     GetBlame: get_blame,
 }

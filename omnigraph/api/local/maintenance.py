@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 def plan_schema(access: Access, operation: PlanSchema, options: CallOptions) -> SchemaPlan:
     """Return what a schema would change on a branch, and what is in its way."""
     from omnigraph.evolve.migrate import plan_schema as plan
+    from omnigraph.spark.deadline import deadline_of
 
     access.check(operation.branch, Action.READ)
     source = options.source or make_source(operation.schema_source, "<schema>")
-    return plan(access.repository, source, operation.branch)
+    deadline = deadline_of("plan of the schema", options.seconds, options.cancelled)
+    return plan(access.repository, source, operation.branch, deadline)
 
 
 def apply_schema(access: Access, operation: ApplySchema, options: CallOptions) -> SchemaApplied:
@@ -80,22 +82,33 @@ def optimize_branch(access: Access, operation: OptimizeBranch, options: CallOpti
     return optimize(access.repository, operation.branch, optimize_options(how))
 
 
-def clean_up(access: Access, operation: CleanUp, _: CallOptions) -> Cleaned:
+def clean_up(access: Access, operation: CleanUp, options: CallOptions) -> Cleaned:
     """Remove what only old commits need, or report what that would be."""
     from omnigraph.maintain.cleanup import cleanup
+    from omnigraph.maintain.scope import Scope
+    from omnigraph.spark.progress import NO_PROGRESS
 
     access.allow(Action.ADMIN)
     grace = GRACE if operation.grace is None else operation.grace
     rule = retention(operation.keep, operation.older_than, grace)
-    return cleanup(access.repository, rule, confirm=operation.confirm)
+    return cleanup(
+        access.repository,
+        rule,
+        confirm=operation.confirm,
+        scope=Scope.of(operation.branches, operation.types),
+        progress=options.progress or NO_PROGRESS,
+    )
 
 
-def check_files(access: Access, _: CheckFiles, __: CallOptions) -> Checkup:
+def check_files(access: Access, operation: CheckFiles, options: CallOptions) -> Checkup:
     """Check everything that the graph is made of; nothing is changed."""
     from omnigraph.maintain.fsck import fsck
+    from omnigraph.maintain.scope import Scope
+    from omnigraph.spark.progress import NO_PROGRESS
 
     access.allow(Action.ADMIN)
-    return fsck(access.repository.store)
+    scope = Scope.of(operation.branches, operation.types)
+    return fsck(access.repository.store, scope, options.progress or NO_PROGRESS)
 
 
 def back_up(access: Access, operation: BackUp, options: CallOptions) -> Copied:

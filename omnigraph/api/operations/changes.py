@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from functools import cache, partial
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from omnigraph.api.backend import Backend
@@ -122,7 +123,7 @@ class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
 class ListChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True):
     """Return what the next commits of a branch changed, oldest first, and where to go on."""
 
-    endpoint = get("/changes", "changes", FeedShape)
+    endpoint = get("/changes", "changes", FeedShape, errors=(404, 410))
 
     branch: str = MAIN
     since: str | None = None
@@ -156,6 +157,37 @@ class ListChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True)
             yield CommitChanges.from_json(each, catalogs)
 
 
+class WatchChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True):
+    """Return what each new commit of a branch changes, as server-sent events while they come.
+
+    Without `since` they begin where the branch stands, which the first event, `baseline`, names.
+    `Last-Event-ID` goes before `since`. With `follow=false` it ends when all was sent.
+    """
+
+    endpoint = get("/changes/stream", "watch", "text/event-stream", errors=(404, 410))
+
+    branch: str = MAIN
+    since: str | None = None
+    types: list[str] | None = field(name="type", default=None)
+    ops: list[OpName] | None = field(name="op", default=None)
+    kinds: list[KindName] | None = field(name="kind", default=None)
+    follow: bool = True
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some changes are of no interest."""
+        return bool(self.types or self.ops or self.kinds)
+
+    def resumed(self, last: str) -> Self:
+        return msgspec.structs.replace(self, since=last)
+
+    def listing(self, since: str) -> ListChanges:
+        """Return what lists the changes after a cursor."""
+        return ListChanges(
+            branch=self.branch, since=since, types=self.types, ops=self.ops, kinds=self.kinds
+        )
+
+
 class GetBlame(Operation[list[Blamed]], frozen=True, kw_only=True):
     """Return for each property of a node or edge the commit that it has its value from."""
 
@@ -180,4 +212,4 @@ def _catalogs(backend: Backend, old: str, new: str) -> tuple[Catalog, Catalog]:
     return catalog_at(backend, old), catalog_at(backend, new)
 
 
-OPERATIONS = (GetDiff, ListChanges, GetBlame)
+OPERATIONS = (GetDiff, ListChanges, WatchChanges, GetBlame)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from omnigraph.api.backend import Backend
 from omnigraph.api.operation import Document, Key, Operation, PlaceOperation, Shape, get, post
@@ -97,6 +97,8 @@ class CleanUp(Operation[Cleaned], frozen=True, kw_only=True):
     keep: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     older_than: Age | None = None
     grace: Age | None = None
+    branches: list[str] | None = None
+    types: list[str] | None = None
     confirm: bool = False
 
     def answer(self, result: Cleaned, backend: Backend) -> dict[str, Json]:
@@ -106,8 +108,11 @@ class CleanUp(Operation[Cleaned], frozen=True, kw_only=True):
 class CheckFiles(Operation[Checkup], frozen=True, kw_only=True):
     """Check everything that the graph is made of, and name all damage."""
 
-    endpoint = get("/fsck", "fsck", CheckupShape, guard=Action.ADMIN, errors=())
+    endpoint = get("/fsck", "fsck", CheckupShape, guard=Action.ADMIN, errors=(404,))
     result_type = Checkup
+
+    branches: list[str] | None = field(name="branch", default=None)
+    types: list[str] | None = field(name="type", default=None)
 
     def answer(self, result: Checkup, backend: Backend) -> dict[str, Json]:
         return result.to_json(backend.uri)

@@ -1,6 +1,7 @@
 """Commands: one module for each family of commands.
 
 graph        the commands `init` and `snapshot`, and the families `branch` and `commit`
+importing    a graph from data that nobody described
 data         rows from files into a branch
 read         runs a query and shows its rows, or how they come about
 change       runs a mutation and shows its receipt

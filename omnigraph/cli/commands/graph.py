@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,9 @@ from omnigraph.cli import completing
 from omnigraph.cli.commands.merge import merge
 from omnigraph.cli.output import counted
 from omnigraph.cli.session import Session, branch_option, graph_options, read_schema
+
+if TYPE_CHECKING:
+    from omnigraph.versioning.commit import Commit
 
 
 @click.command()
@@ -139,10 +143,7 @@ def list_commits(
     found = list(session.graph().log(session.branch(branch), limit=limit, after=after))
     session.show(
         {"commits": [each.to_json() for each in found]},
-        *(
-            f"{each.id}  {_when(each.created_at)}  {each.kind:8}  {each.message or ''}".rstrip()
-            for each in found
-        ),
+        *map(_log_line, found),
     )
 
 
@@ -152,6 +153,12 @@ def list_commits(
 def show(session: Session, commit_id: str) -> None:
     """Show the commit COMMIT_ID."""
     session.show_fields(session.graph().commit(commit_id).to_json())
+
+
+def _log_line(each: "Commit") -> str:
+    who = "" if each.actor is None else f"  {click.style(each.actor, fg='cyan')}"
+    about = f"{_when(each.created_at)}  {each.kind:8}{who}  {each.message or ''}"
+    return f"{click.style(each.id, fg='yellow')}  {about}".rstrip()
 
 
 def _when(microseconds: int) -> str:

@@ -7,24 +7,31 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.output import cell
 from omnigraph.cli.session import Session, branch_option, graph_options, types_option
+from omnigraph.versioning.commit import time_text
 
 
 @click.command()
 @branch_option
 @click.option("--since", metavar="COMMIT", help="Go on behind this commit.")
+@click.option("--follow", "follows", is_flag=True, help="Wait for more, until Ctrl-C.")
 @types_option
 @graph_options
 def changes(
-    session: Session, branch: str | None, since: str | None, types: tuple[str, ...]
+    session: Session, branch: str | None, since: str | None, follows: bool, types: tuple[str, ...]
 ) -> None:
     """Follow what the commits of a branch changed, oldest first.
 
     Prints a JSON line for each change, with its commit, or with --json one document with all of
-    them. The commit of the last change that was dealt with is where to go on from.
+    them. The commit of the last change that was dealt with is where to go on from. With --follow
+    it begins where the branch stands, or behind --since, and prints changes as they come.
     """
+    if follows and session.as_json:
+        raise click.UsageError("--follow has no end, and --json prints one document; leave one out")
+    target = session.graph().branch(session.branch(branch))
+    commits = (target.watch if follows else target.changes)(since=since, types=types)
     found = (
         {"commit": each.cursor, "actor_id": each.commit.actor, **change}
-        for each in session.graph().changes(session.branch(branch), since=since, types=types)
+        for each in commits
         for change in each.changes.documents()
     )
     if session.as_json:
@@ -124,7 +131,11 @@ def begin_run(session: Session, branch: str | None, operation_hash: str | None) 
 def list_runs(session: Session) -> None:
     """List the runs, newest first."""
     found = session.graph().runs()
-    lines = (f"{each.run_id}  {each.status}  into {each.target_branch}" for each in found)
+    lines = (
+        f"{each.run_id}  {time_text(each.created_at)}  {each.status}  into {each.target_branch}"
+        f"{'' if each.actor_id is None else f'  {each.actor_id}'}"
+        for each in found
+    )
     session.show({"runs": [each.to_json() for each in found]}, *lines)
 
 

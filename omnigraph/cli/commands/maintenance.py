@@ -4,13 +4,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from omnigraph.cli import completing
 from omnigraph.cli.output import counted, shown_bytes
-from omnigraph.cli.session import Session, branch_option, graph_options, target_options
+from omnigraph.cli.session import (
+    Session,
+    branch_option,
+    graph_options,
+    target_options,
+    types_option,
+)
 from omnigraph.cli.spark import spark_options
 
 if TYPE_CHECKING:
     from omnigraph.maintain.reports import Checkup, Cleaned, Coverage, Optimized, OptimizedTable
+    from omnigraph.spark.progress import Progress
 
+_branches_option = click.option(
+    "--branch",
+    "branches",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.branches,
+    help="Only this branch; repeatable.",
+)
 _ENGINES = ("auto", "spark", "inline")
 
 
@@ -55,46 +71,59 @@ def coverage(session: Session, branch: str | None, snapshot: str | None) -> None
     "--older-than", metavar="AGE", help="Keep what a branch stood at within this time, as 7d."
 )
 @click.option("--grace", metavar="AGE", default="24h", show_default=True, help="Always keep this.")
+@_branches_option
+@types_option
 @click.option("--confirm", is_flag=True, help="Really remove it.")
 @graph_options
-def cleanup(
-    session: Session, keep: int | None, older_than: str | None, grace: str, confirm: bool
-) -> None:
+def cleanup(session: Session, confirm: bool, **rule: Any) -> None:  # noqa: ANN401
     """Remove the rows that only old commits have, and what crashed writers left.
 
     At least one of --keep and --older-than says what stays; what either of them keeps stays.
     Branches, tags and runs always keep what they stand at. Without --confirm it only shows what
-    it would remove. AGE is a number and s, m, h, d or w.
+    it would remove. AGE is a number and s, m, h, d or w. With --branch or --type, only what the
+    commits of these branches and the tables of these types have goes.
     """
-    if keep is None and older_than is None:
+    from omnigraph.cli.progress import shown_progress
+
+    if rule["keep"] is None and rule["older_than"] is None:
         raise click.UsageError("say what to keep, with --keep or --older-than")
     graph = session.graph(writing=confirm)
-    done = graph.cleanup(keep=keep, older_than=older_than, grace=grace, confirm=confirm)
+    with shown_progress() as progress:
+        done = graph.cleanup(confirm=confirm, progress=progress, **rule)
     session.show(done.to_json(graph.uri), *_cleanup_lines(done))
 
 
 @click.command()
+@_branches_option
+@types_option
 @graph_options
-def fsck(session: Session) -> None:
+def fsck(session: Session, branches: tuple[str, ...], types: tuple[str, ...]) -> None:
     """Check everything that a graph is made of; exits with 1 when something is damaged.
 
-    Nothing is changed.
+    Nothing is changed. With --branch or --type, only their versions and rows are read.
     """
-    uri, found = _checkup(session)
+    from omnigraph.cli.progress import shown_progress
+
+    with shown_progress() as progress:
+        uri, found = _checkup(session, branches, types, progress)
     session.show(found.to_json(uri), *_checkup_lines(found))
     if not found.is_sound:
         click.get_current_context().exit(1)
 
 
-def _checkup(session: Session) -> "tuple[str, Checkup]":
+def _checkup(
+    session: Session, branches: tuple[str, ...], types: tuple[str, ...], progress: "Progress"
+) -> "tuple[str, Checkup]":
     """Check the files themselves, because a damaged graph may not open; an actor is asked first."""
     if session.address.is_remote or session.actor is not None:
         graph = session.graph()
-        return graph.uri, graph.fsck()
+        return graph.uri, graph.fsck(branches=branches, types=types, progress=progress)
     from omnigraph.maintain.fsck import fsck as check
+    from omnigraph.maintain.scope import Scope
     from omnigraph.storage.store import store_at
 
-    return session.local_uri, check(store_at(session.local_uri))
+    scope = Scope.of(branches, types)
+    return session.local_uri, check(store_at(session.local_uri), scope, progress)
 
 
 def _optimize_lines(done: "Optimized") -> list[str]:

@@ -129,6 +129,9 @@ def show(session: Session, branch: str | None, snapshot: str | None) -> None:
         click.echo(found["schema_source"], nl=False)
 
 
+schema.add_command(show, "get")
+
+
 def _saved(path: str, branch: str | None) -> tuple[Source, str, str]:
     """Return the schema of a saved plan, its branch, and where that has to stand."""
     from omnigraph.evolve.plan import SavedPlan

@@ -1,0 +1,60 @@
+"""Scope: the branches and types that a cleanup or a check is limited to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from omnigraph.errors import BranchNotFoundError, TableNotFoundError
+from omnigraph.schema.catalog import Catalog, EdgeType
+from omnigraph.syntax.problems import nearest_name
+from omnigraph.versioning.names import is_system, normalize_name
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names of branches and of types; an empty part stands for all of them."""
+
+    branches: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, branches: Iterable[str] | None, types: Iterable[str] | None) -> Self:
+        """Return the scope that a caller names."""
+        return cls(frozenset(map(normalize_name, branches or ())), frozenset(types or ()))
+
+    @property
+    def is_all(self) -> bool:
+        return not (self.branches or self.types)
+
+    def check(self, branches: Iterable[str], catalogs: Iterable[Catalog]) -> None:
+        """Raise BranchNotFoundError or TableNotFoundError for a name that the graph lacks."""
+        known = [each for each in branches if not is_system(each)]
+        for name in sorted(self.branches.difference(known)):
+            raise BranchNotFoundError(f"no branch '{name}'", hint=_meant(name, known))
+        types = [name for each in catalogs for name in (*each.nodes, *each.edges)]
+        for name in sorted(self.types.difference(types)):
+            raise TableNotFoundError(f"no type '{name}'", hint=_meant(name, types))
+
+    def has_branch(self, name: str) -> bool:
+        """Whether a branch is among those that are meant."""
+        return not self.branches or name in self.branches
+
+    def keys(self, catalog: Catalog) -> set[str]:
+        """Return the table keys of the types that are meant."""
+        types = catalog.by_identity.items()
+        return {key for key, stored in types if not self.types or stored.name in self.types}
+
+    def keys_with_ends(self, catalog: Catalog) -> set[str]:
+        """Return the table keys of these types and of the nodes at which edges of them end."""
+        keys = self.keys(catalog)
+        edges = (each for each in map(catalog.by_identity.get, keys) if isinstance(each, EdgeType))
+        ends = {name for edge in edges for name in (edge.source, edge.target)}
+        return keys | {catalog.nodes[name].identity for name in ends}
+
+
+WHOLE_GRAPH = Scope()
+
+
+def _meant(name: str, known: Iterable[str]) -> str | None:
+    near = nearest_name(name, sorted(set(known)))
+    return f"did you mean '{near}'?" if near else None

@@ -1,0 +1,215 @@
+"""Tables: files, folders, frames and networkx graphs as tables by name."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.data.result import missing_package
+from omnigraph.errors import InputError, UnreadableError
+from omnigraph.write.load.files import refuse_encoding
+from omnigraph.write.load.rows import is_network
+from omnigraph.write.load.spool import is_frame, to_stream
+
+FILE_ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson", ".json", ".graphml")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTable:
+    """Rows under a name; texts of CSV files may still stand for numbers.
+
+    `ends` are the tables that the columns `from` and `to` of an edge refer to, where that is known.
+    """
+
+    name: str
+    rows: pa.Table
+    is_text: bool = False
+    ends: tuple[str, str] | None = None
+
+
+def tables_of(data: object) -> list[GivenTable]:
+    """Return the tables of a file, a folder of them, a networkx graph, or frames by name."""
+    if isinstance(data, str | Path):
+        return _at(Path(data))
+    if is_network(data):
+        return list(_network(data))
+    if isinstance(data, Mapping):
+        return [GivenTable(str(name), _frame(each)) for name, each in data.items()]
+    hint = "pass a path, a networkx graph, or frames by the names of their types"
+    raise InputError(f"no schema can be inferred from a {type(data).__name__}", hint=hint)
+
+
+def _frame(data: Any) -> pa.Table:  # noqa: ANN401 - of any library
+    if isinstance(data, list) and all(isinstance(each, Mapping) for each in data):
+        return _from_rows("<rows>", data)
+    if not is_frame(data):
+        raise InputError(f"a {type(data).__name__} is no frame")
+    return to_stream(data).read_all()
+
+
+def _at(path: Path) -> list[GivenTable]:
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if each.name.lower().endswith(FILE_ENDINGS))
+        if not files:
+            hint = f"files end in {', '.join(FILE_ENDINGS)}"
+            raise UnreadableError(f"'{path}' holds no file to import", hint=hint)
+        return [table for each in files for table in _file(each)]
+    return _file(path)
+
+
+def _file(path: Path) -> list[GivenTable]:
+    try:
+        match path.suffix.lower():
+            case ".csv":
+                return [GivenTable(path.stem, _csv(path), is_text=True)]
+            case ".parquet":
+                return [GivenTable(path.stem, pq.read_table(path))]
+            case ".json" | ".jsonl" | ".ndjson":
+                return list(_json(path))
+            case ".graphml":
+                return list(_graphml(path))
+    except OSError as failed:
+        reason = failed.strerror or type(failed).__name__
+        raise UnreadableError(f"cannot read '{path}': {reason}") from None
+    except (pa.ArrowInvalid, UnicodeDecodeError) as bad:
+        raise UnreadableError(f"'{path}' cannot be read: {bad}") from None
+    hint = f"files end in {', '.join(FILE_ENDINGS)}"
+    raise UnreadableError(f"'{path}' is of no format that can be imported", hint=hint)
+
+
+def _csv(path: Path) -> pa.Table:
+    """Return the texts of a CSV file; an empty field is null."""
+    refuse_encoding(path.read_bytes()[:4], str(path))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            names = next(rows, [])
+            columns: list[list[str | None]] = [[] for _ in names]
+            for row in rows:
+                if not row:
+                    continue
+                if len(row) != len(names):
+                    reason = f"line {rows.line_num} has {len(row)} fields"
+                    message = f"'{path}': {reason}, and the header has {len(names)}"
+                    raise UnreadableError(message)
+                for column, text in zip(columns, row, strict=True):
+                    column.append(text or None)
+        except csv.Error as bad:
+            raise UnreadableError(f"'{path}' is not CSV: {bad}") from None
+    if len(set(names)) != len(names):
+        raise UnreadableError(f"'{path}' has two columns of one name")
+    return pa.table({n: pa.array(c, pa.utf8()) for n, c in zip(names, columns, strict=True)})
+
+
+def _json(path: Path) -> Iterator[GivenTable]:
+    """Yield the tables of JSON: a list of objects, lists by name, lines of objects or records."""
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = list(_lines(path, text))
+    if isinstance(found, Mapping) and found and all(isinstance(e, list) for e in found.values()):
+        for name, rows in found.items():
+            yield GivenTable(name, _from_rows(f"{path}: {name}", rows))
+        return
+    rows = found if isinstance(found, list) else [found]
+    if rows and all(_is_record(each) for each in rows):
+        yield from _records(path, rows)
+    else:
+        yield GivenTable(path.stem, _from_rows(str(path), rows))
+
+
+def _lines(path: Path, text: str) -> Iterator[object]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("//"):
+            try:
+                yield json.loads(line)
+            except ValueError as bad:
+                raise UnreadableError(f"{path}:{number} is not JSON: {bad}") from None
+
+
+def _is_record(row: object) -> bool:
+    if not isinstance(row, Mapping):
+        return False
+    return row.keys() == {"type", "data"} or {"edge", "from", "to"} <= row.keys()
+
+
+def _records(path: Path, rows: list[Mapping[str, Any]]) -> Iterator[GivenTable]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        data = dict(row.get("data") or {})
+        if "edge" in row:
+            data = {"from": row["from"], "to": row["to"], **data}
+        groups.setdefault(str(row.get("type") or row.get("edge")), []).append(data)
+    for name, group in groups.items():
+        yield GivenTable(name, _from_rows(f"{path}: {name}", group))
+
+
+def _from_rows(place: str, rows: Iterable[object]) -> pa.Table:
+    """Return objects as a table; what a JSON value cannot be in a column is kept as its text."""
+    every = list(rows)
+    for number, row in enumerate(every, 1):
+        if not isinstance(row, Mapping):
+            raise UnreadableError(f"{place}: row {number} is no object")
+    names = list(dict.fromkeys(name for row in every for name in row))  # type: ignore[attr-defined]
+    columns = {}
+    for name in names:
+        values = [_plain(row.get(name)) for row in every]  # type: ignore[attr-defined]
+        columns[name] = _array(values)
+    return pa.table(columns)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
+
+
+def _array(values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        texts = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
+        return pa.array(texts, pa.utf8())
+
+
+def _graphml(path: Path) -> Iterator[GivenTable]:
+    try:
+        import networkx
+    except ImportError:
+        raise missing_package("networkx") from None
+    try:
+        graph = networkx.read_graphml(path)
+    except (networkx.NetworkXError, SyntaxError) as bad:
+        raise UnreadableError(f"'{path}' is not GraphML: {bad}") from None
+    yield from _network(graph)
+
+
+def _network(graph: Any) -> Iterator[GivenTable]:  # noqa: ANN401 - networkx
+    """Yield the nodes of a graph by their attribute `type` or `label`, and the edges likewise."""
+    kinds: dict[object, str] = {}
+    nodes: dict[str, list[dict[str, Any]]] = {}
+    for node, values in graph.nodes(data=True):
+        row = dict(values)
+        own, name = node if isinstance(node, tuple) and len(node) == 2 else (None, node)
+        kinds[node] = str(own or row.pop("type", None) or row.pop("label", None) or "Node")
+        nodes.setdefault(kinds[node], []).append({"id": str(name), **row})
+    for kind, rows in nodes.items():
+        yield GivenTable(kind, _from_rows(kind, rows))
+    edges: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for source, target, values in graph.edges(data=True):
+        row = dict(values)
+        name = str(row.pop("type", None) or row.pop("label", None) or "Edge")
+        ends = {"from": _name(source), "to": _name(target)}
+        edges.setdefault((name, kinds[source], kinds[target]), []).append({**ends, **row})
+    names = [name for name, _, _ in edges]
+    for (name, source, target), rows in edges.items():
+        own = name if names.count(name) == 1 else f"{source}{name}{target}"
+        yield GivenTable(own, _from_rows(own, rows), ends=(source, target))
+
+
+def _name(node: object) -> str:
+    return str(node[1] if isinstance(node, tuple) and len(node) == 2 else node)

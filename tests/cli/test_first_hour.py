@@ -1,0 +1,116 @@
+"""Small things that a newcomer tries first work: short ids, single parameters, times, colours."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from omnigraph.api.graph import Graph, init
+from omnigraph.cli.main import omnigraph
+from omnigraph.errors import InputError
+
+SCHEMA = """
+node Person { name: String @key  age: I32? }
+edge Knows: Person -> Person @card(0..*)
+"""
+QUERY = """query one($name: String, $age: I32?) {
+  match { $p: Person { name: $name } } return { $p.name as name, $p.age as age } }"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    monkeypatch.chdir(tmp_path)
+    graph = init(tmp_path / "g.omni", SCHEMA, durable=False)
+    graph.branch(actor="ida", message="first").load([{"name": "007", "age": 3}], type="Person")
+    Path("q.gq").write_text(QUERY)
+    return graph
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    return lambda *words: CliRunner().invoke(omnigraph, list(words), catch_exceptions=False)
+
+
+def test_the_end_or_the_beginning_of_an_id_is_an_id(
+    graph: Graph, run: Callable[..., Result]
+) -> None:
+    graph.mutate('query q() { insert Person { name: "x" } }')
+    commit = next(graph.log(after=graph.branch().commit.id))
+
+    for short in (commit.id[-8:], commit.id[:24], commit.id[-8:].lower()):
+        assert graph.commit(short).id == commit.id
+        assert graph.at(short).commit.id == commit.id
+        assert run("commit", "show", short, "g.omni").exit_code == 0
+    assert len(list(graph.diff(commit.id[-8:], "main"))) == 1
+    graph.create_tag("first", commit.id[-8:])
+    assert graph.tags() == {"first": commit.id}
+    graph.create_branch("older", commit.id[-8:])
+    assert graph.branch("older").commit.id == commit.id
+    assert graph.revert(graph.branch().commit.id[-8:]).commit is not None
+
+
+def test_a_short_id_of_several_commits_is_refused_with_them(graph: Graph) -> None:
+    for name in "abc":
+        graph.mutate(f'query q() {{ insert Person {{ name: "{name}" }} }}')
+    ids = [commit.id for commit in graph.log()]
+    shared = next(n for n in range(8, 26) if len({each[:n] for each in ids[:2]}) == 2) - 1
+    if shared < 8:
+        pytest.fail("ids of one second begin alike")
+
+    with pytest.raises(InputError, match="is the short id of"):
+        graph.commit(ids[0][:8])
+
+
+def test_a_branch_comes_before_a_short_id(graph: Graph) -> None:
+    short = graph.branch().commit.id[-8:]
+    graph.create_branch(short)
+    graph.branch(short).mutate('query q() { insert Person { name: "x" } }')
+
+    assert graph.at(short).commit.id == graph.branch(short).commit.id
+
+
+def test_single_parameters_have_the_types_that_the_query_declares(
+    graph: Graph, run: Callable[..., Result]
+) -> None:
+    words = ("read", "g.omni", "--query", "q.gq", "--json", "--param", "name=007")
+
+    done = run(*words, "--param", "age=3")
+
+    assert json.loads(done.stdout)["rows"] == [{"name": "007", "age": 3}]
+    assert run(*words, "--params", '{"name": "x"}').exit_code == 2
+    assert run("read", "g.omni", "--query", "q.gq", "--param", "name").exit_code == 2
+
+
+def test_a_log_shows_actors_and_times_are_times(graph: Graph, run: Callable[..., Result]) -> None:
+    commit = graph.branch().commit
+
+    shown = run("commit", "show", commit.id, "g.omni").stdout
+    listed = run("commit", "list", "g.omni").stdout
+
+    year = str(commit.time.year)
+    assert f"created_at: {year}-" in shown
+    assert "ida" in listed.splitlines()[0]
+    assert "actor='ida'" in repr(commit)
+    assert year in repr(graph.begin_run(actor="ida"))
+    assert "ida" in graph.log()._repr_html_()
+    assert repr(graph.log()) == "Log('main')"
+
+
+def test_colours_are_for_terminals(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["commit", "list", "g.omni"]
+
+    plain = CliRunner().invoke(omnigraph, words)
+    coloured = CliRunner().invoke(omnigraph, words, color=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    asked = CliRunner().invoke(omnigraph, words, color=True)
+
+    assert "\x1b[" not in plain.stdout
+    assert "\x1b[" in coloured.stdout
+    assert "\x1b[" not in asked.stdout
+    assert graph.schema == SCHEMA
+
+
+def test_schema_get_is_schema_show(graph: Graph, run: Callable[..., Result]) -> None:
+    assert run("schema", "get", "g.omni").stdout == run("schema", "show", "g.omni").stdout
