@@ -853,6 +853,12 @@ class UnauthorizedError(RemoteError):
 
     code = "unauthorized"
 
+    def render(self) -> str:
+        hint = "set OMNIGRAPH_BEARER_TOKEN, or pass token= in Python"
+        return (
+            super().render() if self.hint is not None else f"{super().render()}\n   = hint: {hint}"
+        )
+
 
 class UnavailableError(OmniGraphError):
     """This release does not support the operation."""

@@ -72,6 +72,10 @@ class Client(Closing):
         """Return the document at a path."""
         return _json(self._send("GET", path, query=query))
 
+    def get_text(self, path: str) -> str:
+        """Return the text at a path."""
+        return self._send("GET", path).content.decode()
+
     def ask(self, path: str, body: Json, *, source: Source | None = None) -> Json:
         """Return the answer to a POST that changes nothing; errors quote the source."""
         return _json(self._send("POST", path, body=body, source=source))

@@ -192,12 +192,12 @@ def _read(
     if operation.mode == "explain":
         return operation.result(backend.document(operation, options), backend)
     from omnigraph.api.profile import Profile
-    from omnigraph.data.result import Result, table_of
+    from omnigraph.data.result import result_of
 
     stream = b"".join(backend.stream(operation, options))
     if operation.mode == "profile":
         return Profile.from_ipc(stream)
-    return Result(named, table_of(stream)).to_stream()
+    return result_of(named, stream).to_stream()
 
 
 def _mutate(backend: HttpBackend, operation: Mutate, options: CallOptions) -> object:
@@ -215,9 +215,9 @@ def _invoke(backend: HttpBackend, operation: InvokeQuery, options: CallOptions) 
     found = backend.client.invoke(request.path, request.body, key=options.operation_id)
     if not isinstance(found, bytes):
         return Receipt.from_json(found)
-    from omnigraph.data.result import Result, table_of
+    from omnigraph.data.result import result_of
 
-    return Result(operation.name, table_of(found)).to_stream()
+    return result_of(operation.name, found).to_stream()
 
 
 def _upload(backend: HttpBackend, operation: Load | Ingest, options: CallOptions) -> object:

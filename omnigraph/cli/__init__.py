@@ -7,6 +7,7 @@ formats     the rows of a query as text: table, kv, csv, jsonl and json
 main        the `omnigraph` command, its families, and how any failure ends it
 names       the branches, tags and types of a graph for completion, kept until the graph changes
 output      how results are shown
+profiles    the servers and deployments of a person, by name, and the tokens for them
 program     a process that is nothing but the command line, and what it leaves out for that
 progress    a bar on stderr while long work runs, and nothing when stderr is no terminal
 queries     the options with which a command says what to run, on which graph, and with what

@@ -39,6 +39,8 @@ _HOMES = {
     "query": "query",
     "schema": "schema",
     "cluster": "cluster",
+    "login": "login",
+    "logout": "login",
     "policy": "policy",
     "explain": "explain",
     "optimize": "maintenance",

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
     from omnigraph.api.registry import QueryFiles
     from omnigraph.api.view import View
+    from omnigraph.cli.profiles import UserProfile
     from omnigraph.spark.progress import Progress
 
 _MAIN = "main"
@@ -91,21 +92,58 @@ class Session(Naming):
 
     actor: str | None = None
     as_json: bool = False
+    profile_name: str | None = None
 
     @cached_property
     def address(self) -> Address:
         """Where the graph is."""
-        found = self.find_address()
+        found = self._profiled() or self.find_address() or self._usual()
         if found is None:
             raise click.UsageError(
                 "name a graph, by its URI or with --target; omnigraph init makes one"
             )
         return found
 
+    @cached_property
+    def profile(self) -> "UserProfile | None":
+        """The profile of `--profile`, or the usual one where nothing else names a graph."""
+        from omnigraph.cli.profiles import read_profiles
+
+        if self.profile_name is not None:
+            return read_profiles().find(self.profile_name)
+        if self.find_address() is not None:
+            return None
+        profiles = read_profiles()
+        return None if profiles.default is None else profiles.find(profiles.default)
+
+    def _profiled(self) -> Address | None:
+        """Return where the graph of `--profile` is."""
+        if self.profile_name is None:
+            return None
+        if any(each is not None for each in (self.word, self.uri, self.target)):
+            raise click.UsageError("the graph is named twice; leave --profile out, or the graph")
+        return self._usual()
+
+    def _usual(self) -> Address | None:
+        from omnigraph.cli.profiles import read_profiles
+
+        return None if self.profile is None else read_profiles().address(self.profile)
+
+    def confirm(self, what: str, *, yes: bool) -> None:
+        """Raise unless `--yes` is given for what removes something behind a profile's server.
+
+        The name of a profile does not show where it leads, so the target is told.
+        """
+        if self.address.is_remote and self.profile is not None and not yes:
+            place = f"{self.address.uri} (profile {self.profile.name})"
+            raise click.UsageError(f"{what} at {place} cannot be undone; say --yes to do it")
+
     def branch(self, given: str | None, usual: str | None = None) -> str:
         """Return the branch that an option names, or else the one that is usual here."""
         if given is not None:
             return given
+        if self.profile_name is not None and self.profile is not None and self.profile.branch:
+            return self.profile.branch
         return usual or (None if self.config is None else self.config.cli.branch) or _MAIN
 
     def to_read(
@@ -139,7 +177,7 @@ class Session(Naming):
             self.local_uri,
             read_only=not writing,
             keeps_topology=keeps_topology,
-            actor=self.actor,
+            actor=self._acting,
             policy=self._policy,
             queries=self._queries if stored else None,
         )
@@ -149,6 +187,13 @@ class Session(Naming):
         """The file with what the actor may do; who names no actor is not asked about."""
         config = None if self.actor is None else self.config
         return None if config is None else config.policy.file
+
+    @property
+    def _acting(self) -> str | None:
+        """Who acts: of `--as`, or else of the profile."""
+        if self.actor is not None or self.profile is None:
+            return self.actor
+        return self.profile.actor
 
     @property
     def _queries(self) -> "QueryFiles":
@@ -252,6 +297,7 @@ _NAMING = (
     click.option("--as", "actor", metavar="ACTOR", help="Who does it."),
     json_option,
 )
+yes_option = click.option("--yes", is_flag=True, help="Do it, also at the server of a profile.")
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -278,13 +324,29 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
         target: str | None,
         actor: str | None,
         as_json: bool,
+        profile_name: str | None,
         word: str | None = None,
         **rest: object,
     ) -> None:
-        session = Session(word=word, uri=uri, target=target, actor=actor, as_json=as_json)
+        session = Session(
+            word=word,
+            uri=uri,
+            target=target,
+            actor=actor,
+            as_json=as_json,
+            profile_name=profile_name,
+        )
         command(session, **rest)
 
-    found: Callable[..., None] = with_session
+    # `read --profile` is about what a query took.
+    words = ("-P",) if command.__name__ == "read" else ("-P", "--profile")
+    found: Callable[..., None] = click.option(
+        *words,
+        "profile_name",
+        metavar="NAME",
+        envvar="OMNIGRAPH_PROFILE",
+        help="A profile of ~/.omnigraph/config.yaml.",
+    )(with_session)
     for option in reversed(_NAMING):
         found = option(found)
     return found

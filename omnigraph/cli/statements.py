@@ -41,13 +41,17 @@ _WORDS = (
 _FUNCTIONS = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS)
 
 
+# What people type without the dot; none of them begins a query.
+PLAIN_COMMANDS = ("help", "quit", "exit")
+
+
 def is_complete(text: str) -> bool:
     """Return whether a statement ends here.
 
     A command is one line. A query ends with its last brace, and what is not a whole query, but the
     body of one, ends with a semicolon.
     """
-    if not text.strip() or text.lstrip().startswith("."):
+    if not text.strip() or text.lstrip().startswith(".") or text.strip() in PLAIN_COMMANDS:
         return True
     bare = _SKIPPED.sub(" ", text)
     if _QUERY.match(bare):

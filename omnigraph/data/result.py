@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars
 
+_COMMIT = b"graph_commit_id"
 _SHOWN_ROWS = 20
 _PIECE_ROWS = 4_096
 _PIECE_BYTES = 256 << 10
@@ -27,10 +28,14 @@ _PIECE_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The rows of a query; iterating over it yields dicts."""
+    """The rows of a query; iterating over it yields dicts.
+
+    `commit` is the id of the commit that was read, for a change that expects the branch there.
+    """
 
     query_name: str
     table: pa.Table
+    commit: str | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -120,7 +125,7 @@ class Result:
     def to_stream(self) -> "ResultStream":
         """Return the rows as a stream of batches, to be read once."""
         batches = iter(self.table.to_batches())
-        return ResultStream(self.query_name, self.table.schema, batches, len(self))
+        return ResultStream(self.query_name, self.table.schema, batches, len(self), self.commit)
 
     def to_ipc(self) -> bytes:
         """Return the rows as an Arrow IPC stream."""
@@ -182,13 +187,15 @@ def _to_spark_type(kind: pa.DataType) -> pa.DataType:
 class ResultStream:
     """The rows of a query as Arrow batches, to be read once; they may be made while being read.
 
-    `count` is None while nobody knows how many rows there are.
+    `count` is None while nobody knows how many rows there are. `commit` is the id of the commit
+    that is read.
     """
 
     query_name: str
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     count: int | None = None
+    commit: str | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -230,7 +237,7 @@ class ResultStream:
     def to_ipc(self) -> Iterator[bytes]:
         """Yield the rows as an Arrow IPC stream, a piece at a time."""
         sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, self.schema) as writer:
+        with pa.ipc.new_stream(sink, _with_commit(self.schema, self.commit)) as writer:
             for batch in self.pieces():
                 writer.write_batch(batch)
                 yield sink.getvalue()
@@ -243,7 +250,7 @@ class ResultStream:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _result(self, batches: Iterable[pa.RecordBatch]) -> Result:
-        return Result(self.query_name, pa.Table.from_batches(batches, self.schema))
+        return Result(self.query_name, pa.Table.from_batches(batches, self.schema), self.commit)
 
 
 def missing_package(package: str) -> UnavailableError:
@@ -279,3 +286,15 @@ def table_of(stream: bytes) -> pa.Table:
     """Return the rows of an Arrow IPC stream."""
     with pa.ipc.open_stream(stream) as reader:
         return reader.read_all()
+
+
+def result_of(query_name: str, stream: bytes) -> Result:
+    """Return the result of an Arrow IPC stream, which may say which commit was read."""
+    table = table_of(stream)
+    noted = (table.schema.metadata or {}).get(_COMMIT)
+    commit = None if noted is None else noted.decode()
+    return Result(query_name, table.replace_schema_metadata(None), commit)
+
+
+def _with_commit(schema: pa.Schema, commit: str | None) -> pa.Schema:
+    return schema if commit is None else schema.with_metadata({_COMMIT: commit.encode()})

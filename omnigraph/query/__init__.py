@@ -9,6 +9,7 @@ patterns    checks a match block and the blocks nested in it
 infer       the types of a pattern's variables and the directions of its traversals
 resolve     resolves the names in values and predicates, and types them
 functions   what can be computed from values, on which types, and the type of the result
+collecting  checks `collect`: what the items of a list are, and how they are ordered
 comparing   which types an operator takes on its two sides
 statements  checks `insert`, `replace`, `update` and `delete` against the catalog
 expr        typed expressions, which check makes of the text and the engine computes

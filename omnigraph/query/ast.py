@@ -77,6 +77,25 @@ class ListExpr:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectExpr:
+    """`{ title: $d.title, words: length($d.text) }`, inside `collect`."""
+
+    fields: tuple[tuple[Name, "Expr"], ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collect:
+    """`collect(distinct $d.title order { $d.title desc } limit 3)`: a list for each group."""
+
+    item: "Expr"
+    distinct: bool = False
+    order: tuple["Ordering", ...] = ()
+    limit: "RowBound | None" = None
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """`$p.age + 1`, `$p.first + " " + $p.last`."""
 
@@ -104,6 +123,8 @@ Expr: TypeAlias = (
     | Name
     | FunctionCall
     | ListExpr
+    | ObjectExpr
+    | Collect
     | Arithmetic
     | Negative
 )

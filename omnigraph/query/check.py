@@ -2,7 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
@@ -16,10 +16,12 @@ from omnigraph.query.checked import (
     ParamDecl,
     RowCount,
 )
+from omnigraph.query.collecting import CollectChecker
 from omnigraph.query.comparing import common_type, type_of
 from omnigraph.query.expr import (
     Aggregate,
     Bm25,
+    Collect,
     EntityType,
     Expr,
     Known,
@@ -38,6 +40,7 @@ from omnigraph.query.patterns import PatternChecker
 from omnigraph.query.printer import expr_text
 from omnigraph.query.resolve import ExpressionResolver, constant
 from omnigraph.query.statements import StatementChecker
+from omnigraph.query.tail import binds
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
 from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer, is_single
@@ -89,10 +92,13 @@ class _ReadChecker:
     params: Mapping[str, TypeRef]
     problems: Problems
     _shown: list[ast.Projection] = field(default_factory=list)
+    _ties: tuple[VariableRef, ...] = ()
 
     def check(self) -> CheckedRead | None:
         patterns = PatternChecker(self.catalog, self.params, self.problems)
         pattern, scope = patterns.check(self.read.match, ChainMap())
+        names = (name for name in binds(pattern) if name in scope)
+        self._ties = tuple(VariableRef(name, scope[name].type) for name in names)
         aliases: dict[str, Expr] = {}
         columns = self._columns(scope, aliases)
         expressions = self._expressions(scope, aliases)
@@ -136,7 +142,7 @@ class _ReadChecker:
         columns: list[Column] = []
         names: set[str] = set()
         for projection in self._projections(scope):
-            expr = self._expressions(scope, aliases).value(projection.expr)
+            expr = self._column(projection.expr, scope, aliases)
             name = _column_name(projection)
             if name in names:
                 message = f"two columns are named '{name}'"
@@ -153,6 +159,14 @@ class _ReadChecker:
             if projection.alias is not None:
                 self._add_alias(projection.alias, expr, aliases)
         return columns
+
+    def _column(
+        self, node: ast.Expr, scope: Mapping[str, BoundVariable], aliases: Mapping[str, Expr]
+    ) -> Expr | None:
+        if not isinstance(node, ast.Collect):
+            return self._expressions(scope, aliases).value(node)
+        rows = replace(self._expressions(scope, {}), aliases=None, in_result=False)
+        return CollectChecker(rows, self._ties, self._bound).check(node)
 
     def _projections(self, scope: Mapping[str, BoundVariable]) -> Iterator[ast.Projection]:
         """Yield the projections, `$p.*` as one for each property."""
@@ -216,7 +230,7 @@ class _ReadChecker:
         if self._check_comparable(checked):
             return
         keys: set[Expr] = {
-            column.expr for column in checked.columns if not _has_parts(column.expr, Aggregate)
+            column.expr for column in checked.columns if not _is_made_of_groups(column.expr)
         }
         if checked.grouped:
             for column, projection in zip(checked.columns, self._shown, strict=True):
@@ -230,8 +244,10 @@ class _ReadChecker:
         """Report columns whose values cannot be compared; return whether there are any."""
         found = False
         for column, projection in zip(checked.columns, self._shown, strict=True):
+            if isinstance(column.expr, Collect):
+                continue
             kind = type_of(column.expr)
-            is_free = isinstance(column.expr, Known) or _has_parts(column.expr, Aggregate)
+            is_free = isinstance(column.expr, Known) or _is_made_of_groups(column.expr)
             if is_free and not isinstance(kind, VectorType):
                 continue
             if kind is None or not (isinstance(kind, EntityType) or is_single(kind)):
@@ -288,16 +304,16 @@ def _has_aggregate(
     columns: Iterable[Expr], having: Iterable[Predicate], order: Iterable[OrderKey]
 ) -> bool:
     exprs: list[Expr | Predicate] = [*columns, *having, *(key.expr for key in order)]
-    return any(_has_parts(each, Aggregate) for each in exprs)
+    return any(map(_is_made_of_groups, exprs))
 
 
-def _has_parts(node: Expr | Predicate, kind: type) -> bool:
-    return any(isinstance(part, kind) for part in parts(node))
+def _is_made_of_groups(node: Expr | Predicate) -> bool:
+    return any(isinstance(part, Aggregate | Collect) for part in parts(node))
 
 
 def _reads_only(node: Expr | Predicate, keys: set[Expr], *, aggregates: bool) -> bool:
     """Return whether a node reads nothing but constants, keys and aggregates."""
-    if isinstance(node, Aggregate):
+    if isinstance(node, Aggregate | Collect):
         return aggregates
     if node in keys:
         return True

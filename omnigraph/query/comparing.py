@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import Operator
-from omnigraph.query.expr import Constant, EntityType, Expr, ListOf, ParamRef
+from omnigraph.query.expr import (
+    CollectedType,
+    Constant,
+    EntityType,
+    Expr,
+    ListOf,
+    ObjectType,
+    ParamRef,
+    ResultType,
+)
 from omnigraph.schema.types import (
     F32,
     F64,
@@ -35,7 +44,14 @@ _WIDER = {
 
 
 def type_of(expr: Expr) -> "ValueType | EntityType | None":
-    """Return the type of an expression; None for an empty list."""
+    """Return the type of an expression that has one value for a row; None for an empty list."""
+    found = result_type_of(expr)
+    assert not isinstance(found, CollectedType | ObjectType), "a list that is made is only shown"
+    return found
+
+
+def result_type_of(expr: Expr) -> ResultType | None:
+    """Return the type of anything that a result can show; None for an empty list."""
     if isinstance(expr, ListOf):
         return None if expr.item is None else ListType(expr.item)
     return expr.type

@@ -87,12 +87,27 @@ def expr_text(node: expr.Expr) -> str:
             return f"{function}({'distinct ' if distinct else ''}{expr_text(argument)})"
         case expr.Call():
             return _call_text(node)
+        case expr.ObjectOf() | expr.Collect():
+            return _collected(node)
 
 
 def _property(ref: expr.PropertyRef) -> str:
     """Return a property; that of the row that is changed has no variable."""
     is_own = ref.variable is None or ref.variable.startswith("#")
     return ref.property if is_own else f"{_variable(ref.variable or '')}.{ref.property}"
+
+
+def _collected(node: expr.ObjectOf | expr.Collect) -> str:
+    if isinstance(node, expr.ObjectOf):
+        inside = ", ".join(f"{name}: {expr_text(value)}" for name, value in node.fields)
+        return f"{{ {inside} }}"
+    text = ("distinct " if node.distinct else "") + expr_text(node.item)
+    if node.order:
+        keys = [f"{expr_text(k.expr)} {'desc' if k.descending else 'asc'}" for k in node.order]
+        text += f" order {{ {', '.join(keys)} }}"
+    if node.limit is not None:
+        text += f" limit {expr_text(node.limit)}"
+    return f"collect({text})"
 
 
 def _search(node: expr.TextMatch | expr.Ranking) -> str:
@@ -278,7 +293,7 @@ def _json(value: object) -> Json:
             return f"{len(value)} bytes"
         case tuple():
             return [_json(item) for item in value]
-        case TypeRef() | expr.EntityType():
+        case TypeRef() | expr.EntityType() | expr.ObjectType() | expr.CollectedType():
             return str(value)
         case _ if isinstance(value, ValueType):
             return str(value)

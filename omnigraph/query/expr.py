@@ -31,6 +31,29 @@ class EntityType:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectType:
+    """Named values, each of its own type."""
+
+    fields: tuple[tuple[str, "ResultType"], ...]
+
+    def __str__(self) -> str:
+        return f"{{ {', '.join(f'{name}: {kind}' for name, kind in self.fields)} }}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedType:
+    """A list that a query makes, of anything that a result can hold."""
+
+    item: "ResultType"
+
+    def __str__(self) -> str:
+        return f"[{self.item}]"
+
+
+ResultType: TypeAlias = ValueType | EntityType | ObjectType | CollectedType
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A value written in the query."""
 
@@ -83,7 +106,7 @@ class ColumnRef:
     """A column that an earlier operator of the plan made."""
 
     column: str
-    type: "ValueType | EntityType"
+    type: "ResultType"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +180,38 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectOf:
+    """An object of a list: the names and values of its fields."""
+
+    fields: tuple[tuple[str, "Expr"], ...]
+    type: ObjectType
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """An expression to sort the items of a list by."""
+
+    expr: "Expr"
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collect:
+    """The items of a group's rows as a list, in order; those without any value are left out.
+
+    Items of equal keys are in the order of the ids of `ties`. With lists in its objects, an item
+    stands for all rows of the same nodes and edges in its other fields.
+    """
+
+    item: "Expr"
+    distinct: bool
+    order: tuple[SortKey, ...]
+    ties: tuple[VariableRef, ...]
+    limit: "Constant | ParamRef | None"
+    type: CollectedType
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function or an operator of values, computed for each row."""
 
@@ -222,6 +277,8 @@ Expr: TypeAlias = (
     | Nearest
     | Rrf
     | Aggregate
+    | ObjectOf
+    | Collect
     | Call
 )
 Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | TextMatch
@@ -255,10 +312,27 @@ def children(node: "Expr | Predicate") -> "tuple[Expr | Predicate, ...]":
             return (argument,)
         case Call(arguments=arguments):
             return arguments
+        case ObjectOf(fields):
+            return tuple(value for _, value in fields)
+        case Collect(item=item, order=order, ties=ties):
+            return (item, *(key.expr for key in order), *ties)
         case ListOf(items, _):
             return items
         case _:
             return ()
+
+
+def shown_variables(expr: "Expr") -> "list[VariableRef]":
+    """Return the variables that an expression shows as whole objects."""
+    match expr:
+        case VariableRef():
+            return [expr]
+        case Collect(item=item):
+            return shown_variables(item)
+        case ObjectOf(fields):
+            return [found for _, value in fields for found in shown_variables(value)]
+        case _:
+            return []
 
 
 def may_fail(node: "Expr | Predicate") -> bool:

@@ -15,7 +15,7 @@ from omnigraph.query.checked import (
     Pattern,
     Step,
 )
-from omnigraph.query.comparing import type_of
+from omnigraph.query.comparing import result_type_of
 from omnigraph.query.expr import (
     Aggregate,
     Expr,
@@ -45,7 +45,7 @@ def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     columns = tuple(
         plan.ResultColumn(column.name, kind)
         for column in query.body.columns
-        if (kind := type_of(column.expr)) is not None
+        if (kind := result_type_of(column.expr)) is not None
     )
     return plan.ReadPlan(
         name=query.name, params=query.params, operators=tuple(operators), columns=columns

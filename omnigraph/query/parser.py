@@ -14,6 +14,7 @@ from omnigraph.query.ast import (
     Assignments,
     Binding,
     Clause,
+    Collect,
     Comparison,
     Delete,
     EdgeName,
@@ -28,6 +29,7 @@ from omnigraph.query.ast import (
     Negative,
     Not,
     NullTest,
+    ObjectExpr,
     Operator,
     OptionalMatch,
     Or,
@@ -65,7 +67,8 @@ AGGREGATES = ("count", "sum", "avg", "min", "max")
 TEXT_FUNCTIONS = ("search", "fuzzy", "match_text")
 RANKINGS = ("bm25", "nearest", "rrf")
 _SPECIAL = (*AGGREGATES, *TEXT_FUNCTIONS, *RANKINGS, "now", "date", "datetime")
-_FUNCTIONS = (*_SPECIAL, *SCALAR_FUNCTIONS)
+COLLECT = "collect"
+_FUNCTIONS = (*_SPECIAL, COLLECT, *SCALAR_FUNCTIONS)
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "%")
 _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
@@ -275,12 +278,14 @@ class _ExpressionParser(Cursor):
         end = self.expect("]")
         return ListExpr(tuple(items), start.span.to(end.span))
 
-    def _call(self) -> FunctionCall | Literal:
+    def _call(self) -> FunctionCall | Literal | Collect:
         name = self.advance()
         if name.text not in _FUNCTIONS:
             hint = suggest(name.text, _FUNCTIONS)
             self.fail(name.span, f"unknown function '{name.text}'", hint)
         self.expect("(")
+        if name.text == COLLECT:
+            return self._collect(name)
         if name.text in ("date", "datetime"):
             return self._date(name.text, name.span)
         if name.text == "count" and self.at("*"):
@@ -299,6 +304,56 @@ class _ExpressionParser(Cursor):
         while self.accept(","):
             arguments.append(self.expr())
         return arguments
+
+    def _collect(self, name: Token) -> Collect:
+        distinct = self.at_word("distinct") and self.peek(1).kind not in (")", "order", "limit")
+        if distinct:
+            self.advance()
+        with self.nested():
+            item = self._object() if self.at("{") else self.expr()
+            order: Sequence[Ordering] = ()
+            if self.at_word("order") and self.peek(1).kind == "{":
+                self.advance()
+                order = self.orderings()
+            limit = self.bound("limit") if self.accept_word("limit") else None
+        end = self.expect(")")
+        return Collect(
+            item=item,
+            distinct=distinct,
+            order=tuple(order),
+            limit=limit,
+            span=name.span.to(end.span),
+        )
+
+    def _object(self) -> ObjectExpr:
+        start = self.advance()
+        fields = [self.named_value()]
+        while self.accept(",") and not self.at("}"):
+            fields.append(self.named_value())
+        return ObjectExpr(tuple(fields), start.span.to(self.expect("}").span))
+
+    def named_value(self) -> tuple[Name, Expr]:
+        """Take a name and its value."""
+        name = self.ident("a property")
+        self.expect(":")
+        return name, self.expr()
+
+    def orderings(self) -> tuple[Ordering, ...]:
+        """Take what rows are ordered by, in braces."""
+        self.expect("{")
+        return tuple(self.comma_list(self._ordering, "}"))
+
+    def _ordering(self) -> Ordering:
+        expr = self.expr()
+        if self.at_word("asc", "desc"):
+            return Ordering(expr, self.advance().text == "desc")
+        return Ordering(expr)
+
+    def bound(self, word: str) -> RowBound:
+        """Take a number of rows, or a parameter for it."""
+        if self.at("var"):
+            return self.variable()
+        return self.whole(f"a whole number or a parameter after {word}")
 
     def _date(self, function: str, start: Span) -> Literal:
         text = self.string(f"the text of the {function}")
@@ -362,16 +417,11 @@ class _PatternParser(_ExpressionParser):
         type_name = self.type_name("the name of a type")
         if not self.accept("{"):
             return Binding(variable, type_name)
-        values = [self._value()]
+        values = [self.named_value()]
         while self.accept(",") and not self.at("}"):
-            values.append(self._value())
+            values.append(self.named_value())
         self.expect("}")
         return Binding(variable, type_name, tuple(values))
-
-    def _value(self) -> tuple[Name, Expr]:
-        name = self.ident("a property")
-        self.expect(":")
-        return name, self.expr()
 
     def _traversal(self) -> Traversal:
         source = self.variable()
@@ -494,9 +544,9 @@ class _QueryParser(_PatternParser):
         distinct = self.accept_word("distinct") is not None
         projections = self._projections()
         having = self._having() if self.accept_word("having") else ()
-        order = self._order() if self.accept_word("order") else ()
-        skip = self._bound("skip") if self.accept_word("skip") else None
-        limit = self._bound("limit") if self.accept_word("limit") else None
+        order = self.orderings() if self.accept_word("order") else ()
+        skip = self.bound("skip") if self.accept_word("skip") else None
+        limit = self.bound("limit") if self.accept_word("limit") else None
         return Read(
             match=clauses,
             projections=projections,
@@ -529,21 +579,6 @@ class _QueryParser(_PatternParser):
         while not self.accept("}"):
             predicates.append(self.predicate())
         return tuple(predicates)
-
-    def _order(self) -> tuple[Ordering, ...]:
-        self.expect("{")
-        return tuple(self.comma_list(self._ordering, "}"))
-
-    def _ordering(self) -> Ordering:
-        expr = self.expr()
-        if self.at_word("asc", "desc"):
-            return Ordering(expr, self.advance().text == "desc")
-        return Ordering(expr)
-
-    def _bound(self, word: str) -> RowBound:
-        if self.at("var"):
-            return self.variable()
-        return self.whole(f"a whole number or a parameter after {word}")
 
     def _mutation(self) -> Mutation:
         first = self.token
@@ -578,10 +613,10 @@ class _QueryParser(_PatternParser):
 
     def _assignments(self) -> Assignments:
         self.expect("{")
-        assignments = [self._value()]
+        assignments = [self.named_value()]
         self.accept(",")
         while not self.accept("}"):
-            assignments.append(self._value())
+            assignments.append(self.named_value())
             self.accept(",")
         return tuple(assignments)
 

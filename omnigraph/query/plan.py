@@ -13,8 +13,7 @@ from omnigraph.query.checked import (
     RowCount,
     Step,
 )
-from omnigraph.query.expr import Constant, EntityType, ParamRef, Predicate, Ranking, may_fail
-from omnigraph.schema.types import ValueType
+from omnigraph.query.expr import Constant, ParamRef, Predicate, Ranking, ResultType, may_fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ class ResultColumn:
     """A column of the result and its type."""
 
     name: str
-    type: ValueType | EntityType
+    type: ResultType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,14 @@
 from omnigraph.query.ast import (
     AllProperties,
     Arithmetic,
+    Collect,
     Expr,
     FunctionCall,
     Hops,
     ListExpr,
     Negative,
+    ObjectExpr,
+    Ordering,
     PropertyAccess,
     Star,
     Variable,
@@ -34,6 +37,11 @@ def expr_text(expr: Expr) -> str:
             return f"${variable.name}.*"
         case Star():
             return "*"
+        case ObjectExpr(fields, _):
+            inside = ", ".join(f"{name.text}: {expr_text(value)}" for name, value in fields)
+            return f"{{ {inside} }}"
+        case Collect():
+            return _collect_text(expr)
         case FunctionCall(function, arguments, _, distinct):
             inside = ", ".join(map(expr_text, arguments))
             return f"{function}({'distinct ' if distinct else ''}{inside})"
@@ -42,6 +50,20 @@ def expr_text(expr: Expr) -> str:
         case Negative(operand, _):
             is_plain = not isinstance(operand, Literal | Arithmetic)
             return f"-{expr_text(operand)}" if is_plain else f"-({expr_text(operand)})"
+
+
+def _collect_text(collect: Collect) -> str:
+    text = ("distinct " if collect.distinct else "") + expr_text(collect.item)
+    if collect.order:
+        text += f" order {{ {', '.join(map(_ordering_text, collect.order))} }}"
+    if collect.limit is not None:
+        text += f" limit {expr_text(collect.limit)}"
+    return f"collect({text})"
+
+
+def _ordering_text(ordering: Ordering) -> str:
+    words = {True: " desc", False: " asc", None: ""}
+    return expr_text(ordering.expr) + words[ordering.descending]
 
 
 def _operand(expr: Expr, operator: str, *, right: bool = False) -> str:

@@ -150,6 +150,9 @@ class ExpressionResolver:
                 return self._list(node)
             case ast.FunctionCall():
                 return self._call(node)
+            case ast.Collect() | ast.ObjectExpr():
+                message = "a list is made in return, as a column of its own"
+                self._fail(Code.MISUSED_AGGREGATE, node.span, message)
             case ast.Arithmetic():
                 return self._arithmetic(node)
             case ast.Negative(operand, span):
@@ -276,6 +279,9 @@ class ExpressionResolver:
         if found is None:
             near = self.problems.nearest(node.text, self.aliases)
             self._fail(Code.UNKNOWN_ALIAS, node.span, f"unknown alias '{node.text}'", near)
+        if isinstance(found, expr.Collect):
+            message = f"'{node.text}' is a list that the query makes, and is only shown"
+            self._fail(Code.MISUSED_AGGREGATE, node.span, message)
         return found
 
     def _row_property(self, node: Name, row: StoredType) -> expr.PropertyRef:

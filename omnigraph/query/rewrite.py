@@ -20,6 +20,7 @@ from omnigraph.query.expr import (
     equality,
     may_fail,
     parts,
+    shown_variables,
     variables,
 )
 from omnigraph.query.plan import (
@@ -326,8 +327,8 @@ def _objects(operator: Operator) -> list[str]:
     if isinstance(operator, Project):
         columns = [column.expr for column in operator.columns]
     elif isinstance(operator, Aggregate):
-        columns = [column.expr for column in operator.keys]
-    return [expr.variable for expr in columns if isinstance(expr, VariableRef)]
+        columns = [column.expr for column in (*operator.keys, *operator.aggregates)]
+    return [found.variable for expr in columns for found in shown_variables(expr)]
 
 
 def _types(operators: Operators) -> dict[str, tuple[str, ...]]:

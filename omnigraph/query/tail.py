@@ -4,11 +4,12 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.query import plan
 from omnigraph.query.checked import CheckedRead, Column, OrderKey, Pattern
-from omnigraph.query.comparing import type_of
+from omnigraph.query.comparing import result_type_of
 from omnigraph.query.expr import (
     Aggregate,
     Bm25,
     Call,
+    Collect,
     ColumnRef,
     Expr,
     Known,
@@ -70,8 +71,10 @@ def _grouped(read: CheckedRead) -> list[plan.Operator]:
     )
     having = [plan.Filter(map_operands(each, names.of_groups)) for each in _tests(read)]
     keys = tuple(OrderKey(names.of_groups(key.expr), key.descending) for key in read.order)
-    groups = tuple(each for each in names.columns if not isinstance(each.expr, Aggregate | Known))
-    aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate))
+    groups = tuple(
+        each for each in names.columns if not isinstance(each.expr, Aggregate | Collect | Known)
+    )
+    aggregates = tuple(each for each in names.columns if isinstance(each.expr, Aggregate | Collect))
     order = [plan.Order(keys, tuple(each.name for each in groups))] if groups else []
     tail: list[plan.Operator] = [plan.Aggregate(groups, aggregates), *having, *order]
     return [*tail, *_limit(read), plan.Project(visible)]
@@ -103,7 +106,7 @@ def _as_column(column: Column) -> Expr:
     """Return the reference to a column; a value known beforehand stays itself."""
     if isinstance(column.expr, Known):
         return column.expr
-    kind = type_of(column.expr)
+    kind = result_type_of(column.expr)
     assert kind is not None
     return ColumnRef(column.name, kind)
 

@@ -157,13 +157,16 @@ StoredType: TypeAlias = NodeType | EdgeType
 AnyType: TypeAlias = Interface | StoredType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Catalog:
     """Every type of a schema by name, in declared order."""
 
     interfaces: Mapping[str, Interface]
     nodes: Mapping[str, NodeType]
     edges: Mapping[str, EdgeType]
+
+    def __repr__(self) -> str:
+        return f"Catalog(nodes: {_listed(self.nodes)}; edges: {_listed(self.edges)})"
 
     @cached_property
     def edges_by_traversal(self) -> Mapping[str, EdgeType]:
@@ -220,6 +223,12 @@ def types_of(catalog: Catalog) -> Iterator[tuple[str, AnyType]]:
     yield from (("interface", item) for item in catalog.interfaces.values())
     yield from (("node", item) for item in catalog.nodes.values())
     yield from (("edge", item) for item in catalog.edges.values())
+
+
+def _listed(names: Iterable[str], most: int = 12) -> str:
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return (", ".join(every[:most]) or "none") + more
 
 
 def column_name(stored: StoredType, name: str) -> str:

@@ -163,6 +163,7 @@ def read(call: ServerCall) -> Answer:
         return call.rows(found.to_ipc(), ARROW)
     head: dict[str, Json] = {
         **operation.head(found.query_name),
+        "graph_commit_id": found.commit,
         "row_count": found.count,
         "columns": [*found.columns],
     }

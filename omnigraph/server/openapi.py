@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -22,6 +22,7 @@ class ProblemShape(Shape, frozen=True, kw_only=True):
 
     error: str
     code: str
+    kind: Literal["unauthorized", "forbidden", "bad_request", "not_found", "conflict", "internal"]
     detail: dict[str, Any] | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
     merge_conflicts: list[dict[str, Any]] | UnsetType = UNSET

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from omnigraph.server.limits import Limits
 from omnigraph.server.metrics import Metrics
+from omnigraph.server.refusal import kind_of
 
 # Stands in the scope of a request whose token was right.
 KNOWN = "omnigraph.known"
@@ -242,7 +243,7 @@ class Guarded(HttpToolsProtocol):
             if self.cycle.response_started:
                 self._transport.abort()
                 return
-        body = msgspec.json.encode({"error": message, "code": code})
+        body = msgspec.json.encode({"error": message, "code": code, "kind": kind_of(status)})
         head = [
             STATUS_LINE[status],
             b"content-type: application/json\r\n",

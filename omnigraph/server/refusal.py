@@ -38,6 +38,7 @@ _SAID = {
     "embedding_failed": "no vector could be made of a text; nothing was done",
     "spark_failed": "a job on Spark failed; nothing was done",
 }
+_KINDS = {401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "conflict"}
 _INTERNAL = "the server failed; its log has more under this request id"
 
 
@@ -61,11 +62,20 @@ class Refusal(Exception):
 
     def to_json(self, request_id: str) -> dict[str, Json]:
         """Return the body of the answer."""
-        found: dict[str, Json] = {"error": self.message, "code": self.code}
+        found: dict[str, Json] = {
+            "error": self.message,
+            "code": self.code,
+            "kind": kind_of(self.status),
+        }
         for name in ("merge_conflicts", "manifest_conflict"):
             found |= {name: self.detail[name]} if name in self.detail else {}
         whole = {"error": self.message, "code": self.code, "hint": None, **self.detail}
         return {**found, "detail": whole, "request_id": request_id}
+
+
+def kind_of(status: int) -> str:
+    """Return the coarse kind of a refusal, one of six, by its status."""
+    return _KINDS.get(status, "internal" if status >= 500 else "bad_request")
 
 
 def refusal_of(error: OmniGraphError) -> Refusal:

@@ -4,17 +4,24 @@ Whoever asks for `spark` or `inline` gets it. `auto` stays in this process where
 before a JVM has started, and a query stays here while its rows fit.
 """
 
+import math
 import os
 from collections.abc import Callable
 from enum import StrEnum
 
 from omnigraph.spark import session
 from omnigraph.spark.deadline import Deadline
+from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import InlineRunner, Runner, SparkRunner, ThreadRunner
 from omnigraph.spark.session import SparkSettings
 
-# Below it, starting a JVM takes longer than reading or writing the files here.
+# A server whose Spark is up uses it from here on.
 FILE_BYTES = 16 << 20
+# Starting a JVM and its workers takes so long, while one process loads 30 MB of records a second,
+# and a core of Spark about 0.86 of that.
+_START_SECONDS = 8
+_BYTES_PER_SECOND = 30 << 20
+_SHARE_OF_A_CORE = 0.86
 # Rows are read twice and by address; one process merges this much while a JVM starts.
 MERGE_BYTES = 256 << 20
 # Below it, the threads of this process are done before Spark has begun.
@@ -37,13 +44,24 @@ def default_settings() -> SparkSettings:
 
 
 def runner_for_files(
-    engine: Engine, settings: SparkSettings, size: int, deadline: Deadline | None = None
+    engine: Engine,
+    settings: SparkSettings,
+    size: int,
+    deadline: Deadline | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Runner:
     """Return the runner of a load, an export or an embedding of files of `size` bytes.
 
     A session that is up, or a master that somebody chose, is used for small files too.
     """
-    return _pick_runner(engine, settings, is_large=size > FILE_BYTES, deadline=deadline)
+    is_large = size > bytes_worth_spark(os.cpu_count() or 1)
+    return _pick_runner(engine, settings, is_large=is_large, deadline=deadline, progress=progress)
+
+
+def bytes_worth_spark(cores: int) -> float:
+    """Return from how many bytes on Spark is done first, though it has to start before."""
+    saved = 1 - 1 / (_SHARE_OF_A_CORE * cores)
+    return _START_SECONDS * _BYTES_PER_SECOND / saved if saved > 0 else math.inf
 
 
 def runner_for_merge(
@@ -89,11 +107,18 @@ def engine_for_request(size: int | None = None) -> Engine:
 
 
 def _pick_runner(
-    engine: Engine, settings: SparkSettings, *, is_large: bool, deadline: Deadline | None
+    engine: Engine,
+    settings: SparkSettings,
+    *,
+    is_large: bool,
+    deadline: Deadline | None,
+    progress: Progress = NO_PROGRESS,
 ) -> Runner:
     wants_spark = settings.is_configured or session.is_running() or is_large
     if engine is Engine.INLINE or (engine is Engine.AUTO and not wants_spark):
         return InlineRunner(deadline)
+    if not session.is_running():
+        progress.begin("starting Spark")
     return _spark_runner(settings, deadline)
 
 

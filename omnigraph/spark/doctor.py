@@ -27,12 +27,16 @@ _MOST_TASKS = 64
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was checked, whether it works, what was found, and what to do about it."""
+    """What was checked, whether it works, what was found, and what to do about it.
+
+    What is not in use is not broken either.
+    """
 
     name: str
     ok: bool
     detail: str
     hint: str | None = None
+    is_used: bool = True
 
     def to_json(self) -> dict[str, Json]:
         """Return the diagnosis as a JSON object."""
@@ -84,7 +88,8 @@ def _embedding() -> Diagnosis:
     try:
         return _well("embedding", f"texts are embedded by {embedder_for(None, os.environ).model}")
     except EmbeddingError as failed:
-        return Diagnosis("embedding", ok=True, detail=failed.message, hint=failed.hint)
+        detail = f"no model is chosen, so no vectors are made: {failed.message}"
+        return Diagnosis("embedding", ok=True, detail=detail, hint=failed.hint, is_used=False)
 
 
 def _java(settings: SparkSettings) -> Diagnosis:

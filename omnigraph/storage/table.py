@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -88,10 +89,25 @@ class Table:
         return self._tables.graph, self.path, self.version
 
     @cached_property
-    def metadata(self) -> Mapping[str, str]:
+    def metadata(self) -> dict[str, str]:
         """Keys that `set_keys` wrote, as of this version."""
         found: dict[str, str] = self.dataset.metadata
         return found
+
+    def follow(self, before: "Table", updates: Mapping[str, str | None]) -> None:
+        """Take the keys of the version before, with some set or removed, without reading them.
+
+        There are as many as branches.
+        """
+        if self.version != before.version + 1 or "metadata" not in vars(before):
+            return  # somebody else's version came between them
+        keys = dict(before.metadata) if updates else before.metadata
+        for name, value in updates.items():
+            if value is None:
+                keys.pop(name, None)
+            else:
+                keys[name] = value
+        vars(self)["metadata"] = keys
 
     @cached_property
     def numbers(self) -> Mapping[str, tuple[int, str]]:
@@ -360,11 +376,15 @@ class Tables:
         return self._sighted(self.open(path, version))
 
     def advance(
-        self, table: Table, change: LanceOperation.BaseOperation, files: Iterable[str] = ()
+        self,
+        table: Table,
+        change: LanceOperation.BaseOperation,
+        files: Iterable[str] = (),
+        keys: Mapping[str, str | None] = MappingProxyType({}),
     ) -> Table:
         """Commit a change on top of its base version; raises CommitRejectedError on a clash.
 
-        `files` are those that the change adds.
+        `files` are those that the change adds, and `keys` what it sets or removes.
         """
         self.sync(f"{table.path}/{each}" for each in files)
 
@@ -375,7 +395,9 @@ class Tables:
 
         with report_as(f"cannot commit to {table.path}"):
             dataset = commit() if self.store.is_local else self._answered(table.path, commit)
-        return self._sighted(self.remember(table.path, dataset))
+        made = self.remember(table.path, dataset)
+        made.follow(table, keys)
+        return self._sighted(made)
 
     def _answered(self, path: str, commit: Callable[[], LanceDataset]) -> LanceDataset:
         """Return the result of a commit to a bucket, without waiting for a store that falls silent.
@@ -398,7 +420,8 @@ class Tables:
     def set_keys(self, table: Table, updates: Mapping[str, str | None]) -> Table:
         """Set or remove keys; raises CommitRejectedError when one of them changed after `table`."""
         change = LanceOperation.UpdateMap(dict(updates))
-        return self.advance(table, LanceOperation.UpdateConfig(table_metadata_updates=change))
+        operation = LanceOperation.UpdateConfig(table_metadata_updates=change)
+        return self.advance(table, operation, keys=updates)
 
     def set_schema_keys(self, table: Table, updates: Mapping[str, str]) -> Table:
         """Set keys in the schema of a moving table."""

@@ -606,8 +606,36 @@ class _Writer:
         if self.chance(0.1):
             hidden = self.aggregate(scope)
             order.append(f"{hidden.expr}{self.pick(('', ' desc'))}")
+        shown += [self.collected(scope) for _ in range(self.pick((0, 0, 0, 1, 1)))]
         self.random.shuffle(shown)
         return replace(self.tail(shown, having, order), distinct=self.chance(0.1))
+
+    def collected(self, scope: list[Variable]) -> Shown:
+        return Shown(self.list_of(scope), self.new("l"), None)
+
+    def list_of(self, scope: list[Variable], depth: int = 1) -> str:
+        """Give a list of values or of objects, which may have lists in them."""
+        distinct = self.chance(0.25)
+        if self.chance(0.5):
+            item = self.column(scope, single=distinct)
+            while item.expr.startswith("["):
+                item = self.column(scope, single=distinct)
+            text = item.expr
+        else:
+            plain = [self.column(scope, single=distinct) for _ in range(self.pick((1, 1, 2)))]
+            fields = [f"f{at}: {each.expr}" for at, each in enumerate(plain)]
+            if depth < 3 and not distinct and self.chance(0.4):
+                fields.append(f"inner: {self.list_of(scope, depth + 1)}")
+            text = f"{{ {', '.join(fields)} }}"
+        text = f"distinct {text}" if distinct else text
+        if self.chance(0.4):
+            one = self.pick(scope)
+            names = [name for name, kind in one.pairs if is_single(kind)]
+            direction = self.pick(("", " desc"))
+            text += f" order {{ {one}.{self.pick(names)}{direction} }}"
+        if self.chance(0.3):
+            text += f" limit {self.random.randint(0, 3)}"
+        return f"collect({text})"
 
     def tail(self, shown: list[Shown], having: list[str], order: list[str]) -> RandomQuery:
         projections = tuple(f"{each.expr} as {each.alias}" for each in shown)

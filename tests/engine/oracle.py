@@ -109,7 +109,7 @@ class Oracle:
         groups = self._groups(read, found)
         for test in _last_those_that_fail(read.having):
             groups = [each for each in groups if each.truth(test)]
-        skip, limit = self._count(read.skip) or 0, self._count(read.limit)
+        skip, limit = self.count(read.skip) or 0, self.count(read.limit)
         ordered = self._ordered(read, groups)
         kept = ordered[skip:] if limit is None else ordered[skip : skip + limit]
         names = [column.name for column in read.columns]
@@ -273,12 +273,12 @@ class Oracle:
         return [self._key(OrderKey(each, descending=False)) for each in kept]
 
     def _id(self, variable: str) -> "_Sorting":
-        return lambda group: self._sorts(group.rows[0][variable])
+        return lambda group: self.sorts(group.rows[0][variable])
 
     def _key(self, key: OrderKey) -> "_Sorting":
-        return lambda group: self._sorts(group.value(key.expr))
+        return lambda group: self.sorts(group.value(key.expr))
 
-    def _sorts(self, value: object) -> tuple[Any, ...]:
+    def sorts(self, value: object) -> tuple[Any, ...]:
         """Give what a value sorts by: null before all others, entities by id."""
         if value is None:
             return (0,)
@@ -287,7 +287,8 @@ class Oracle:
             return (1, value.id, types.index(value.type))
         return (1, value)
 
-    def _count(self, given: RowCount | None) -> int | None:
+    def count(self, given: RowCount | None) -> int | None:
+        """Give a number of rows."""
         if given is None:
             return None
         found = given.value if isinstance(given, expr.Constant) else self.params[given.name]
@@ -296,6 +297,13 @@ class Oracle:
 
     def _shown(self, read: CheckedRead, group: "_Group") -> tuple[object, ...]:
         return tuple(self._cell(column.expr, group.value(column.expr)) for column in read.columns)
+
+    def shown(self, shown_as: expr.Expr, value: object) -> object:
+        """Give an item of a list as a result shows it."""
+        if isinstance(shown_as, expr.ObjectOf):
+            assert isinstance(value, dict)
+            return {name: self.shown(each, value[name]) for name, each in shown_as.fields}
+        return self._cell(shown_as, value)
 
     def _cell(self, shown_as: expr.Expr, value: object) -> object:
         """Give a value as a result shows it: an entity as an object, a list as a list."""
@@ -360,6 +368,8 @@ class _Group:
                 return self._aggregate(node)
             case expr.EveryRow():
                 return True
+            case expr.Collect():
+                return self._collect(node)
             case expr.Call("coalesce", arguments, kind):
                 found = (self.value(each) for each in arguments)
                 known = next((each for each in found if each is not None), None)
@@ -396,6 +406,41 @@ class _Group:
             found = _both(found, truth(item))
         return found
 
+    def _collect(self, collect: expr.Collect) -> list[object]:
+        """Give the items of the rows, each as a result shows it."""
+        rows = self.rows
+        for tie in reversed(collect.ties):
+            rows = sorted(rows, key=lambda row: self.oracle.sorts(row[tie.variable]))
+        items = [_Group(self.oracle, members) for members in _alike(collect.item, rows)]
+        found = [(each, each.item(collect.item)) for each in items]
+        there = [pair for pair in found if pair[0].has(collect.item, pair[1])]
+        if collect.distinct:
+            kept: list[tuple[_Group, object]] = []
+            for one in there:
+                if not any(one[1] == other[1] for other in kept):
+                    kept.append(one)
+            there = kept
+        for key in reversed(collect.order):
+            there = sorted(
+                there,
+                key=lambda pair: self.oracle.sorts(pair[0].value(key.expr)),
+                reverse=key.descending,
+            )
+        limit = self.oracle.count(collect.limit)
+        return [self.oracle.shown(collect.item, value) for _, value in there[:limit]]
+
+    def item(self, item: expr.Expr) -> object:
+        if isinstance(item, expr.ObjectOf):
+            return {name: self.value(value) for name, value in item.fields}
+        return self.value(item)
+
+    def has(self, item: expr.Expr, value: object) -> bool:
+        """Tell whether an item takes part: it is not null, or an object of something bound."""
+        if not isinstance(item, expr.ObjectOf):
+            return value is not None
+        names = _plain_variables(item)
+        return not names or any(self.rows[0][name] is not None for name in names)
+
     def _aggregate(self, aggregate: expr.Aggregate) -> object:
         each = [_Group(self.oracle, [row]).value(aggregate.argument) for row in self.rows]
         known = [value for value in each if value is not None]
@@ -425,9 +470,26 @@ def bound_by(pattern: Pattern) -> Iterator[str]:
         yield from bound_by(optional)
 
 
+def _alike(item: expr.Expr, rows: Rows) -> list[Rows]:
+    """Give the rows of each item: one, or with inner lists those of the same entities."""
+    fields = item.fields if isinstance(item, expr.ObjectOf) else ()
+    if not any(isinstance(value, expr.Collect) for _, value in fields):
+        return [[row] for row in rows]
+    found: dict[tuple[object, ...], Rows] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in _plain_variables(item)), []).append(row)
+    return list(found.values())
+
+
+def _plain_variables(item: expr.Expr) -> list[str]:
+    fields = item.fields if isinstance(item, expr.ObjectOf) else ()
+    plain = [value for _, value in fields if not isinstance(value, expr.Collect)]
+    return sorted({name for value in plain for name in expr.variables(value)})
+
+
 def _is_key(node: expr.Expr, *, grouped: bool) -> bool:
     """Tell whether rows are grouped by an expression, which holds no aggregate."""
-    if any(isinstance(part, expr.Aggregate) for part in expr.parts(node)):
+    if any(isinstance(part, expr.Aggregate | expr.Collect) for part in expr.parts(node)):
         return False
     return not (grouped and isinstance(node, expr.Call) and not expr.variables(node))
 

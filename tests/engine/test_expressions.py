@@ -193,6 +193,44 @@ def test_a_read_can_stand_alone(people: Graph) -> None:
     assert (found.query_name, [row["p.slug"] for row in found]) == ("query", ["ann"])
 
 
+def test_lists_are_made_for_each_group(people: Graph) -> None:
+    body = """match { $p: Person  optional { $p $k:knows $q } } return {
+        $p.slug as p, collect({ q: $q.slug, w: $k.weight } order { $q.slug desc }) as all,
+        collect($k.weight) as w, collect(distinct $p.slug limit 1) as own }"""
+    nothing: list[object] = []
+    assert rows(people, body) == [
+        ("ann", [{"q": "cat", "w": None}, {"q": "ben", "w": 2.0}], [2.0], ["ann"]),
+        ("ben", nothing, nothing, ["ben"]),
+        ("cat", nothing, nothing, ["cat"]),
+    ]
+
+
+def test_lists_nest_by_the_nodes_that_an_object_reads(people: Graph) -> None:
+    body = """match { $p: Person  $p knows $q } return {
+        collect({ who: $p, knows: collect({ slug: $q.slug }) }) as all }"""
+    ((found,),) = rows(people, body)
+    assert isinstance(found, list)
+    assert [(each["who"]["id"], each["knows"]) for each in found] == [
+        ("ann", [{"slug": "ben"}, {"slug": "cat"}])
+    ]
+
+
+def test_a_list_of_no_rows_is_empty_and_typed(people: Graph) -> None:
+    found = result(people, 'match { $p: Person  $p.slug = "x" } return { collect($p.seen) as l }')
+    assert found.table.schema.field("l").type == pa.list_(pa.timestamp("ms", "UTC"))
+    assert found.to_dicts() == [{"l": []}]
+
+
+def test_a_list_goes_to_every_form_of_a_result(people: Graph) -> None:
+    body = "match { $p: Person } return { collect({ s: $p.slug, b: $p.born }) as l }"
+    found = result(people, body)
+    first = {"s": "ann", "b": date(1990, 2, 28)}
+    assert found.to_dicts()[0]["l"][0] == first  # type: ignore[index]
+    assert found.to_json()[0]["l"][0] == {"s": "ann", "b": "1990-02-28"}  # type: ignore[index,call-overload]
+    assert found.to_pandas()["l"][0][0] == first
+    assert "1990-02-28" in str(found)
+
+
 @pytest.mark.parametrize(
     ("column_", "kind", "fits"),
     [

@@ -184,6 +184,10 @@ class _QueryRun:
         return Profile.of(self._answer(measures=True))
 
     def rows(self) -> "ResultStream":
+        """Return the rows with the commit that they are of."""
+        return replace(self._rows(), commit=self.snapshot.commit.id)
+
+    def _rows(self) -> "ResultStream":
         """Return the rows, from Spark when they are too many for this process."""
         is_auto, is_bounded = self.options.engine == "auto", self.options.budget is not None
         if not self._goes_to_spark():

@@ -139,7 +139,12 @@ def _job(
         catalog = target.snapshot.catalog
         sources = sources_of(operation.data, options.type_name, catalog, spooled)
         size = sum(source.file.size for source in sources)
-        yield sources, runner_for_files(how.engine, how.spark, size, deadline=how.deadline)
+        yield (
+            sources,
+            runner_for_files(
+                how.engine, how.spark, size, deadline=how.deadline, progress=how.progress
+            ),
+        )
 
 
 FUNCTIONS: Functions = {

@@ -56,12 +56,17 @@ class InvokedShape(Shape, frozen=True, kw_only=True):
 
     query_name: str
     target: TargetShape | UnsetType = UNSET
+    graph_commit_id: str | UnsetType | None = UNSET
     row_count: int | UnsetType = UNSET
     columns: list[str] | UnsetType = UNSET
     rows: list[dict[str, Any]] | UnsetType = UNSET
     branch: str | UnsetType = UNSET
     affected_nodes: int | UnsetType | None = UNSET
     affected_edges: int | UnsetType | None = UNSET
+    inserted: int | UnsetType | None = UNSET
+    updated: int | UnsetType | None = UNSET
+    unchanged: int | UnsetType | None = UNSET
+    deleted: int | UnsetType | None = UNSET
     actor_id: str | UnsetType | None = UNSET
     commit: str | UnsetType | None = UNSET
     operation_id: str | UnsetType | None = UNSET

@@ -50,6 +50,7 @@ class RowsShape(Shape, frozen=True, kw_only=True):
 
     query_name: str
     target: TargetShape
+    graph_commit_id: str | UnsetType | None = UNSET
     row_count: int | UnsetType = UNSET
     columns: list[str] | UnsetType = UNSET
     rows: list[dict[str, Any]] | UnsetType = UNSET
@@ -186,6 +187,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
         rows = result.to_result()
         return {
             **self.head(rows.query_name),
+            "graph_commit_id": rows.commit,
             "row_count": len(rows),
             "columns": [*rows.columns],
             "rows": rows.to_json(),

@@ -16,6 +16,7 @@ report       a page of HTML about a graph that opens without a network
 blob         writes the content of one Blob property
 embed        vectors for the records of a file, without a graph
 cluster      many graphs as one deployment: declared, planned, applied, rolled back
+login        the commands `login` and `logout`: the token for a server, kept for later commands
 policy       whether a policy is right, whether it decides as expected, and why
 shell        queries and changes of one graph, typed one after the other
 example      a bundled example as a folder of one's own, to run and to change

@@ -8,7 +8,7 @@ import click
 
 from omnigraph.cli import completing
 from omnigraph.cli.output import counted
-from omnigraph.cli.session import Session, branch_option, graph_options
+from omnigraph.cli.session import Session, branch_option, graph_options, yes_option
 from omnigraph.cli.spark import engine_option, spark_options
 from omnigraph.errors import InputError
 
@@ -51,6 +51,7 @@ _OPTIONS = (
         help="How many violations to print.",
     ),
     click.option("--message", metavar="TEXT", help="The message of the commit."),
+    yes_option,
     spark_options,
 )
 
@@ -124,6 +125,8 @@ def _rows(session: Session, how: Mapping[str, Any]) -> list[str] | BinaryIO:
     data: tuple[str, ...] = how["data"]
     if "-" in data and data != ("-",):
         raise click.UsageError("standard input cannot be loaded together with files")
+    if how.get("mode") == "overwrite":
+        session.confirm("replacing all rows of some types", yes=how["yes"])
     if session.address.is_remote:
         _refuse_for_server(how)
     return sys.stdin.buffer if "-" in data else list(data)

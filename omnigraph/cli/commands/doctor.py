@@ -24,6 +24,7 @@ def doctor(session: Session, **how: Any) -> None:  # noqa: ANN401
     lines = []
     for check in checks:
         mark = click.style("ok", fg="green") if check.ok else click.style("failed", fg="red")
+        mark = mark if check.is_used else click.style("not in use", fg="yellow")
         lines.append(f"{check.name}: {mark}, {check.detail}")
         if check.hint is not None:
             lines.append(f"   = hint: {check.hint}")

@@ -9,7 +9,7 @@ import click
 from omnigraph.cli import completing
 from omnigraph.cli.commands.merge import merge
 from omnigraph.cli.output import counted
-from omnigraph.cli.session import Session, branch_option, graph_options, read_schema
+from omnigraph.cli.session import Session, branch_option, graph_options, read_schema, yes_option
 
 if TYPE_CHECKING:
     from omnigraph.versioning.commit import Commit
@@ -107,9 +107,11 @@ def create(session: Session, name: str, source: str | None) -> None:
 
 @branch.command()
 @click.argument("name", shell_complete=completing.branches)
+@yes_option
 @graph_options
-def delete(session: Session, name: str) -> None:
+def delete(session: Session, name: str, yes: bool) -> None:
     """Delete the branch NAME."""
+    session.confirm(f"deleting branch {name}", yes=yes)
     graph = session.graph(writing=True)
     graph.delete_branch(name)
     session.show({"uri": graph.uri, "name": name}, f"deleted branch {name}")

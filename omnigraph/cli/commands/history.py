@@ -6,7 +6,7 @@ import click
 
 from omnigraph.cli import completing
 from omnigraph.cli.output import cell
-from omnigraph.cli.session import Session, branch_option, graph_options, types_option
+from omnigraph.cli.session import Session, branch_option, graph_options, types_option, yes_option
 from omnigraph.versioning.commit import time_text
 
 
@@ -98,9 +98,11 @@ def list_tags(session: Session) -> None:
 
 @tag.command("delete")
 @click.argument("name", shell_complete=completing.tags)
+@yes_option
 @graph_options
-def delete_tag(session: Session, name: str) -> None:
+def delete_tag(session: Session, name: str, yes: bool) -> None:
     """Take the name NAME away; its commit stays."""
+    session.confirm(f"deleting tag {name}", yes=yes)
     session.graph(writing=True).delete_tag(name)
     session.show({"name": name}, f"deleted tag {name}")
 

@@ -12,6 +12,7 @@ from omnigraph.cli.session import (
     graph_options,
     target_options,
     types_option,
+    yes_option,
 )
 from omnigraph.cli.spark import spark_options
 
@@ -74,8 +75,9 @@ def coverage(session: Session, branch: str | None, snapshot: str | None) -> None
 @_branches_option
 @types_option
 @click.option("--confirm", is_flag=True, help="Really remove it.")
+@yes_option
 @graph_options
-def cleanup(session: Session, confirm: bool, **rule: Any) -> None:  # noqa: ANN401
+def cleanup(session: Session, confirm: bool, yes: bool, **rule: Any) -> None:  # noqa: ANN401
     """Remove the rows that only old commits have, and what crashed writers left.
 
     At least one of --keep and --older-than says what stays; what either of them keeps stays.
@@ -87,6 +89,8 @@ def cleanup(session: Session, confirm: bool, **rule: Any) -> None:  # noqa: ANN4
 
     if rule["keep"] is None and rule["older_than"] is None:
         raise click.UsageError("say what to keep, with --keep or --older-than")
+    if confirm:
+        session.confirm("a cleanup", yes=yes)
     graph = session.graph(writing=confirm)
     with shown_progress() as progress:
         done = graph.cleanup(confirm=confirm, progress=progress, **rule)

@@ -126,9 +126,11 @@ class _Shell:
 
     def do(self, text: str) -> None:
         """Do one statement."""
-        from omnigraph.cli.statements import query_text
+        from omnigraph.cli.statements import PLAIN_COMMANDS, query_text
 
         stripped = text.strip()
+        if stripped in PLAIN_COMMANDS:
+            stripped = ".quit" if stripped == "exit" else f".{stripped}"
         if stripped.startswith("."):
             name, _, rest = stripped[1:].partition(" ")
             self._command(name)(self, rest.strip())

@@ -16,11 +16,16 @@ class Sized(Protocol):
 
 Content = TypeVar("Content", bound=Sized)
 
+# Values of one family that are kept, however small: every commit to a table in use adds one, and a
+# process that writes for days would keep them all.
+_MOST_OF_FAMILY = 64
+
 
 class MemoryCache:
     """A least-recently-used cache; the value of a key never changes.
 
-    A key may belong to a family, such as all versions of one column; `newest` finds its last value.
+    A key may belong to a family, such as all versions of one column; `newest` finds its last value,
+    and those used longest ago are dropped when there are many.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -28,6 +33,8 @@ class MemoryCache:
         self._held = 0
         self._kept: OrderedDict[Hashable, Sized] = OrderedDict()
         self._newest: dict[Hashable, Hashable] = {}
+        self._families: dict[Hashable, OrderedDict[Hashable, None]] = {}
+        self._family_of: dict[Hashable, Hashable] = {}
         self._lock = threading.Lock()
 
     def get(
@@ -44,7 +51,7 @@ class MemoryCache:
         """Return the value of a key, or None."""
         with self._lock:
             if key in self._kept:
-                self._kept.move_to_end(key)
+                self._use(key)
             return self._kept.get(key)
 
     def newest(self, family: Hashable) -> Sized | None:
@@ -58,15 +65,38 @@ class MemoryCache:
         with self._lock:
             self._kept.clear()
             self._newest.clear()
+            self._families.clear()
+            self._family_of.clear()
             self._held = 0
 
     def _keep(self, key: Hashable, made: Sized, family: Hashable | None) -> None:
         with self._lock:
-            before = self._kept.pop(key, None)
-            self._held += made.nbytes - (0 if before is None else before.nbytes)
+            self._drop(key)
+            self._held += made.nbytes
             self._kept[key] = made
             if family is not None:
                 self._newest[family] = key
+                self._family_of[key] = family
+                members = self._families.setdefault(family, OrderedDict())
+                members[key] = None
+                if len(members) > _MOST_OF_FAMILY:
+                    self._drop(next(iter(members)))
             while self._held > self._most and len(self._kept) > 1:
-                _, dropped = self._kept.popitem(last=False)
-                self._held -= dropped.nbytes
+                self._drop(next(iter(self._kept)))
+
+    def _use(self, key: Hashable) -> None:
+        self._kept.move_to_end(key)
+        family = self._family_of.get(key)
+        if family is not None:
+            self._families[family].move_to_end(key)
+
+    def _drop(self, key: Hashable) -> None:
+        dropped = self._kept.pop(key, None)
+        if dropped is None:
+            return
+        self._held -= dropped.nbytes
+        family = self._family_of.pop(key, None)
+        if family is not None:
+            self._families[family].pop(key)
+            if not self._families[family]:
+                del self._families[family]

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_timestamps
-from omnigraph.data.values.comparison import Operand, broadcast, is_array
+from omnigraph.data.values.comparison import Operand, broadcast, compare, is_array
+from omnigraph.query.ast import Operator
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import (
     DATE,
@@ -81,17 +82,12 @@ def convert_exactly(column: Operand, kind: ValueType) -> Operand:
     wide = arrow_type(kind)
     if column.type == wide:
         return column
-    try:
-        return column.cast(wide)
-    except pa.ArrowInvalid:
-        at = _first_true(_is_true(pc.not_equal(*_compared(column, wide))))
-        value = None if at is None else _pick(column, at)
-        raise Uncomputable(f"no {kind} has this value", (value,)) from None
-
-
-def _compared(column: Operand, wide: pa.DataType) -> tuple[Operand, Operand]:
-    decimal = pa.decimal256(40, 0)
-    return column.cast(decimal), column.cast(wide, safe=False).cast(decimal, safe=False)
+    found = column.cast(wide, safe=False)
+    if pa.types.is_integer(column.type):
+        at = _first_true(_is_true(compare(column, Operator.NOT_EQUAL, found)))
+        if at is not None:
+            raise Uncomputable(f"no {kind} has this value", (_pick(column, at),))
+    return found
 
 
 def _operate(sign: str, left: Operand, right: Operand, kind: ValueType) -> Operand:

@@ -8,6 +8,7 @@ counting   variables that nothing reads multiply the weights of rows instead of 
 evaluate   expressions and predicates over rows, a whole column at a time
 search     which rows match a text, and how rows rank by words, by meaning, or by both
 group      rows with the same keys become one
+collect    the values of each group's rows as a list, in order, objects and lists in it too
 aggregate  counts, sums, averages and extremes of the rows of each group
 order      sorts rows by their columns, and cuts them to the first few
 project    the columns of a result, whole nodes and edges as objects

@@ -1,6 +1,7 @@
 """Group: rows with the same keys become one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +11,25 @@ from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.query.checked import Column
+from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Aggregate as AggregateExpr
-from omnigraph.query.expr import Expr, PropertyRef, VariableRef, may_fail, variables
+from omnigraph.query.expr import (
+    Collect,
+    Expr,
+    PropertyRef,
+    SortKey,
+    VariableRef,
+    may_fail,
+    variables,
+)
 from omnigraph.query.plan import Aggregate
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import LateColumn, Matches
 from omnigraph.read.operators.aggregate import Aggregation
-from omnigraph.read.operators.project import compute_column
+from omnigraph.read.operators.collect import collect_items
+from omnigraph.read.operators.evaluate import Evaluation
+from omnigraph.read.operators.order import count_of, key_numbers, tie_numbers
+from omnigraph.read.operators.project import compute_column, result_type
 from omnigraph.schema.types import FLOATS
 
 
@@ -60,6 +73,39 @@ def _compute_key(execution: Execution, rows: Matches, expr: Expr) -> pa.Array:
     return unify_zeros(compute_column(execution, rows, expr))
 
 
+@dataclass(frozen=True, slots=True)
+class MatchedItems:
+    """The rows of a pattern, as lists are made of them."""
+
+    execution: Execution
+    rows: Matches
+
+    @property
+    def count(self) -> int:
+        return self.rows.count
+
+    def values(self, expr: Expr, places: Numbers) -> pa.Array:
+        kind = type_of(expr)
+        assert kind is not None
+        shown = result_type(kind, self.execution.reader.snapshot.catalog)
+        found = compute_column(self.execution, self.rows.take(places), expr).cast(shown)
+        self.execution.check_bytes(found.nbytes)
+        return found
+
+    def identities(self, variable: str) -> Numbers:
+        codes = self.rows.codes[variable]
+        return np.where(codes < 0, -1, self.execution.domains[variable].identities(codes))
+
+    def sort_numbers(self, key: SortKey) -> "np.ndarray":
+        return key_numbers(Evaluation(self.execution, self.rows), key)
+
+    def tie_numbers(self, variable: str) -> "np.ndarray":
+        return tie_numbers(self.execution, self.rows, variable)
+
+    def limit(self, collect: Collect) -> int | None:
+        return count_of(self.execution, collect.limit)
+
+
 def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Matches:
     """Return one row for each different set of keys; without keys exactly one."""
     if not aggregate.keys:
@@ -83,6 +129,10 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
             count = len(firsts)
     aggregation = Aggregation(execution, rows, groups, count)
     for column in aggregate.aggregates:
+        if isinstance(column.expr, Collect):
+            items = MatchedItems(execution, rows)
+            columns[column.name] = collect_items(items, groups, count, column.expr)
+            continue
         assert isinstance(column.expr, AggregateExpr)
         columns[column.name] = aggregation.compute(column.expr)
     return Matches(count, columns=columns)

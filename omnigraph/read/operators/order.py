@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.data.derived.numbering import to_numbers
 from omnigraph.data.values.comparison import IDENTITY
 from omnigraph.query.checked import OrderKey, RowCount
-from omnigraph.query.expr import VariableRef, may_fail
+from omnigraph.query.expr import SortKey, VariableRef, may_fail
 from omnigraph.query.plan import Limit, Order
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
@@ -39,13 +39,13 @@ def sort_rows(execution: Execution, rows: Matches, order: Order, limit: Limit | 
 def _sort_numbers(execution: Execution, rows: Matches, key: OrderKey | str) -> "np.ndarray":
     """Return numbers that sort as a key does, or as the variable or column that breaks ties."""
     return (
-        _tie_numbers(execution, rows, key)
+        tie_numbers(execution, rows, key)
         if isinstance(key, str)
-        else _key_numbers(Evaluation(execution, rows), key)
+        else key_numbers(Evaluation(execution, rows), key)
     )
 
 
-def _key_numbers(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
+def key_numbers(evaluation: Evaluation, key: OrderKey | SortKey) -> "np.ndarray":
     """Return numbers that sort as a key does; a node or edge sorts by its id."""
     if not isinstance(key.expr, VariableRef):
         return to_sort_key(evaluation.column(key.expr), key.descending)
@@ -56,7 +56,7 @@ def _key_numbers(evaluation: Evaluation, key: OrderKey) -> "np.ndarray":
 
 def limit_rows(execution: Execution, rows: Matches, limit: Limit) -> Matches:
     """Return the rows that a limit keeps; a row of weight n counts as n."""
-    skip = _count(execution, limit.skip) or 0
+    skip = count_of(execution, limit.skip) or 0
     last = last_row(execution, limit)
     if rows.weights is not None:
         last = rows.total if last is None else min(last, rows.total)
@@ -117,7 +117,8 @@ def _is_plain(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _tie_numbers(execution: Execution, rows: Matches, name: str) -> "np.ndarray":
+def tie_numbers(execution: Execution, rows: Matches, name: str) -> "np.ndarray":
+    """Return numbers that sort as the ids of a variable, or as a column."""
     if name in rows.codes:
         return execution.domains[name].ranks(rows.codes[name])
     return to_sort_key(rows.column(name), descending=False)
@@ -147,11 +148,12 @@ def _last_wanted(key: "np.ndarray", wanted: int) -> object:
 
 def last_row(execution: Execution, limit: Limit) -> int | None:
     """Return how many first rows a limit needs; None for all."""
-    most = _count(execution, limit.limit)
-    return None if most is None else most + (_count(execution, limit.skip) or 0)
+    most = count_of(execution, limit.limit)
+    return None if most is None else most + (count_of(execution, limit.skip) or 0)
 
 
-def _count(execution: Execution, given: RowCount | None) -> int | None:
+def count_of(execution: Execution, given: RowCount | None) -> int | None:
+    """Return a number of rows; None when there is no bound."""
     value = None if given is None else execution.constant(given)
     assert value is None or isinstance(value, int)
     return value

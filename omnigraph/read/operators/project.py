@@ -10,7 +10,15 @@ from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import IDENTITY, unify_zeros
 from omnigraph.query.checked import Column
-from omnigraph.query.expr import EntityKind, EntityType, Expr, VariableRef
+from omnigraph.query.expr import (
+    CollectedType,
+    EntityKind,
+    EntityType,
+    Expr,
+    ObjectType,
+    ResultType,
+    VariableRef,
+)
 from omnigraph.query.plan import ResultColumn
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches
@@ -79,8 +87,12 @@ def drop_duplicates(rows: Matches) -> Matches:
     return replace(rows, columns=columns).take(np.sort(first))
 
 
-def result_type(kind: ValueType | EntityType, catalog: Catalog) -> pa.DataType:
+def result_type(kind: ResultType, catalog: Catalog) -> pa.DataType:
     """Return the Arrow type of a column of a result."""
+    if isinstance(kind, CollectedType):
+        return pa.list_(result_type(kind.item, catalog))
+    if isinstance(kind, ObjectType):
+        return pa.struct([(name, result_type(each, catalog)) for name, each in kind.fields])
     if not isinstance(kind, EntityType):
         return _shown_type(kind)
     fields = object_fields(kind, catalog).items()

@@ -12,6 +12,7 @@ counting     variables that nothing reads multiply the weights of a frame's rows
 computing    functions and operators of values in a frame, by the engine's own code in Python
 expressions  what a plan computes for a row, as columns of Spark
 search       texts and vectors searched by tasks of Spark, their hits joined to rows
+collecting   the lists of each group, made by a task from the rows of the group
 grouping     rows of a frame with the same keys become one
 sums         sums of floats on Spark that equal those of the engine, to the last bit
 overflow     counts and sums of a query on Spark that do not fit 64 bits, which is an error

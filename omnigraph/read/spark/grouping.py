@@ -1,15 +1,16 @@
 """Grouping: rows of a frame with the same keys become one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
 from omnigraph.query.checked import Column as Named
-from omnigraph.query.comparing import type_of
+from omnigraph.query.comparing import result_type_of, type_of
 from omnigraph.query.expr import (
     Aggregate,
+    Collect,
     ColumnRef,
     Constant,
     EntityType,
@@ -22,6 +23,7 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.plan import Aggregate as Grouping
 from omnigraph.read.operators.project import object_fields
+from omnigraph.read.spark.collecting import collect_lists, leaves_of
 from omnigraph.read.spark.expressions import FrameExpressions, unify_zeros
 from omnigraph.read.spark.matches import (
     ID,
@@ -62,7 +64,7 @@ def project(
     found: dict[str, ComputedColumn] = {}
     made: list[Column] = []
     for each in columns:
-        kind = type_of(each.expr)
+        kind = result_type_of(each.expr)
         if isinstance(each.expr, FIXED):
             found[each.name] = ComputedColumn(kind, fixed=each.expr)
         elif (
@@ -94,10 +96,32 @@ def group(expressions: FrameExpressions, plan: Grouping, names: ColumnNames) -> 
     ]
     groups = _KeyedFrame(expressions.matches.frame, keys, names)
     aggregation = _FrameAggregation(expressions, groups, names)
+    collects = {each.name: each.expr for each in plan.aggregates if isinstance(each.expr, Collect)}
     for column in plan.aggregates:
-        assert isinstance(column.expr, Aggregate)
-        aggregation.add(column.name, column.expr)
-    return aggregation.matches()
+        if isinstance(column.expr, Aggregate):
+            aggregation.add(column.name, column.expr)
+    found = aggregation.matches()
+    return _with_lists(expressions, groups, found, collects, names) if collects else found
+
+
+def _with_lists(
+    expressions: FrameExpressions,
+    groups: "_KeyedFrame",
+    found: FrameMatches,
+    collects: Mapping[str, Collect],
+    names: ColumnNames,
+) -> FrameMatches:
+    """Return the groups with the lists that are made of their rows."""
+    leaves = dict.fromkeys(leaf for each in collects.values() for leaf in leaves_of(each))
+    shown = {leaf: show(expressions, leaf) for leaf in leaves}
+    made = collect_lists(
+        expressions, groups.frame, groups.parts, list(collects.values()), shown, names
+    )
+    on = list(zip(groups.parts, made.parts, strict=True))
+    frame = join_null_safe(found.frame, made.frame, on, "left")
+    lists = zip(collects.items(), made.lists, strict=True)
+    own = {name: ComputedColumn(each.type, column) for (name, each), column in lists}
+    return replace(found, frame=frame, columns={**found.columns, **own})
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class _Lowering:
             case Rank():
                 return self._search.rank(matches, operator)
             case Aggregate(keys, aggregates):
-                rows = self._search_texts(matches, (key.expr for key in keys))
+                rows = self._search_texts(matches, (each.expr for each in (*keys, *aggregates)))
                 rows, counted = self._compute_arguments(rows, aggregates)
                 grouping = replace(operator, aggregates=counted)
                 return group(self._expressions(rows), grouping, self.frames.names)
@@ -184,7 +184,9 @@ class _Lowering:
         """Return the rows with what aggregates are made of: Spark takes only columns there."""
         found = []
         for each in aggregates:
-            assert isinstance(each.expr, AggregateExpr)
+            if not isinstance(each.expr, AggregateExpr):
+                found.append(each)
+                continue
             matches, argument = self._compute(matches, each.expr.argument)
             assert isinstance(argument, VariableRef | PropertyRef | ColumnRef | EveryRow)
             found.append(replace(each, expr=replace(each.expr, argument=argument)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyspark.sql import functions as fn
 
-from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, TextMatch
+from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, ResultType, TextMatch
 from omnigraph.schema.types import ValueType
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class EntityColumns:
 class ComputedColumn:
     """A column that an operator computed: a value for each row, or `fixed`, one for all."""
 
-    kind: ValueType | EntityType | None
+    kind: ResultType | None
     column: str = ""
     fixed: FixedExpr | None = None
 

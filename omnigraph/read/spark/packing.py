@@ -49,14 +49,29 @@ class BatchPacking:
         if not isinstance(place, int):
             return broadcast(place, batch.num_rows)
         column = batch.column(place)
-        return _build_object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
+        if pa.types.is_list(kind) and pa.types.is_binary(column.type):
+            return _unpack_lists(column, kind)
+        return build_object(column, kind) if pa.types.is_struct(kind) else column.cast(kind)
 
     def unpack(self, packed: bytes | bytearray) -> pa.RecordBatch:
         """Return a batch of the result."""
         return pa.ipc.read_record_batch(pa.py_buffer(packed), self.schema)
 
 
-def _build_object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
+def _unpack_lists(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return lists that tasks made; a group without rows has an empty one."""
+    schema = pa.schema([("list", kind)])
+    found = [
+        pa.array([[]], kind)
+        if each is None
+        else pa.ipc.read_record_batch(pa.py_buffer(each), schema).column(0)
+        for each in column.to_pylist()
+    ]
+    return pa.concat_arrays(found) if found else pa.array([], kind)
+
+
+def build_object(column: pa.StructArray, kind: pa.StructType) -> pa.Array:
+    """Return nodes or edges as objects of a result."""
     values = [column.field(0), *(column.field(at) for at in range(2, column.type.num_fields))]
     arrays = [value.cast(field.type) for value, field in zip(values, kind, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=column.is_null())

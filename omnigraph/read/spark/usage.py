@@ -3,7 +3,15 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from omnigraph.query.expr import Expr, Predicate, PropertyRef, VariableRef, parts, variables
+from omnigraph.query.expr import (
+    Expr,
+    Predicate,
+    PropertyRef,
+    VariableRef,
+    parts,
+    shown_variables,
+    variables,
+)
 from omnigraph.query.plan import (
     Aggregate,
     Expand,
@@ -63,8 +71,10 @@ def _expressions(operator: Operator) -> Sequence[Expr | Predicate]:
 def _objects(operator: Operator) -> list[VariableRef]:
     """Return the variables that become whole objects."""
     match operator:
-        case Project(columns) | Aggregate(keys=columns):
+        case Project(columns):
             exprs = [column.expr for column in columns]
+        case Aggregate(keys, aggregates):
+            exprs = [column.expr for column in (*keys, *aggregates)]
         case _:
             exprs = []
-    return [expr for expr in exprs if isinstance(expr, VariableRef)]
+    return [found for expr in exprs for found in shown_variables(expr)]

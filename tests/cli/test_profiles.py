@@ -1,0 +1,121 @@
+"""Profiles name servers and deployments; `login` stores a token, and what removes needs --yes."""
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from omnigraph.api.graph import open as open_graph
+from omnigraph.cli.main import omnigraph
+from omnigraph.deploy.definition import graph_uri
+from tests.deploy.folder import QUERIES, write
+from tests.deploy.serving import TOKENS, Fleet, applied, fleet
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    folder = write(tmp_path / "brain", base__policy__yaml=_policy())
+    applied(folder)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
+    with fleet(folder) as found:
+        (tmp_path / "home").mkdir()
+        (tmp_path / "home/config.yaml").write_text(
+            f"servers:\n  prod: {{url: 'http://{found.server.address}'}}\n"
+            f"clusters:\n  brain: {{uri: '{folder}'}}\n"
+            "profiles:\n"
+            "  work: {server: prod, graph: people}\n"
+            "  lab: {cluster: brain, graph: people, actor: dee}\n"
+            "default_profile: work\n"
+        )
+        yield found
+
+
+def _policy() -> str:
+    return (
+        "version: 1\ngroups: {all: [bob]}\nrules:\n"
+        "  - id: data\n    allow:\n      actors: {group: all}\n"
+        "      actions: [read, change]\n      branch_scope: any\n"
+        "  - id: branches\n    allow:\n      actors: {group: all}\n"
+        "      actions: [branch_create, branch_delete, admin]\n      target_branch_scope: any\n"
+    )
+
+
+def run(*words: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(omnigraph, words, input=text)
+
+
+def test_a_login_checks_and_stores_the_token_for_the_person_alone(
+    served: Fleet, tmp_path: Path
+) -> None:
+    wrong = run("login", "prod", text="nonsense\n")
+    assert wrong.exit_code == 1
+    assert not (tmp_path / "home/tokens.json").exists()
+
+    done = run("login", "prod", "--json", text=f"{TOKENS['bob']}\n")
+
+    assert done.exit_code == 0, done.output
+    path = Path(json.loads(done.stdout)["stored_in"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert TOKENS["bob"] not in done.output
+    assert run("branch", "list").output.split() == ["main"]  # the usual profile
+    assert run("branch", "list", "--profile", "work").exit_code == 0
+    assert run("logout", "prod").output == "removed the token for prod\n"
+    assert run("branch", "list").exit_code == 1
+
+
+def test_what_removes_at_the_server_of_a_profile_shows_the_target_and_needs_yes(
+    served: Fleet,
+) -> None:
+    run("login", "prod", text=f"{TOKENS['bob']}\n")
+    assert run("branch", "create", "draft").exit_code == 0
+
+    refused = run("branch", "delete", "draft", "--profile", "work")
+    assert refused.exit_code == 2
+    assert f"{served.server.address}/graphs/people (profile work)" in refused.output
+    assert run("cleanup", "--keep", "1", "--confirm").exit_code == 2
+    assert run("cleanup", "--keep", "1").exit_code == 0
+    load = run("load", "--data", "rows.jsonl", "--mode", "overwrite")
+    assert (load.exit_code, "--yes" in load.output) == (2, True)
+
+    assert run("branch", "delete", "draft", "--profile", "work", "--yes").exit_code == 0
+    assert run("branch", "list").output.split() == ["main"]
+
+
+def test_a_profile_of_a_deployment_is_the_graph_itself_for_its_actor(
+    served: Fleet, tmp_path: Path
+) -> None:
+    (tmp_path / "empty/q.gq").write_text(QUERIES)
+    words = ("change", "--query", "q.gq", "--name", "add", "--params", '{"name": "Ada"}')
+    done = run(*words, "--profile", "lab")
+
+    assert done.exit_code == 0, done.output
+    read = run("read", "--query", "q.gq", "--name", "everyone", "-P", "lab", "--format", "csv")
+    assert read.output.splitlines() == ["name", "Ada"]
+    with open_graph(graph_uri(str(tmp_path / "brain"), "people"), read_only=True) as graph:
+        assert next(iter(graph.log())).actor == "dee"
+
+
+def test_a_token_file_that_others_can_read_is_refused(served: Fleet, tmp_path: Path) -> None:
+    run("login", "prod", text=f"{TOKENS['bob']}\n")
+    (tmp_path / "home/tokens.json").chmod(0o644)
+
+    found = run("branch", "list")
+
+    assert found.exit_code == 1
+    assert "chmod 600" in found.output
+
+
+def test_wrong_profiles_are_told(served: Fleet, tmp_path: Path) -> None:
+    assert "did you mean 'work'?" in run("branch", "list", "--profile", "wrk").output
+    assert "named twice" in run("branch", "list", "g.omni", "--profile", "work").output
+    (tmp_path / "home/config.yaml").write_text(
+        "profiles:\n  x: {server: a, cluster: b}\nextra: 1\n"
+    )
+    told = run("branch", "list", "--profile", "x").output
+    assert "unknown key 'extra'" in told
+    assert "needs exactly one of" in told or "cannot be" in told

@@ -1,0 +1,50 @@
+"""What is derived from tables stays within its bounds, however many versions there are."""
+
+from dataclasses import dataclass
+
+from omnigraph.data.derived.memory import MemoryCache
+
+
+@dataclass(frozen=True)
+class Block:
+    nbytes: int
+
+
+def test_the_values_used_longest_ago_go_when_there_are_too_many_bytes() -> None:
+    cache = MemoryCache(100)
+    for name in "abc":
+        cache.get(name, lambda: Block(40))
+        cache.peek("a")
+
+    assert [name for name in "abc" if cache.peek(name)] == ["a", "c"]
+
+
+def test_a_family_keeps_its_newest_values_and_those_in_use() -> None:
+    cache = MemoryCache(1 << 30)
+    for version in range(500):
+        cache.get(("column", version), lambda: Block(8), family="column")
+        cache.get(("other", version), lambda: Block(8))
+        cache.peek(("column", 0))
+
+    kept = [version for version in range(500) if cache.peek(("column", version))]
+
+    assert len(kept) == 64
+    assert kept[0] == 0
+    assert kept[-1] == 499
+    assert cache.newest("column") is cache.peek(("column", 499))
+    assert all(cache.peek(("other", version)) for version in range(500))
+
+
+def test_what_was_dropped_is_made_again() -> None:
+    cache, made = MemoryCache(50), []
+
+    def make() -> Block:
+        made.append(1)
+        return Block(40)
+
+    for name in ("a", "b", "a"):
+        cache.get(name, make, family="f")
+
+    assert len(made) == 3
+    cache.clear()
+    assert cache.newest("f") is None
