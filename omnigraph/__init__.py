@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.outcome import Merge
     from omnigraph.merge.row_change import Change
     from omnigraph.query.compile import compile_query
+    from omnigraph.query.layout import format_queries
     from omnigraph.query.lint import lint_queries
     from omnigraph.read.blob import Blob
     from omnigraph.read.execution import Budget
@@ -87,6 +88,7 @@ _HOMES = {
     "connect": "omnigraph.api.graph",
     "infer": "omnigraph.write.infer.inferred",
     "init": "omnigraph.api.graph",
+    "format_queries": "omnigraph.query.layout",
     "lint_queries": "omnigraph.query.lint",
     "open": "omnigraph.api.graph",
     "restore": "omnigraph.api.graph",
@@ -132,6 +134,7 @@ __all__ = [
     "compile_query",
     "compile_schema",
     "connect",
+    "format_queries",
     "infer",
     "init",
     "lint_queries",

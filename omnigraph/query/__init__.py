@@ -23,6 +23,7 @@ compile     `.gq` text to plans in one call
 stored      queries under a name that others may run, and what each takes and returns
 params      binds values from JSON or Python to the parameters that a query declares
 explain     a plan as text for people and as JSON for programs
+layout      queries laid out in one way; nothing but white space changes
 lint        checks every query of a file and reports errors and doubtful queries
 """
 

@@ -23,6 +23,7 @@ _TOKEN = re.compile(
 )
 
 END = "end"
+COMMENT = "comment"
 
 
 class Token(NamedTuple):
@@ -64,6 +65,30 @@ def tokenize(source: Source, code: Code, problems: Problems) -> list[Token]:
     size = len(source.text)
     tokens.append(Token(END, "", size, size))
     return tokens
+
+
+class Piece(NamedTuple):
+    """A token or a comment, with the line on which it ends."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    line: int
+
+
+def pieces_of(text: str) -> list[Piece]:
+    """Return the tokens of a text that has no bad ones, and its comments among them."""
+    found: list[Piece] = []
+    line = 0
+    for match in _TOKEN.finditer(text):
+        kind, piece = match.lastgroup or "", match.group()
+        first, line = line, line + piece.count("\n")
+        if kind != "skip":
+            found.append(Piece(piece if kind == "sign" else kind, piece, *match.span(), first))
+        elif piece.strip():
+            found.append(Piece(COMMENT, piece.rstrip(), *match.span(), first))
+    return found
 
 
 def _report_bad(text: str, start: int, code: Code, problems: Problems) -> bool:

@@ -1,6 +1,7 @@
 """The family `query`: checks queries, shows how they run, and runs those that are stored."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -133,6 +134,35 @@ def explain(session: Session, query_path: str, schema_path: str | None, name: st
         show_json({"plans": [explain_json(plan) for plan in plans]})
     else:
         click.echo("\n".join(explain_text(plan) for plan in plans), nl=False)
+
+
+@query.command()
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="FILE...", shell_complete=completing.files
+)
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if any would."
+)
+def fmt(paths: tuple[str, ...], only_check: bool) -> None:
+    """Lay queries out in one way; only white space changes.
+
+    Files are written in place, and - is read from stdin and printed.
+    """
+    from omnigraph.query.layout import format_queries
+
+    changed = 0
+    for path in paths:
+        source = read_queries(path)
+        written = format_queries(source)
+        if path == "-" and not only_check:
+            click.echo(written, nl=False)
+        elif written != source.text:
+            changed += 1
+            click.echo(f"{path}: {'would be laid out anew' if only_check else 'laid out anew'}")
+            if not only_check:
+                Path(path).write_text(written, encoding="utf-8", newline="")
+    if only_check and changed:
+        click.get_current_context().exit(1)
 
 
 @query.command("list")

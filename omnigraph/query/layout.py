@@ -1,0 +1,283 @@
+"""Layout: queries laid out in one way; nothing but white space changes.
+
+A block is one line where it fits, else a line for each of its items. `match` has always a line for
+each clause. Comments stay where they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
+
+from omnigraph.errors import QueryError
+from omnigraph.query import ast
+from omnigraph.query.compile import read_queries
+from omnigraph.span import Source
+from omnigraph.syntax.lexer import COMMENT, Piece, pieces_of
+from omnigraph.syntax.problems import Problems
+from omnigraph.syntax.source import make_source
+
+_WIDTH = 100
+_STEP = "  "
+_TIGHT_AFTER = frozenset(("(", "[", ".", "..", "@"))
+_TIGHT_BEFORE = frozenset((")", "]", ",", ":", ".", "..", "?"))
+_VALUES = frozenset(("word", "var", "int", "float", "string", ")", "]", "}"))
+_BREAKS = frozenset(("match", "return", "having", "order", "skip", "limit"))
+_CONNECTIVES = frozenset(("and", "or", "not", "in", "contains", "starts_with", "where"))
+_STATEMENTS = frozenset(("insert", "update", "delete", "replace"))
+
+
+def format_queries(text: str | Source) -> str:
+    """Return the text laid out anew; raises QueryError when it cannot be read."""
+    source = make_source(text, "<query>")
+    before = _read(source)
+    tokens = pieces_of(source.text)
+    written = _Writer(_Marks.of(before)).file(tokens)
+    after = _read(Source(source.name, written))
+    assert after == before, "the layout changed what the queries mean"
+    comments = [each.text for each in tokens if each.kind == COMMENT]
+    kept = [each.text for each in pieces_of(written) if each.kind == COMMENT]
+    assert kept == comments, "the layout changed a comment"
+    return written
+
+
+def _read(source: Source) -> ast.QueryFile:
+    problems = Problems()
+    found = read_queries(source, problems)
+    if problems.total:
+        raise QueryError(problems.in_order(), source=source, total=problems.total)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Where items of blocks begin, and which signs stand for something else than usual."""
+
+    items: frozenset[int]
+    clauses: frozenset[int]
+    hops: frozenset[tuple[int, int]]
+    edges: frozenset[int]
+
+    @classmethod
+    def of(cls, file: ast.QueryFile) -> "_Marks":
+        items: set[int] = set()
+        clauses: set[int] = set()
+        hops: set[tuple[int, int]] = set()
+        edges: set[int] = set()
+        for node in _nodes(file):
+            match node:
+                case ast.Traversal():
+                    clauses.add(node.span.start)
+                    edges |= {each.name.span.start for each in node.edges}
+                case ast.Binding(variable):
+                    clauses.add(variable.span.start)
+                case ast.Filter(predicate):
+                    clauses.add(predicate.span.start)
+                case ast.Negation() | ast.OptionalMatch():
+                    clauses.add(node.span.start)
+                case ast.Projection(value):
+                    items.add(value.span.start)
+                case ast.Read():
+                    clauses |= {each.span.start for each in node.having}
+                case ast.Insert() | ast.Update() | ast.Replace():
+                    items |= {name.span.start for name, _ in node.assignments}
+                case ast.Hops(span=span) if span is not None:
+                    hops.add((span.start, span.end))
+        items |= clauses
+        return cls(frozenset(items), frozenset(clauses), frozenset(hops), frozenset(edges))
+
+
+def _nodes(value: object) -> Iterator[object]:
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _nodes(each)
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield value
+        for each in fields(value):
+            yield from _nodes(getattr(value, each.name))
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes tokens line by line."""
+
+    marks: _Marks
+    lines: list[str] = field(default_factory=list)
+
+    def file(self, tokens: Sequence[Piece]) -> str:
+        for declaration in _declarations(tokens):
+            if self.lines:
+                self.lines.append("")
+            self._block(declaration, 0)
+        return "\n".join(self.lines) + "\n" if self.lines else ""
+
+    def _block(self, tokens: Sequence[Piece], depth: int) -> None:
+        """Write tokens, a line for each part of them that does not fit on one."""
+        for part in _parts(tokens):
+            self._part(part, depth)
+
+    def _part(self, tokens: Sequence[Piece], depth: int) -> None:
+        """Write the head of a block, its items one step deeper, and its end."""
+        line = self._line(tokens)
+        is_plain = not any(each.kind == COMMENT for each in tokens)
+        is_short = len(_STEP) * depth + len(line) <= _WIDTH
+        if is_plain and is_short and not self._spreads(tokens):
+            self._put(line, depth)
+            return
+        opening = _opening(tokens, self.marks)
+        if opening is None:
+            self._long(tokens, depth)
+            return
+        closing = _closing(tokens, opening)
+        self._put(self._line(tokens[: opening + 1]), depth)
+        inside = tokens[opening + 1 : closing]
+        if tokens[0].text == "query":
+            self._block(inside, depth + 1)
+        else:
+            for item in self._items(inside):
+                self._item(item, depth + 1)
+        self._put(tokens[closing].text, depth)
+        if rest := tokens[closing + 1 :]:
+            self._block(rest, depth)
+
+    def _spreads(self, tokens: Sequence[Piece]) -> bool:
+        """Return whether a part has a line for each of its items even if it is short."""
+        clauses = sum(each.start in self.marks.clauses for each in tokens)
+        return tokens[0].text == "query" or (tokens[0].text == "match" and clauses > 1)
+
+    def _item(self, tokens: Sequence[Piece], depth: int) -> None:
+        if any(each.kind == COMMENT for each in tokens):
+            self._long(tokens, depth)
+        elif tokens[0].text in ("not", "optional") and len(tokens) > 1 and tokens[1].kind == "{":
+            self._part(tokens, depth)
+        else:
+            self._put(self._line(tokens), depth)
+
+    def _long(self, tokens: Sequence[Piece], depth: int) -> None:
+        """Write tokens among which are comments, each at the end of its line."""
+        line: list[Piece] = []
+        for token in tokens:
+            line.append(token)
+            if token.kind == COMMENT:
+                self._put(self._line(line), depth)
+                line = []
+        if line:
+            self._put(self._line(line), depth)
+
+    def _items(self, tokens: Sequence[Piece]) -> list[list[Piece]]:
+        """Return the items of a block, each with the comma and the comments that follow it."""
+        items: list[list[Piece]] = []
+        nesting = 0
+        after_comma = True
+        for token in tokens:
+            is_first = nesting == 0 and (token.start in self.marks.items or after_comma)
+            joins = token.kind in (",", COMMENT) and items and _is_on_line(items[-1][-1], token)
+            if not items or ((is_first or token.kind == COMMENT) and not joins):
+                items.append([])
+            items[-1].append(token)
+            if token.kind != COMMENT:
+                after_comma = token.kind == "," and nesting == 0
+            nesting += (token.kind in "([{") - (token.kind in ")]}") if len(token.kind) == 1 else 0
+        return items
+
+    def _put(self, line: str, depth: int) -> None:
+        self.lines.append(_STEP * depth + line)
+
+    def _line(self, tokens: Sequence[Piece]) -> str:
+        if not tokens:
+            return ""
+        text = tokens[0].text
+        for before, (one, other) in zip((None, *tokens), pairwise(tokens), strict=False):
+            text += self._between(before, one, other) + other.text
+        return text
+
+    def _between(self, before: Piece | None, one: Piece, other: Piece) -> str:
+        """Return what stands between two tokens of a line."""
+        if COMMENT in (one.kind, other.kind):
+            return "  " if other.kind == COMMENT else " "
+        is_tight = (
+            one.kind in _TIGHT_AFTER
+            or other.kind in _TIGHT_BEFORE
+            or "|" in (one.kind, other.kind)
+            or self._is_in_hops(other)
+            or (one.kind == "<" and other.start in self.marks.edges)
+            or (other.kind == ">" and one.start in self.marks.edges)
+            or (other.kind == "(" and _is_called(before, one, other))
+            or (one.kind == ":" and before is not None and _names_edge(before, other))
+            or (one.kind == "-" and not _is_between(before))
+        )
+        if is_tight:
+            return ""
+        return "  " if other.start in self.marks.clauses and one.kind != "{" else " "
+
+    def _is_in_hops(self, other: Piece) -> bool:
+        """Return whether a token belongs to the braces of `knows{1,3}`."""
+        return any(start <= other.start < end for start, end in self.marks.hops)
+
+
+def _declarations(tokens: Sequence[Piece]) -> list[list[Piece]]:
+    """Return the tokens of each query, with the comments before it."""
+    found: list[list[Piece]] = [[]]
+    nesting = 0
+    for token in tokens:
+        is_head = token.text == "query" and nesting == 0 and found[-1]
+        if is_head and any(each.kind != COMMENT for each in found[-1]):
+            found.append([])
+        found[-1].append(token)
+        nesting += (token.kind == "{") - (token.kind == "}")
+    return [each for each in found if each]
+
+
+def _parts(tokens: Sequence[Piece]) -> list[list[Piece]]:
+    """Return the clauses of a query: comments, and what each keyword begins."""
+    found: list[list[Piece]] = []
+    nesting = 0
+    for token in tokens:
+        begins = nesting == 0 and (
+            token.text in (*_BREAKS, *_STATEMENTS, "query") and token.kind == "word"
+        )
+        alone = token.kind == COMMENT and nesting == 0
+        is_after_comment = bool(found) and found[-1][-1].kind == COMMENT and nesting == 0
+        joins = alone and found and _is_on_line(found[-1][-1], token)
+        if not found or ((begins or alone or is_after_comment) and not joins):
+            found.append([])
+        found[-1].append(token)
+        nesting += (token.kind in "([{") - (token.kind in ")]}") if len(token.kind) == 1 else 0
+    return found
+
+
+def _opening(tokens: Sequence[Piece], marks: _Marks) -> int | None:
+    """Return the place of the first brace that opens a block."""
+    for at, token in enumerate(tokens):
+        if token.kind == "{" and all(token.start != start for start, _ in marks.hops):
+            return at
+    return None
+
+
+def _closing(tokens: Sequence[Piece], opening: int) -> int:
+    nesting = 0
+    for at in range(opening, len(tokens)):
+        nesting += (tokens[at].kind == "{") - (tokens[at].kind == "}")
+        if nesting == 0:
+            return at
+    raise AssertionError("a text that was read closes what it opens")
+
+
+def _is_on_line(one: Piece, other: Piece) -> bool:
+    return one.line == other.line
+
+
+def _names_edge(variable: Piece, edge: Piece) -> bool:
+    return variable.kind == "var" and edge.kind == "word" and edge.text[0].islower()
+
+
+def _is_called(before: Piece | None, word: Piece, parenthesis: Piece) -> bool:
+    """Return whether a word is that of a function or a query, whose arguments follow."""
+    if word.kind != "word" or word.text in _CONNECTIVES:
+        return False
+    is_head = before is not None and before.text == "query"
+    return is_head or word.end == parenthesis.start
+
+
+def _is_between(before: Piece | None) -> bool:
+    """Return whether a minus stands between two values, not before one."""
+    return before is not None and before.kind in _VALUES

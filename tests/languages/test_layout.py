@@ -1,0 +1,103 @@
+"""Queries are laid out in one way, and mean what they meant."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from omnigraph import QueryError, format_queries
+from omnigraph.cli.main import omnigraph
+from tests.languages.casefile import read_cases
+
+ROUGH = """
+// all of them
+query   people ( $n:I64 ,$t : [String]? )@description( "x" ){
+ match{$p:Person{name:"a",age:-1}  // trailing
+ $p knows{1,3}$q $p $e:worksAt $c  not{ $q <knows> $p }
+ /* block */ $p.age>-3 and($q.age - 1) * 2<5 or not ($p.name in ["a" , "b"])
+ optional { $p likes|loves $z  $z.name is not null }
+ } return distinct{$p.name as a,count( * )-$p.age, collect({a:$p.name, b: collect(distinct $q.name
+   order{$q.name desc} limit 3)}) as l} having{a="x"} order{a desc,$p.age} skip 1 limit $n }
+query w(){insert Person{name:"a" age:1} update Person set{age:age+1} where name="a" }
+"""
+NEAT = """\
+// all of them
+query people($n: I64, $t: [String]?) @description("x") {
+  match {
+    $p: Person { name: "a", age: -1 }  // trailing
+    $p knows{1,3} $q
+    $p $e:worksAt $c
+    not { $q <knows> $p }
+    /* block */
+    $p.age > -3 and ($q.age - 1) * 2 < 5 or not ($p.name in ["a", "b"])
+    optional { $p likes|loves $z  $z.name is not null }
+  }
+  return distinct {
+    $p.name as a,
+    count(*) - $p.age,
+    collect({ a: $p.name, b: collect(distinct $q.name order { $q.name desc } limit 3) }) as l
+  }
+  having { a = "x" }
+  order { a desc, $p.age }
+  skip 1
+  limit $n
+}
+
+query w() {
+  insert Person { name: "a" age: 1 }
+  update Person set { age: age + 1 } where name = "a"
+}
+"""
+TEXTS = sorted(
+    {
+        case.given["query"]
+        for path in (Path(__file__).parent / "cases").glob("query*.case")
+        for case in read_cases(path)
+        if "query" in case.given
+    }
+)
+
+
+def test_a_rough_text_becomes_neat() -> None:
+    assert format_queries(ROUGH) == NEAT
+
+
+def test_a_neat_text_stays_as_it_is() -> None:
+    assert format_queries(NEAT) == NEAT
+    assert format_queries("") == ""
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_was_laid_out_once_stays_so(text: str) -> None:
+    try:
+        found = format_queries(text)
+    except QueryError:
+        return  # what cannot be read is not touched
+    assert format_queries(found) == found
+
+
+def test_the_command_writes_files_and_tells_whether_it_would(tmp_path: Path) -> None:
+    rough, neat = tmp_path / "rough.gq", tmp_path / "neat.gq"
+    rough.write_text(ROUGH)
+    neat.write_text(NEAT)
+    runner = CliRunner()
+
+    checked = runner.invoke(omnigraph, ["query", "fmt", "--check", str(rough), str(neat)])
+    assert (checked.exit_code, checked.output.count("would be")) == (1, 1)
+    assert rough.read_text() == ROUGH
+
+    written = runner.invoke(omnigraph, ["query", "fmt", str(rough), str(neat)])
+    assert written.exit_code == 0
+    assert rough.read_text() == neat.read_text() == NEAT
+
+    piped = runner.invoke(omnigraph, ["query", "fmt", "-"], input=ROUGH)
+    assert piped.output == NEAT
+
+
+def test_a_text_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gq"
+    broken.write_text("query q() { match }")
+    done = CliRunner().invoke(omnigraph, ["query", "fmt", str(broken)])
+    assert done.exit_code == 1
+    assert "error[Q000]" in done.output
+    assert broken.read_text() == "query q() { match }"
