@@ -20,7 +20,7 @@ from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.choice import Engine, default_settings, runner_for_merge
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
-from omnigraph.spark.runner import Parcel, Runner
+from omnigraph.spark.runner import InlineRunner, Parcel, Runner
 from omnigraph.spark.session import SparkSettings
 from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, extent_between
 from omnigraph.storage.reading import rows_at
@@ -33,6 +33,8 @@ from omnigraph.write.load import keys
 from omnigraph.write.load.options import BulkKeywords
 from omnigraph.write.validate import broken_rows, compared_columns
 
+# A merge of so few rows is no work for Spark, however many bytes they are.
+_FEW_ROWS = 10_000
 # The most changed rows of one type, on both sides, that are merged in memory at once.
 _MOST_HELD = Extent(rows=50_000, bytes=16 << 20)
 _BUCKET = Extent(rows=50_000, bytes=32 << 20)
@@ -118,6 +120,9 @@ class TaskMerger:
         return runner.map_reduce(emit, items, task, self.progress)
 
     def _runner(self, extent: Extent) -> Runner:
+        if self.engine is Engine.AUTO and extent.rows <= _FEW_ROWS:
+            # They are large by their blobs alone, or only moved beside them.
+            return InlineRunner(self.deadline)
         return runner_for_merge(self.engine, self.spark, extent.bytes, self.deadline)
 
 

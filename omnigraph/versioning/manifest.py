@@ -274,17 +274,27 @@ class Manifest:
             # so they exclude each other, and the manifest does not grow.
             digest = sha256(json.dumps(operation).encode()).hexdigest()
             keys[_operation(digest)] = None
-        if self._freshness.age(at.version) > MANIFEST_AGE / 2:
-            raise CommitRejectedError(
-                "the manifest was read too long ago to know who changed it since"
-            )
-        flipped = self._tables.set_keys(at, keys)
-        if self._freshness.age(at.version) > MANIFEST_AGE:
-            raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
+        flipped = self._set_keys(at, keys)
         # A commit makes two versions, of which this is the second.
         if flipped.version % PRUNED_EVERY < 2:
             self._prune(flipped)
         return flipped
+
+    def _set_keys(self, at: Table, keys: Mapping[str, str | None]) -> Table:
+        """Set keys; raises CommitRejectedError when one of them was set after `at`.
+
+        Lance finds that out from the versions since, and these are not kept for long.
+        """
+        if self._freshness.age(at.version) > MANIFEST_AGE / 2:
+            raise CommitRejectedError(
+                "the manifest was read too long ago to know who changed it since"
+            )
+        since = self._freshness.now()
+        made = self._tables.set_keys(at, keys)
+        if self._freshness.age(at.version) > MANIFEST_AGE:
+            raise StorageError("the flip took so long that concurrent changes cannot be ruled out")
+        self._freshness.note(made.version, since)
+        return made
 
     def _prune(self, at: Table) -> None:
         """Remove old versions of the manifest, each of which has the head of every branch.
@@ -334,7 +344,7 @@ class Manifest:
         """
         last = last_cleanup(at)
         cleanup = ulid if ulid > last else f"{last}+"
-        return cleanup, self._tables.set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
+        return cleanup, self._set_keys(at, {_BEGUN + cleanup: "", _CLEANED: last})
 
     def mark_cleaning(self, at: Table, cleanup: str) -> Table:
         """Note that a cleanup removes what it buried, which no head of `at` may need.
@@ -351,14 +361,14 @@ class Manifest:
         buried = {each for each, _ in self._graves(at, None) if each > last}
         ended: dict[str, str | None] = {_BEGUN + each: None for each in begun}
         revoked = _revoking((begun | buried) - {cleanup})
-        return self._tables.set_keys(at, {**ended, **revoked, _CLEANED: cleanup})
+        return self._set_keys(at, {**ended, **revoked, _CLEANED: cleanup})
 
     def revoke(self, at: Table, cleanups: Iterable[str]) -> Table:
         """Note that cleanups remove nothing of what they buried.
 
         Raises CommitRejectedError when a cleanup was marked after `at`: it may be one of them.
         """
-        return self._tables.set_keys(at, {**_revoking(cleanups), _CLEANED: last_cleanup(at)})
+        return self._set_keys(at, {**_revoking(cleanups), _CLEANED: last_cleanup(at)})
 
     def is_revoked(self, at: Table, cleanup: str) -> bool:
         """Whether a cleanup must not remove what it buried."""

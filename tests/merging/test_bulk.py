@@ -15,13 +15,15 @@ from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.merge import MergeOptions, merge, preview
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.rowmerge import TypeMerge
+from omnigraph.spark.session import SparkSettings
+from omnigraph.storage.delta import Extent
 from omnigraph.versioning.writes import Upsert
 from tests.changes.town import do
 from tests.engine.worlds import World, random_world
 from tests.merging.nursery import IN_PARTS
 from tests.merging.statements import edge, part_ways, person, remove, update, weigh
 from tests.merging.test_patch import edit, other_worlds, types_of
-from tests.merging.village import THEIRS, part
+from tests.merging.village import OURS, THEIRS, part
 from tests.sample import write
 
 VALUE = "ValueConstraintViolation"
@@ -182,6 +184,17 @@ def test_a_few_changes_in_a_large_old_table_are_merged_in_memory(graph: Graph) -
 
 def first(graph: Graph) -> str:
     return [commit.id for commit in graph.log()][-2]
+
+
+def test_few_rows_are_merged_in_this_process_however_large_they_are(graph: Graph) -> None:
+    cluster = SparkSettings(master="spark://nowhere:7077")
+    parts = replace(make_task_merger({"spark": cluster}), most_held=Extent())
+    part(graph, [update("ada", age=1)], [update("bob", age=2)])
+
+    done = merge(graph.repository, THEIRS, OURS, MergeOptions(bulk=parts))
+
+    assert str(done.outcome) == "merged"
+    assert done.commit is not None
 
 
 def test_an_engine_that_does_not_exist_is_refused(graph: Graph) -> None:

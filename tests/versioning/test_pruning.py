@@ -1,6 +1,7 @@
 """Old versions of the manifest go while a graph is written to, and nobody misses them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from omnigraph.api.graph import Graph
 from omnigraph.api.graph import open as open_graph
 from omnigraph.storage import layout
-from omnigraph.versioning import manifest
+from omnigraph.storage.failures import CommitRejectedError
+from omnigraph.versioning import freshness, manifest
 from omnigraph.versioning.writes import Upsert
 from tests.sample import PERSON, ages, new_graph, people, write
 
@@ -75,6 +77,27 @@ def test_whoever_had_the_graph_open_reads_and_writes_on(graph: Graph) -> None:
 
     assert ages(reader) == {"ada": EVERY - 1, "bob": 1}
     assert len(list(reader.log())) == len(list(graph.log())) == 20 + 3 * EVERY + 2
+
+
+@pytest.mark.parametrize("what", ["begin", "mark", "revoke"])
+def test_a_cleanup_that_slept_for_longer_than_versions_are_kept_starts_again(
+    graph: Graph, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, ulid = graph.repository.manifest, graph.repository.clock.ulid()
+    cleanup, _ = ledger.begin_cleanup(ledger.newest(), ulid)
+    at = ledger.newest()
+    later = [each + 360 for each in freshness.moment()]
+    monkeypatch.setattr(freshness, "moment", lambda: tuple(later))
+
+    steps: dict[str, Callable[[], object]] = {
+        "begin": lambda: ledger.begin_cleanup(at, graph.repository.clock.ulid()),
+        "mark": lambda: ledger.mark_cleaning(at, cleanup),
+        "revoke": lambda: ledger.revoke(at, [cleanup]),
+    }
+    with pytest.raises(CommitRejectedError, match="too long ago"):
+        steps[what]()
+
+    ledger.mark_cleaning(ledger.newest(), cleanup)
 
 
 def test_a_process_keeps_few_handles_of_the_manifest(graph: Graph) -> None:
