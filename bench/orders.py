@@ -5,6 +5,7 @@ every order too: the patterns of Cypher and the tables of SQL are written in the
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -236,6 +237,7 @@ def main() -> None:
     chosen = options.parse_args()
     persons, follows = QUICK if chosen.quick else FULL
     findings: dict[str, object] = {"persons": persons, "follows": follows}
+    findings["load_average"] = round(os.getloadavg()[0], 1)
     with tempfile.TemporaryDirectory() as name:
         systems = _fill(Path(name), persons, follows)
         for question in QUESTIONS:

@@ -104,7 +104,7 @@ def page() -> str:
     is_stock = "raw_spark_process" in _findings("spark_queries")
     beside = _RATIOS if is_stock else _RATIOS + _SHARED
     parts.append(f"{beside}\n### Warm\n\n{_ratios('warm')}\n### Cold\n\n{_COLD}\n{_ratios('cold')}")
-    parts.append(f"## Written in any order\n\n{_ORDERS}\n{_orders()}")
+    parts.append(f"## Written in any order\n\n{_ORDERS}{_load()}\n{_orders()}")
     for area, group in groupby(found, lambda each: each.figure.area):
         if area == "Scaling":
             parts.append(f"## Scaling\n\n{_SCALING}\n{_scaling(list(group))}")
@@ -163,6 +163,16 @@ def _ratios(state: str) -> str:
         for each in pairs(state)
     ]
     return _rows(("what", "OmniGraph", "peer", "takes", "peer over ours"), rows)
+
+
+def _load() -> str:
+    """Say whether others used the machine while the orders were measured."""
+    run = stored("orders")
+    load = None if run is None else run["findings"].get("load_average")
+    if run is None or load is None or load < run["machine"]["cores"]:
+        return ""
+    cores = run["machine"]["cores"]
+    return f"Others used the machine too: {load} processes were waiting for its {cores} cores.\n"
 
 
 def _orders() -> str:

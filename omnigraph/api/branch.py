@@ -204,6 +204,8 @@ class Branch(View):
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> Log:
         """Return the commits, newest first; `after` goes on behind one of them."""
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InputError(f"a limit is a whole number, not {limit!r}")
         listed = ListCommits(branch=self.name, limit=limit, after=after)
         found: list[Iterator[Commit]] = [islice(self._run(listed), limit)]
         return Log(self.name, lambda: found.pop() if found else islice(self._run(listed), limit))

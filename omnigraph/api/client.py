@@ -217,6 +217,8 @@ def segment(name: str) -> str:
 
 
 def _checked(url: str) -> str:
+    if not isinstance(url, str):
+        raise InputError(f"the address of a server is a str, not a {type(url).__name__}")
     parts = urlsplit(url)
     hint = "it looks like http://127.0.0.1:8080 or https://graph.example.org"
     if parts.scheme not in ("http", "https") or not parts.hostname:

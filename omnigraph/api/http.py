@@ -16,6 +16,7 @@ from omnigraph.api.operation import (
     HttpRequest,
     Operation,
     R,
+    check_fields,
     named_or_main,
     place_fields,
     served,
@@ -96,6 +97,7 @@ class HttpBackend:
 
     def run(self, operation: Operation[R], options: CallOptions = USUAL) -> R:
         """Send an operation and return its result, or raise the error that the server had."""
+        check_fields(operation)
         special = _SPECIAL.get(type(operation))
         if special is not None:
             return cast(R, special(self, operation, options))

@@ -3,10 +3,25 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 from urllib.parse import quote
 
 import msgspec
@@ -34,6 +49,57 @@ _Item = TypeVar("_Item")
 _IN_PATH = re.compile(r"{(\w+)(?::path)?}")
 # The field of a load that holds its rows; as a stream of lines they are all of the body.
 _ROWS = "data"
+# Texts whose problems are told elsewhere, with more words.
+_ANY_TEXT = ("query_source", "schema_source", "message")
+
+
+def check_fields(operation: "Operation[Any]") -> None:
+    """Raise InputError for a field that holds something of another type than it is declared with.
+
+    A server decodes requests strictly; a handle at hand is given whatever Python has.
+    """
+    for each in msgspec.structs.fields(operation):
+        value, kinds = getattr(operation, each.name), _kinds_of(each.type)
+        if kinds is None or each.name == _ROWS or (value is None and _takes_null(each.type)):
+            continue
+        is_flag = isinstance(value, bool) and bool not in kinds
+        # An age is a text in a request, and a timedelta at hand.
+        if is_flag or not isinstance(value, (*kinds, timedelta)):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise InputError(f"'{each.encode_name}' is a {wanted}, not a {type(value).__name__}")
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        for text in texts if each.name not in _ANY_TEXT else ():
+            _check_text(each.encode_name, text)
+
+
+def _takes_null(declared: Any) -> bool:  # noqa: ANN401 - a type
+    """Whether a field may be None; so may each number of members, of a graph at hand."""
+    is_union = get_origin(declared) in (Union, UnionType)
+    return type(None) in get_args(declared) if is_union else _kinds_of(declared) == (int,)
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str | dict):
+        raise InputError(f"'{name}' holds a {type(text).__name__}")
+    if isinstance(text, str) and any("\ud800" <= char <= "\udfff" for char in text):
+        raise InputError(f"'{name}' contains invalid Unicode")
+
+
+@cache
+def _kinds_of(declared: Any) -> tuple[type, ...] | None:  # noqa: ANN401 - a type
+    """Return the plain types that a declaration means; None for one that takes anything."""
+    origin = get_origin(declared)
+    if origin is Annotated:
+        return _kinds_of(get_args(declared)[0])
+    if origin is Literal:
+        return (str,)
+    if origin in (list, dict):
+        return (origin,)
+    if origin in (Union, UnionType):
+        found = [_kinds_of(each) for each in get_args(declared) if each is not type(None)]
+        every = [kind for each in found if each is not None for kind in each]
+        return None if None in found else tuple(dict.fromkeys(every))
+    return (declared,) if declared in (str, int, float, bool) else None
 
 
 class Audience(StrEnum):
@@ -241,6 +307,8 @@ def named_or_main(*names: str | None) -> str:
 
 def place_fields(place: str) -> dict[str, Any]:
     """Return a branch or a commit as the fields of an operation name it."""
+    if not isinstance(place, str):
+        raise InputError(f"a branch or a commit is named by a str, not a {type(place).__name__}")
     return {"snapshot" if is_ulid(place) else "branch": place}
 
 

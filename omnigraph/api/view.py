@@ -20,6 +20,7 @@ from omnigraph.api.operations.read import (
 )
 from omnigraph.api.queries import Queries
 from omnigraph.api.texts import NamedQuery, named_query, query_source
+from omnigraph.errors import InputError
 from omnigraph.html import html_facts
 from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.change_set import ChangeSet
@@ -178,7 +179,9 @@ class View:
         Nodes come first, then edges, by type and by id, so equal graphs give equal bytes.
         """
         rows = ExportRows(
-            type_names=list(types), table_keys=list(tables), **place_fields(self.place)
+            type_names=names_of(types, "types"),
+            table_keys=names_of(tables, "tables"),
+            **place_fields(self.place),
         )
         return self._run(rows, progress=progress)
 
@@ -236,12 +239,28 @@ class View:
 
 def place_of(place: Place) -> str:
     """Return the name of a branch or the id of a commit."""
-    return place if isinstance(place, str) else place.place
+    name: object = place.place if isinstance(place, View) else place
+    if not isinstance(name, str):
+        hint = "name a branch, a tag or a commit, or pass a handle on one"
+        raise InputError(f"a {type(name).__name__} is no place of a graph", hint=hint)
+    return name
+
+
+def names_of(given: Iterable[str], what: str) -> list[str]:
+    """Return names that a caller lists; one alone may stand for itself."""
+    if isinstance(given, str):
+        return [given]
+    names = list(given) if isinstance(given, Iterable) else None
+    if names is None or not all(isinstance(each, str) for each in names):
+        raise InputError(f"'{what}' is a list of names, not a {type(given).__name__}")
+    return names
 
 
 def filter_fields(kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]) -> dict[str, Any]:
     """Return which changes are of interest, as operations say it; raise InputError for others."""
-    wanted = ChangeFilter.parse(kinds, types, ops)
+    wanted = ChangeFilter.parse(
+        names_of(kinds, "kinds"), names_of(types, "types"), names_of(ops, "ops")
+    )
     return {
         "kinds": [str(each) for each in sorted(wanted.kinds)],
         "types": sorted(wanted.types),

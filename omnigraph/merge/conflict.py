@@ -163,6 +163,8 @@ class Resolutions:
         rows: dict[tuple[str, str], Side] = {}
         properties: dict[tuple[str, str, str], Side] = {}
         values: dict[tuple[str, str, str], object] = {}
+        if not isinstance(choices, Iterable) or isinstance(choices, str | Mapping):
+            raise InputError("the resolutions are a list of conflicts", hint=_HOW_TO_CHOOSE)
         for choice in choices:
             key, name = _row_of(choice), choice.get("property")
             take = choice.get("take")

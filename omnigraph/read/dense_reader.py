@@ -65,9 +65,11 @@ class DenseReader(Reader):
         table, numbering = self.table(name), self.numbering(name)
         if stored_name == "id":
             return numbering.ids_of(ordinals)
-        if self._are_few(table, stored_name, len(ordinals)):
-            return self._read_singly(name, stored_name, ordinals)
-        whole = self.topology.column(table, stored_name)
+        whole = self.topology.known_column(table, stored_name, numbering)
+        if whole is None:
+            if self._are_few(table, stored_name, len(ordinals)):
+                return self._read_singly(name, stored_name, ordinals)
+            whole = self.topology.column(table, stored_name)
         is_all = ordinals is numbering.all() and len(ordinals) == len(whole.values)
         return whole.values if is_all and not len(whole.changed) else whole.take(ordinals)
 

@@ -253,6 +253,8 @@ def _column(
 
 def find_type(name: str, catalog: Catalog) -> StoredType:
     """Return the type with this name; raise InputError with the nearest known name."""
+    if not isinstance(name, str):
+        raise InputError(f"the name of a type is a str, not a {type(name).__name__}")
     found = catalog.stored(name)
     if found is None:
         hint = suggest(name, [*catalog.nodes, *catalog.edges])

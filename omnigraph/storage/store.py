@@ -92,6 +92,8 @@ class Store:
 
 def store_at(uri: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Store:
     """Return the store of a URI: a local path, `file://`, `s3://`, `gs://` or `az://`."""
+    if not isinstance(uri, str | os.PathLike):
+        raise StoreError(f"a graph is at a path or a URI, not at a {type(uri).__name__}")
     text = os.fspath(uri)
     scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()

@@ -2,7 +2,7 @@
 
 import codecs
 
-from omnigraph.errors import Code, Problem, SourceError
+from omnigraph.errors import Code, InputError, Problem, SourceError
 from omnigraph.span import Source, Span
 
 MOST_BYTES = 256 * 1024
@@ -24,7 +24,11 @@ def decode(name: str, data: bytes, error: type[SourceError], code: Code) -> Sour
 
 def make_source(text: str | Source, name: str) -> Source:
     """Wrap a text into a source; return a source as it is."""
-    return text if isinstance(text, Source) else Source(name, text)
+    if isinstance(text, Source):
+        return text
+    if not isinstance(text, str):
+        raise InputError(f"a text is a str, not a {type(text).__name__}")
+    return Source(name, text)
 
 
 def size_problem(source: Source, code: Code) -> Problem | None:

@@ -23,6 +23,8 @@ def check_operation_hash(text: str | None) -> None:
 def _check(what: str, text: str | None, most: int) -> None:
     if text is None:
         return
+    if not isinstance(text, str):
+        raise InputError(f"{what} is a str, not a {type(text).__name__}")
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

@@ -34,7 +34,7 @@ class Retention:
             raise InputError(
                 "nothing says what a cleanup keeps", hint="set keep, older_than, or both"
             )
-        if self.keep is not None and self.keep < 1:
+        if self.keep is not None and (not isinstance(self.keep, int) or self.keep < 1):
             raise InputError(f"keep is {self.keep}; expected at least 1")
 
     @property

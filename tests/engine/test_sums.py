@@ -4,9 +4,11 @@ import math
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from omnigraph.data.values.sums import ExactSum, sum_floats
+from omnigraph.read.spark.sums import _Add
 
 POWERS = [(-3, 4), (-30, 30), (-320, 290), (290, 306)]
 
@@ -101,3 +103,31 @@ def test_batches_that_are_added_one_after_the_other_are_one_sum() -> None:
         exact.add(values[start : start + 37])
 
     assert exact.round() == math.fsum(values)
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 5, 64])
+def test_a_task_of_spark_adds_groups_that_go_on_in_the_next_batch(size: int, weighed: bool) -> None:
+    random = Random(size)
+    some = [(random.choice([None, 1, 2, 3]), random.choice("ab")) for _ in range(60)]
+    keys = sorted(some, key=lambda key: (key[0] or 0, key[1]))
+    values = floats(random, 60, -200, 200)
+    weights = [random.randint(1, 9) if weighed else 1 for _ in range(60)]
+    columns = {
+        "one": pa.array([one for one, _ in keys], pa.int64()),
+        "other": pa.array([other for _, other in keys]),
+        "value": pa.array(values),
+    }
+    columns |= {"weight": pa.array(weights, pa.int64())} if weighed else {}
+    batches = pa.table(columns).to_batches(max_chunksize=size)
+
+    found = pa.Table.from_batches(list(_Add(2)([batches[0].slice(0, 0), *batches])))
+
+    expected: dict[tuple[int | None, str], list[float]] = {}
+    for key, value, weight in zip(keys, values.tolist(), weights, strict=True):
+        expected.setdefault(key, []).extend([value] * weight)
+    assert found.column_names == ["one", "other", "value"]
+    assert found.to_pylist() == [
+        {"one": one, "other": other, "value": math.fsum(each)}
+        for (one, other), each in expected.items()
+    ]

@@ -8,7 +8,7 @@ from tests.maintenance.campaign import campaign
 def test_branches_that_are_created_beside_killed_cleanups_have_all_their_rows(
     tmp_path: Path,
 ) -> None:
-    tally = campaign(tmp_path, 8, seed=3)
+    tally = campaign(tmp_path, 5, seed=3)
 
     assert tally.violations == []
-    assert tally.counts["branches"] + tally.counts["refused"] == 8
+    assert tally.counts["branches"] + tally.counts["refused"] == 5

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,9 @@ OPEN: Need = ("read", "open")
 VAULT: Need = ("read", "vault")
 
 
+BLOCKS: list[AbstractContextManager[object]] = []
+
+
 @dataclass(frozen=True, slots=True)
 class Use:
     """How a method is called, and what the actor has to be allowed for it.
@@ -31,6 +35,12 @@ class Use:
     call: Callable[[Graph, World], object]
     needs: tuple[Need, ...] = ()
     shows: tuple[Need, ...] = ()
+
+
+def enter_run(graph: Graph) -> None:
+    """Begin the block of a run; it is kept, because one that goes aborts its run."""
+    BLOCKS.append(graph.run("open"))
+    BLOCKS[-1].__enter__()
 
 
 def at(graph: Graph, world: World) -> View:
@@ -75,7 +85,7 @@ GRAPH = {
     "tags": Use(lambda g, _: g.tags()),
     "runs": Use(lambda g, _: g.runs()),
     "run_record": Use(lambda g, w: g.run_record(w.shown_run), (OPEN,)),
-    "run": Use(lambda g, _: g.run("open")),  # a block, which begins and publishes a run
+    "run": Use(lambda g, _: enter_run(g), (("change", "open"),)),
     "begin_run": Use(lambda g, _: g.begin_run("open"), (("change", "open"),)),
     "publish_run": Use(lambda g, w: g.publish_run(w.shown_run), (("run_publish", "open"),)),
     "abort_run": Use(lambda g, w: g.abort_run(w.shown_run), (("run_abort", "open"),)),

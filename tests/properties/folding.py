@@ -116,7 +116,9 @@ def check_pieces(table: Table) -> None:
     segments = Counter(
         index.name for index in table.dataset.describe_indices() for _ in index.segments
     )
-    assert set(segments) == {"id_btree", "slug_btree", "age_btree", "name_inverted"}
+    # A BTREE begins when there are rows enough; the tokenizer of a text is pinned from the start.
+    assert {"name_inverted"} <= set(segments)
+    assert set(segments) <= {"id_btree", "slug_btree", "age_btree", "name_inverted"}
     assert max(segments.values()) <= MOST_SEGMENTS
 
 

@@ -147,9 +147,11 @@ def test_an_actor_follows_a_bounded_number_of_branches(tmp_path: Path) -> None:
     from omnigraph.server.limits import Limits
 
     with serving(tmp_path, Limits(feeds=1)) as served, stream(served) as first:
-        next(events_of(first.iter_lines()))
+        events = events_of(first.iter_lines())
+        next(events)
         with stream(served) as second:
             assert second.status_code == 429
+        events.close()  # type: ignore[attr-defined]
 
 
 def test_a_stop_ends_feeds_at_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
 from omnigraph.api.local import branches, changes, maintenance, queries, reads, writes
 from omnigraph.api.local.places import Functions
-from omnigraph.api.operation import Document, Operation, R
+from omnigraph.api.operation import Document, Operation, R, check_fields
 from omnigraph.api.operations.read import ReadRows
 
 FUNCTIONS: Functions = {
@@ -44,6 +44,7 @@ class LocalBackend:
 
     def run(self, operation: Operation[R], options: CallOptions = USUAL) -> R:
         """Run an operation, if the policy allows it."""
+        check_fields(operation)
         found: R = FUNCTIONS[type(operation)](self.access, operation, options)
         return found
 

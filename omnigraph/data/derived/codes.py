@@ -37,7 +37,8 @@ def number_combinations(columns: Sequence[Numbers], count: int) -> tuple[Numbers
         if width * wide > _MOST:
             found, width = _close_gaps(found)
         found, width = found * wide + more, width * wide
-    found, width = _close_gaps(found)
+    if len(columns) > 1:
+        found, width = _close_gaps(found)
     first = np.empty(width, np.int64)
     first[found[::-1]] = np.arange(count - 1, -1, -1)  # NumPy keeps the last of several writes
     return first, found
@@ -49,9 +50,12 @@ def _close_gaps(column: Numbers) -> tuple[Numbers, int]:
         return column, 0
     least, most = int(column.min()), int(column.max())
     if most - least <= _SPARSE * len(column):
+        shifted = column - least if least else column
         present = np.zeros(most - least + 1, np.int64)
-        present[column - least] = 1
+        present[shifted] = 1
+        if present.all():
+            return shifted, len(present)
         places = np.cumsum(present) - 1
-        return places[column - least], int(places[-1]) + 1
+        return places[shifted], int(places[-1]) + 1
     found, inverse = np.unique(column, return_inverse=True)
     return inverse, len(found)

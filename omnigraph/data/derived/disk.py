@@ -25,7 +25,7 @@ Arrays: TypeAlias = Mapping[str, "np.ndarray | pa.Array"]
 
 _FORMAT = 2
 _CHECKSUM_BYTES = 4
-_MOST_FILES = 64
+_MOST_FILES = 256
 _MOST_BYTES = 8 << 30
 
 

@@ -102,6 +102,24 @@ def describe_column(values: pa.Array) -> ColumnStatistics | None:
     return ColumnStatistics(nulls, distinct, common, _find_bounds(known))
 
 
+def to_arrays(known: ColumnStatistics, kind: pa.DataType) -> dict[str, pa.Array]:
+    """Return the statistics of a column of some type as arrays, to keep them in a file."""
+    return {
+        "summary": pa.array([known.nulls, float(known.distinct)]),
+        "common": pa.array(known.common, kind),
+        "shares": pa.array(known.common.values(), pa.float64()),
+        "bounds": pa.array(known.bounds or [], None if known.bounds else pa.float64()),
+    }
+
+
+def from_arrays(arrays: Mapping[str, pa.Array]) -> ColumnStatistics:
+    """Return the statistics that `to_arrays` made arrays of."""
+    nulls, distinct = arrays["summary"].to_pylist()
+    values, shares = arrays["common"].to_pylist(), arrays["shares"].to_pylist()
+    common = dict(zip(values, shares, strict=True))
+    return ColumnStatistics(nulls, round(distinct), common, tuple(arrays["bounds"].to_pylist()))
+
+
 def describe_degrees(degrees: Numbers) -> DegreeStatistics:
     """Return the statistics of the degrees of all nodes of one side."""
     if not len(degrees):
@@ -132,7 +150,7 @@ def to_number(value: object) -> float | str:
 
 def _pick_places(count: int) -> Numbers:
     """Return the places of a random sample, always the same one."""
-    return np.sort(np.random.default_rng(count).integers(0, count, _SAMPLE))
+    return np.unique(np.random.default_rng(count).integers(0, count, _SAMPLE))
 
 
 def _estimate_distinct(counts: Numbers, sampled: int, step: int) -> int:

@@ -39,6 +39,8 @@ from omnigraph.data.derived.statistics import (
     DegreeStatistics,
     describe_column,
     describe_degrees,
+    from_arrays,
+    to_arrays,
 )
 from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.values.columns import to_array
@@ -116,11 +118,11 @@ class _VersionedAdjacency:
 class _Described:
     """The statistics of a column; None when there are none for its type."""
 
-    statistics: ColumnStatistics | None
+    known: ColumnStatistics | None
 
     @property
     def nbytes(self) -> int:
-        return 64 if self.statistics is None else self.statistics.nbytes
+        return 64 if self.known is None else self.known.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,11 @@ class Topology:
         key = (*family, self.numbering(table).lineage)
         return self.cache.get(key, lambda: self._column(table, name, family), family=family)
 
+    def known_column(self, table: Table, name: str, numbering: Numbering) -> TableColumn | None:
+        """Return a whole column by a numbering of its table, or None if it is not in memory."""
+        found = self.cache.peek((*_column_family(table, name), numbering.lineage))
+        return found if isinstance(found, TableColumn) else None
+
     def adjacency(self, edges: EdgeTable, *, backwards: bool) -> AnyAdjacency:
         """Return where the edges of a table lead, or with `backwards` where they come from."""
         self._used.add(edges.table.path)
@@ -178,13 +185,24 @@ class Topology:
     def statistics(self, table: Table, name: str) -> ColumnStatistics | None:
         """Return the statistics of a column; None unless it was in memory, now or earlier."""
         column, family = self.cache.newest(_column_family(table, name)), _family_of(table, name)
-        if not isinstance(column, TableColumn):
-            earlier = self.cache.newest(family)
-            return earlier.statistics if isinstance(earlier, _Described) else None
-        values = column.values
-        key = (*family, column.lineage[0], len(values))
-        made = self.cache.get(key, lambda: _Described(describe_column(values)), family=family)
-        return made.statistics
+        if isinstance(column, TableColumn):
+            key = (*family, column.lineage[0], len(column.values))
+            return self.cache.get(key, lambda: self._describe(column, family), family=family).known
+        earlier = self.cache.newest(family)
+        if isinstance(earlier, _Described):
+            return earlier.known
+        return self.cache.get(family, lambda: self._stored_statistics(family)).known
+
+    def _describe(self, column: TableColumn, family: Family) -> "_Described":
+        known = describe_column(column.values)
+        if known is not None:
+            kind = column.values.type
+            self._store(family, column.lineage[:1], to_arrays(known, kind), len(column.values))
+        return _Described(known)
+
+    def _stored_statistics(self, family: Family) -> "_Described":
+        stored = None if self._disk is None else self._disk.get(family)
+        return _Described(None if stored is None else from_arrays(stored.arrays))
 
     def coded(self, table: Table, name: str) -> CodedColumn | None:
         """Return a whole text column as codes; None when it changed, or has too many values."""

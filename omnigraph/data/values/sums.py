@@ -75,15 +75,20 @@ def sum_floats(
 
 def _measure(values: Floats, weights: Integers | None) -> tuple[int, int | None]:
     """Return the power of two above all values, and the bits of a part; None when too large."""
-    sizes = np.abs(values)
-    if not isfinite(most := float(sizes.max(initial=0.0))):
-        most = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    most = _greatest(values)
+    if not isfinite(most):
+        most = _greatest(values[np.isfinite(values)])
     power = int(np.frexp(most)[1])
     total = float(len(values) if weights is None else weights.sum(dtype=np.float64))
     weight_bits = int(np.frexp(total)[1])
     if power > _MOST_POWER or weight_bits > _MOST_WEIGHT_BITS:
         return power, None
     return power, min(_MOST_BITS, _DIGITS - 1 - weight_bits)
+
+
+def _greatest(values: Floats) -> float:
+    """Return the greatest size of a value; NaN when one is NaN."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def _cut(
@@ -98,11 +103,11 @@ def _cut(
     first = _LEAST_POWER + (most_power - _LEAST_POWER - 1) // bits * bits
     sums: list[Floats] = []
     powers: list[int] = []
-    size = max(_BLOCK, count)
+    size, is_finite = max(_BLOCK, count), isfinite(_greatest(values))
     for start in range(0, len(values), size):
         own = slice(start, start + size)
         block = _Block(
-            np.where(np.isfinite(values[own]), values[own], 0.0),
+            values[own].copy() if is_finite else np.where(np.isfinite(values[own]), values[own], 0),
             groups[own],
             None if weights is None else weights[own],
         )

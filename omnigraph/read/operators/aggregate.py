@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.derived.adjacency import is_row_range
+from omnigraph.data.derived.adjacency import is_row_range, row_range
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import NO_ROW, Numbers
 from omnigraph.data.values.comparison import unify_zeros
@@ -18,6 +18,8 @@ from omnigraph.read.matches import Matches
 from omnigraph.read.operators.evaluate import Evaluation
 from omnigraph.schema.arrow import arrow_type
 
+# The places of some rows, or all of them.
+_Places = Numbers | slice
 _LEAST, _MOST = -(2**63), 2**63 - 1
 # Below the first, sums of whole numbers are exact as floats; below the second, in 64 bits.
 _EXACT = 2.0**53
@@ -40,12 +42,13 @@ class Aggregation:
                 # It was only counted, so it is never null.
                 return pa.array(self._count_rows(), pa.int64())
             codes = self.rows.codes[expr.argument.variable]
-            present = self._pick_rows(codes != NO_ROW, codes if expr.distinct else None)
+            known = codes != NO_ROW if codes.min(initial=0) == NO_ROW else None
+            present = self._pick_rows(known, codes if expr.distinct else None)
             return pa.array(self._count(present, expr.distinct), pa.int64())
         if isinstance(expr.argument, EveryRow):
             return pa.array(self._count_rows(), pa.int64())
         column = Evaluation(self.execution, self.rows).column(expr.argument)
-        known = np.asarray(column.is_valid(), bool)
+        known = np.asarray(column.is_valid(), bool) if column.null_count else None
         present = self._pick_rows(known, encode(column) if expr.distinct else None)
         if expr.function == "count":
             return pa.array(self._count(present, expr.distinct), pa.int64())
@@ -59,16 +62,19 @@ class Aggregation:
         is_each = self.count == self.rows.count and is_row_range(self.groups)
         return weights if is_each else self._sum_integers(self.groups, weights, None)
 
-    def _pick_rows(self, known: "np.ndarray", once: Numbers | None) -> Numbers:
+    def _pick_rows(self, known: "np.ndarray | None", once: Numbers | None) -> _Places:
         """Return the places of the known rows; with value numbers, of each value only the first."""
-        present = np.flatnonzero(known)
+        if known is None and once is None:
+            return slice(None)
+        present = row_range(self.rows.count) if known is None else np.flatnonzero(known)
         if once is None:
             return present
         first, _ = number_combinations([self.groups[present], once[present]], len(present))
         return present[np.sort(first)]
 
-    def _compute_values(self, expr: Aggregate, column: pa.Array, present: Numbers) -> pa.Array:
-        kept, groups = column.take(pa.array(present)), self.groups[present]
+    def _compute_values(self, expr: Aggregate, column: pa.Array, present: _Places) -> pa.Array:
+        groups = self.groups[present]
+        kept = column if isinstance(present, slice) else column.take(pa.array(present))
         if expr.function in ("min", "max"):
             return _find_extremes(
                 unify_zeros(kept), groups, self.count, least=expr.function == "min"
@@ -87,7 +93,7 @@ class Aggregation:
                 sums = sums / counts
         return pa.array(sums, arrow_type(expr.type), mask=counts == 0)
 
-    def _count(self, places: Numbers, once: bool) -> Numbers:
+    def _count(self, places: _Places, once: bool) -> Numbers:
         groups = self.groups[places]
         if once or self.rows.weights is None:
             return np.bincount(groups, minlength=self.count)

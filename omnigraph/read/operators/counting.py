@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.data.derived.adjacency import AnyAdjacency
+from omnigraph.data.derived.adjacency import AnyAdjacency, row_range
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import EntityKind, EntityType, Predicate
 from omnigraph.query.plan import Expand, NodeScan, Operator
@@ -13,10 +13,17 @@ from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import Matches, multiply_counts, sum_counts, sum_products
 from omnigraph.read.operators.scan import find_nodes
-from omnigraph.read.operators.traverse import find_targets, follow_named, test_predicates
+from omnigraph.read.operators.traverse import (
+    are_true,
+    find_targets,
+    follow_named,
+    test_predicates,
+)
 
 # From more rows than this part of all, whole arrays are summed.
 _MOST_PARTS = 16
+# So few rows are weighed faster than it is found out which of them are equal.
+_FEW = 256
 # Sums of whole numbers below this are exact as floats.
 _EXACT = 2**53
 
@@ -84,9 +91,8 @@ class PatternCounter:
         execution, children = self._execution, self._children.get(root.variable, [])
         if root.filters and root.point is None and not children and execution.reader.is_whole:
             codes = execution.domains[root.variable].all()
-            return int(
-                np.count_nonzero(test_predicates(execution, root.variable, codes, root.filters))
-            )
+            every = Matches(len(codes), {root.variable: codes})
+            return int(np.count_nonzero(are_true(execution, every, root.filters)))
         if root.point is not None or root.filters:
             return _add_up(self._weigh_below(root.variable, find_nodes(execution, root)))
         if not children:
@@ -147,7 +153,7 @@ class PatternCounter:
             owners, nodes, edges = follow_named(execution, codes, expand, 2)
             kept = self._are_true(expand.edge_variable, edges, expand.edge_filters)
         execution.check(len(owners), 2)
-        distinct, inverse = np.unique(nodes, return_inverse=True)
+        distinct, inverse = _number_distinct(nodes)
         sound = test_predicates(execution, expand.target, distinct, expand.filters)
         worth = _multiply_by_truth(self._weigh_below(expand.target, distinct), sound)
         return _sum_by_owner(owners, worth[inverse] * kept, len(codes))
@@ -156,7 +162,7 @@ class PatternCounter:
         self, variable: str, codes: Numbers, filters: tuple[Predicate, ...]
     ) -> "np.ndarray":
         """Return for each row whether all predicates are true; equal rows are tested once."""
-        distinct, inverse = np.unique(codes, return_inverse=True)
+        distinct, inverse = _number_distinct(codes)
         found: np.ndarray = test_predicates(self._execution, variable, distinct, filters)[inverse]
         return found
 
@@ -167,6 +173,14 @@ class PatternCounter:
         if not one or expand.edge_variable is not None or not isinstance(reader, DenseReader):
             return None
         return reader.adjacency(self._execution.leg_of(expand))
+
+
+def _number_distinct(codes: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the different codes and the place of each among them; few are taken as they are."""
+    if len(codes) <= _FEW:
+        return codes, row_range(len(codes))
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    return distinct, inverse
 
 
 def _add_up(weights: Numbers | _Ones) -> int:

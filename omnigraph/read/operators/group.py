@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.data.derived.adjacency import row_range
+from omnigraph.data.derived.adjacency import is_row_range, row_range
 from omnigraph.data.derived.codes import encode, number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.data.values.comparison import unify_zeros
@@ -115,7 +115,7 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
         names = sorted({name for key in aggregate.keys for name in variables(key.expr)})
         # Rows of the same nodes have the same keys, which are therefore computed once.
         first, of_row = _same_nodes(rows, names)
-        known = Matches(len(first), {name: rows.codes[name][first] for name in names})
+        known = Matches(rows.count, {name: rows.codes[name] for name in names}).take(first)
         is_safe = not any(may_fail(key.expr) for key in aggregate.keys)
         if is_safe and all(_identifies(execution, aggregate.keys, name) for name in names):
             columns = {key.name: _late_key(execution, known, key.expr) for key in aggregate.keys}
@@ -125,7 +125,8 @@ def group_rows(execution: Execution, rows: Matches, aggregate: Aggregate) -> Mat
             same = [_number_keys(known, key.expr, values[key.name]) for key in aggregate.keys]
             firsts, of_known = number_combinations(same, known.count)
             columns = {name: column.take(pa.array(firsts)) for name, column in values.items()}
-            groups, count = of_known[of_row], len(firsts)
+            groups = of_known if is_row_range(of_row) else of_known[of_row]
+            count = len(firsts)
     aggregation = Aggregation(execution, rows, groups, count)
     for column in aggregate.aggregates:
         if isinstance(column.expr, Collect):

@@ -52,11 +52,11 @@ def _test_targets(execution: Execution, expand: Expand, nodes: Numbers) -> "np.n
 def filter_rows(execution: Execution, rows: Matches, filters: tuple[Predicate, ...]) -> Matches:
     """Return the rows for which all predicates are true."""
     for _, alike in groupby(filters, _fields):
-        rows = rows.keep(_are_true(execution, rows, alike))
+        rows = rows.keep(are_true(execution, rows, alike))
     return rows
 
 
-def _are_true(execution: Execution, rows: Matches, filters: Iterable[Predicate]) -> "np.ndarray":
+def are_true(execution: Execution, rows: Matches, filters: Iterable[Predicate]) -> "np.ndarray":
     """Return for each row whether all predicates are true."""
     evaluation = Evaluation(execution, rows)
     masks = [evaluation.holds(predicate) for predicate in filters]
@@ -76,7 +76,7 @@ def test_predicates(
     if not filters:
         return np.ones(len(codes), bool)
     if len(filters) == 1:
-        return _are_true(execution, Matches(len(codes), {variable: codes}), filters)
+        return are_true(execution, Matches(len(codes), {variable: codes}), filters)
     rows = Matches(len(codes), {variable: codes, _PLACE: np.arange(len(codes))})
     mask = np.zeros(len(codes), bool)
     mask[filter_rows(execution, rows, filters).codes[_PLACE]] = True

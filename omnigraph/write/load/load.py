@@ -344,6 +344,8 @@ def _opened_report(path: Path) -> Iterator[TextIO]:
     try:
         with path.open("w", encoding="utf-8") as file:
             yield file
+    except UnicodeEncodeError:
+        raise UnreadableError("cannot write the report: its name is invalid Unicode") from None
     except OSError as failed:
         reason = failed.strerror or type(failed).__name__
         raise UnreadableError(f"cannot write '{path}': {reason}") from None

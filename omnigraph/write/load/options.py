@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import TypedDict, TypeVar
 
-from omnigraph.errors import MOST_VIOLATIONS
+from omnigraph.errors import MOST_VIOLATIONS, InputError
 from omnigraph.spark.choice import Engine, default_settings
 from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
@@ -81,6 +81,8 @@ class LoadOptions:
 def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
     """Return the options that keywords mean; raises for an unknown mode or engine."""
     report = keywords.get("report")
+    if not isinstance(report, str | os.PathLike | None):
+        raise InputError(f"a report is a path, not a {type(report).__name__}")
     return LoadOptions(
         mode=parse_choice(LoadMode, keywords.get("mode", mode)),
         engine=parse_choice(Engine, keywords.get("engine", Engine.AUTO)),
@@ -98,4 +100,6 @@ def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
 
 
 def _within(violations: int) -> int:
+    if not isinstance(violations, int):
+        raise InputError(f"a number of violations is an int, not a {type(violations).__name__}")
     return min(max(1, violations), MOST_VIOLATIONS)
