@@ -143,7 +143,7 @@ def test_thousands_of_rows_are_changed_and_removed_at_once(tmp_path: Path) -> No
 
 def test_thousands_of_statements_are_one_query(tmp_path: Path) -> None:
     graph = init(tmp_path / "g", SCHEMA, durable=False)
-    started = time.monotonic()
+    started = time.process_time()
     do(graph, *(f'insert City {{ slug: "c{number}" }}' for number in range(3_000)))
     assert len(rows(graph, "City")) == 3_000
-    assert time.monotonic() - started < LONGEST, "each statement costs what the first one did"
+    assert time.process_time() - started < LONGEST, "each statement costs what the first one did"

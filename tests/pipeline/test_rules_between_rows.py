@@ -162,7 +162,7 @@ def test_a_unique_value_that_the_graph_has_is_refused(towns: Graph) -> None:
 def test_a_unique_value_goes_with_the_row_that_is_replaced(towns: Graph) -> None:
     lines = [node("Person", slug="ann"), *some("eve", email="ann@x", country="no", badge=1)]
 
-    towns.load(text(*lines), mode="merge", engine="inline")
+    towns.load(text(*lines), mode="replace", engine="inline")
 
     emails = {row["id"]: row["email"] for row in rows(towns, "node:Person")}
     assert emails == {"ann": None, "bob": None, "eve": "ann@x"}

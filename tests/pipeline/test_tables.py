@@ -216,7 +216,6 @@ def test_times_are_read_with_any_offset(graph: Graph, csv: Callable[[str], Path]
             "slug,name,nik",
             ["V4]: people.csv:1: Person.nik: no such field; did you mean 'nick'?"],
         ),
-        ("slug,name,id", ["V4]: people.csv:1: Person.id: no such field"]),
         ("slug", ["V6]: people.csv:1: Person.name: has no column"]),
         ("slug,name,age,age", ["V5]: people.csv:1: Person.age: is given twice"]),
         ("slug,name,", ["V4]: people.csv:1: Person.: no such field"]),
@@ -453,12 +452,13 @@ def test_a_type_that_does_not_exist_is_refused_with_the_nearest(
         assert raised.value.hint == "did you mean 'Person'?"
 
 
-def test_records_name_their_types_themselves(graph: Graph, tmp_path: Path) -> None:
+def test_records_may_name_the_type_that_is_given(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "people.jsonl"
     path.write_text(node("Person", slug="a", name="n"))
 
-    with pytest.raises(InputError, match="records name their types themselves"):
-        graph.load(path, type="Person", engine="inline")
+    graph.load(path, type="Person", engine="inline")
+
+    assert rows(graph, PERSON) == [expected("a")]
 
 
 def test_frames_by_type_take_no_other_type(graph: Graph) -> None:
