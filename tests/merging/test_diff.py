@@ -37,7 +37,7 @@ def test_a_diff_reads_like_a_list_of_what_happened(graph: Graph) -> None:
     )
 
     assert lines(graph, start) == [
-        "+ Person dan",
+        "+ Person dan  age 4",
         "+ bob -Knows-> ada",
         "- Person cy",
         "~ Person ada  name Ada → Lady, age 30 → 31",
