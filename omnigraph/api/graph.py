@@ -53,6 +53,7 @@ from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.run_record import RunRecord
+from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
 from omnigraph.span import Source
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
     from omnigraph.policy.actions import Decider
-    from omnigraph.query.stored import StoredQueries
     from omnigraph.read.execution import Budget
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
@@ -703,11 +703,10 @@ def connect(url: str, *, token: str | None = None, seconds: float | None = None)
 
 
 def _queries(given: "StoredQueries | QueryFiles | None") -> "StoredQueries":
-    from omnigraph.api.registry import open_queries
-    from omnigraph.query.stored import NO_QUERIES, StoredQueries
-
     if given is None or isinstance(given, StoredQueries):
         return given or NO_QUERIES
+    from omnigraph.api.registry import open_queries
+
     return open_queries(given)
 
 
