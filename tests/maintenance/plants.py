@@ -164,7 +164,8 @@ def _bury_head(root: Path) -> None:
     manifest = open_graph(root).repository.manifest
     version = _head(root).tables[PERSON].version
     cleanup, begun = manifest.begin_cleanup(manifest.newest(), "c1")
-    manifest.mark_cleaning(manifest.bury(begun, cleanup, [(PERSON, version)]), cleanup)
+    manifest.bury(begun, cleanup, [(PERSON, version)])
+    manifest.mark_cleaning(manifest.newest(), cleanup)
     _version_file(root).unlink()
 
 
