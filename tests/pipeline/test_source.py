@@ -71,13 +71,16 @@ def slugs(frame: "DataFrame") -> list[str]:
 
 
 def said(action: Callable[[], object]) -> str:
-    """Give the line in which Spark quotes our error."""
+    """Give our error as Spark quotes it: the message, and the hint behind it."""
     from pyspark.errors import AnalysisException
 
     with pytest.raises(AnalysisException) as raised:
         action()
     lines = str(raised.value).splitlines()
-    return next(line for line in reversed(lines) if line.startswith("omnigraph.errors."))
+    at = max(at for at, line in enumerate(lines) if line.startswith("omnigraph.errors."))
+    following = lines[at + 1] if at + 1 < len(lines) else ""
+    before, _, hint = following.partition("= hint: ")
+    return f"{lines[at]}; {hint}" if hint and not before.strip() else lines[at]
 
 
 def test_spark_finds_the_source_by_itself(people: Graph, read: Read) -> None:
