@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from omnigraph.api.view import View
-from omnigraph.errors import QueryError, ResultOverflowError
+from omnigraph.errors import ExpressionError, QueryError, ResultOverflowError
 from omnigraph.read.planner import planner
 from omnigraph.read.planner.order import Outcome, PatternOrder
 from tests.engine.generate import Block, Clause, RandomQuery, random_query
@@ -36,11 +36,14 @@ def try_written_orders(
 ) -> None:
     """Ask random queries with their clauses in every order, or in so many; all give the same rows.
 
-    How ties are broken depends on the order of the text, so the order of the rows may differ.
+    How ties are broken depends on the order of the text, so the order of the rows may differ, and
+    lists of them are left out.
     """
     tried = 0
     while tried < queries:
         query = replace(random_query(random, world), skip=None, limit=None)
+        if "collect(" in str(query):
+            continue
         orders = _written_orders(query, random, most)
         try:
             answered(world, query)
@@ -54,15 +57,15 @@ def try_written_orders(
 
 
 def _rows(view: View, query: RandomQuery) -> list[str] | None:
-    """Give the rows of a query in an order of their own, or that a sum does not fit.
+    """Give the rows of a query in an order of their own, or that there is no answer.
 
     None is for a text that is another one in this order: a clause that begins with a minus goes on
     with a value at the end of the one before.
     """
     try:
         found = view.query(str(query), **query.given)
-    except ResultOverflowError as error:
-        return [error.code]
+    except (ResultOverflowError, ExpressionError):
+        return ["no answer"]
     except QueryError:
         return None
     return sorted(repr(tuple(row.values())) for row in found)
