@@ -371,7 +371,7 @@ except Exception as error:
     assert done == {
         "nodes": {"Person": FILES * EACH},
         "engine": "spark",
-        "stages": ["reading", "checking", "indexing", "publishing"],
+        "stages": ["starting Spark", "reading", "checking", "indexing", "publishing"],
     }
     assert steps_heard[0] <= steps_heard[1]
     assert steps_heard[1] > 0
