@@ -10,7 +10,7 @@ from omnigraph.syntax.problems import MOST_PROBLEMS, Problems
 # Possessive quantifiers (`*+`) keep matching linear on hostile input.
 _TOKEN = re.compile(
     r"""
-      (?P<skip>   [ \t\r\n]++ | //[^\n]*+ | /\*(?:[^*]|\*(?!/))*+\*/ )
+      (?P<skip>   [ \t\r\n]++ | //[^\n]*+ | /\*[^*]*\*+(?:[^/*][^*]*\*+)*/ )
     | (?P<word>   [A-Za-z_][A-Za-z0-9_]*+ )
     | (?P<var>    \$[A-Za-z_][A-Za-z0-9_]*+ )
     | (?P<float>  [0-9]++\.[0-9]++(?:[eE][+-]?[0-9]++)? | [0-9]++[eE][+-]?[0-9]++ )

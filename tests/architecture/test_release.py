@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 import omnigraph
+from tests.archives import unpack
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 2_000_000
@@ -106,7 +107,7 @@ def test_what_the_container_copies_is_enough_for_the_wheel(wheel: Path, tmp_path
 
 def test_an_unpacked_sdist_builds_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path) -> None:
     with tarfile.open(dist / f"omnigraph-{VERSION}.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
 
     build(tmp_path / f"omnigraph-{VERSION}", tmp_path / "again", "wheel")
 

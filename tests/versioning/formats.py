@@ -16,6 +16,7 @@ from omnigraph.versioning import repository
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.manifest import PRIMARY_KEY, STAMP, new_manifest
 from omnigraph.versioning.writes import Append, TableWrite, Upsert
+from tests.archives import unpack
 from tests.sample import KNOWS, PERSON, knows, new_graph, people, write
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -24,7 +25,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 def unpacked(number: int, folder: Path) -> Path:
     """Give the stored graph of a format, unpacked into a folder."""
     with tarfile.open(FIXTURES / f"format-{number}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        unpack(archive, folder)
     return folder / "graph"
 
 
