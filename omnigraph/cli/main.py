@@ -66,9 +66,8 @@ class _Root(click.Group):
         if cmd_name not in _HOMES:
             return super().get_command(ctx, cmd_name)
         home = import_module(f"omnigraph.cli.commands.{_HOMES[cmd_name]}")
-        found = getattr(home, "import_data" if cmd_name == "import" else cmd_name)
-        assert isinstance(found, click.Command)
-        return found
+        commands = (each for each in vars(home).values() if isinstance(each, click.Command))
+        return next(each for each in commands if each.name == cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # Known before the command is, so that also a wrong usage is told as JSON.

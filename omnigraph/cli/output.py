@@ -22,6 +22,15 @@ def show_json(document: Json) -> None:
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
+def show_either(document: Document, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a document for programs, or lines for people."""
+    if as_json:
+        show_json(document)
+        return
+    for line in lines:
+        click.echo(line)
+
+
 def show_problem(problem: Problem, source: Source) -> None:
     """Print a problem with its source line, in colour on a terminal."""
     click.echo(coloured(problem.render(source)))

@@ -33,7 +33,12 @@ import click
 
 from omnigraph.cli import completing
 from omnigraph.cli.address import Address, Naming, remember_config
-from omnigraph.cli.output import Document, coloured, show_json
+from omnigraph.cli.output import (
+    Document,
+    coloured,
+    show_either,
+    show_json,
+)
 from omnigraph.cli.program import Program, keep_pandas_out
 from omnigraph.cli.spark import spark_settings
 from omnigraph.errors import (
@@ -50,7 +55,6 @@ from omnigraph.errors import (
     UnreadableError,
 )
 from omnigraph.span import Source
-from omnigraph.versioning.commit import time_text
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
@@ -227,14 +231,12 @@ class Session(Naming):
 
     def show(self, document: Document, *lines: str) -> None:
         """Print a document with `--json`, and lines for people otherwise."""
-        if self.as_json:
-            show_json(document)
-            return
-        for line in lines:
-            click.echo(line)
+        show_either(document, lines, as_json=self.as_json)
 
     def show_fields(self, document: Document) -> None:
         """Print a document with `--json`, and its fields that are not null otherwise."""
+        from omnigraph.versioning.commit import time_text
+
         fields = (
             f"{name}: {time_text(value) if name.endswith('_at') else value}"
             for name, value in document.items()

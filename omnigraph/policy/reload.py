@@ -1,5 +1,6 @@
 """Reload: a policy that can be read again from its file while it is in use."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,42 +10,13 @@ from omnigraph.policy.actions import Action, Decision, Request
 from omnigraph.policy.policy import Policy, parse_policy
 
 
-@dataclass(frozen=True, slots=True)
-class FixedPolicy:
-    """A policy that never changes, because it is part of an immutable revision."""
-
-    current: Policy
-    path: None = None
-
-    def decide(self, request: Request) -> Decision:
-        """Decide by the policy."""
-        return self.current.decide(request)
-
-    def groups_of(self, actor: str | None) -> Collection[str]:
-        """Return the groups that an actor is in."""
-        return self.current.groups_of(actor)
-
-    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
-        """Return whether there is a branch on which an actor may do something."""
-        return _allows_somewhere(self.current, actor, action, query)
-
-    def reload(self) -> bool:
-        """Return that nothing changed."""
-        return False
-
-
-class ReloadedPolicy:
-    """The policy of a file, as of its last successful read; safe for threads."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        data = file_bytes(path)
-        self._loaded = (data, parse_policy(str(path), data))
+class _PolicyInForce(ABC):
+    """A policy that decides as it stands at the moment."""
 
     @property
+    @abstractmethod
     def current(self) -> Policy:
         """The policy in force; the same object until a reload replaces it."""
-        return self._loaded[1]
 
     def decide(self, request: Request) -> Decision:
         """Decide by the policy in force."""
@@ -57,6 +29,35 @@ class ReloadedPolicy:
     def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
         return _allows_somewhere(self.current, actor, action, query)
+
+
+@dataclass(frozen=True)
+class FixedPolicy(_PolicyInForce):
+    """A policy that never changes, because it is part of an immutable revision."""
+
+    policy: Policy
+    path: None = None
+
+    @property
+    def current(self) -> Policy:
+        return self.policy
+
+    def reload(self) -> bool:
+        """Return that nothing changed."""
+        return False
+
+
+class ReloadedPolicy(_PolicyInForce):
+    """The policy of a file, as of its last successful read; safe for threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        data = file_bytes(path)
+        self._loaded = (data, parse_policy(str(path), data))
+
+    @property
+    def current(self) -> Policy:
+        return self._loaded[1]
 
     def reload(self) -> bool:
         """Read the file again; return whether the policy changed.

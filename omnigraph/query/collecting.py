@@ -69,8 +69,11 @@ class CollectChecker:
             if name.text in fields:
                 message = f"two fields are named '{name.text}'"
                 self.rows.problems.report(Code.DUPLICATE_COLUMN, name.span, message)
-            is_list = isinstance(value, ast.Collect)
-            found = self.check(value, depth + 1) if is_list else self.rows.value(value)  # type: ignore[arg-type]
+            found: Expr | None
+            if isinstance(value, ast.Collect):
+                found = self.check(value, depth + 1)
+            else:
+                found = self.rows.value(value)
             if found is not None:
                 fields[name.text] = found
         kinds = [(name, result_type_of(value)) for name, value in fields.items()]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeGuard
 
 from omnigraph.query.ast import Operator
 from omnigraph.query.functions import can_fail
@@ -333,6 +333,15 @@ def shown_variables(expr: "Expr") -> "list[VariableRef]":
             return [found for _, value in fields for found in shown_variables(value)]
         case _:
             return []
+
+
+def counts_rows(node: "Expr | Predicate") -> "TypeGuard[Aggregate]":
+    """Return whether a node counts the rows of a variable, of which nothing else is read."""
+    match node:
+        case Aggregate("count", VariableRef(), distinct=False):
+            return True
+        case _:
+            return False
 
 
 def may_fail(node: "Expr | Predicate") -> bool:

@@ -18,6 +18,7 @@ from omnigraph.syntax.source import make_source
 
 _WIDTH = 100
 _STEP = "  "
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _TIGHT_AFTER = frozenset(("(", "[", ".", "..", "@"))
 _TIGHT_BEFORE = frozenset((")", "]", ",", ":", ".", "..", "?"))
 _VALUES = frozenset(("word", "var", "int", "float", "string", ")", "]", "}"))
@@ -176,7 +177,7 @@ class _Writer:
             items[-1].append(token)
             if token.kind != COMMENT:
                 after_comma = token.kind == "," and nesting == 0
-            nesting += (token.kind in "([{") - (token.kind in ")]}") if len(token.kind) == 1 else 0
+            nesting += (token.kind in _OPENING) - (token.kind in _CLOSING)
         return items
 
     def _put(self, line: str, depth: int) -> None:
@@ -241,7 +242,7 @@ def _parts(tokens: Sequence[Piece]) -> list[list[Piece]]:
         if not found or ((begins or alone or is_after_comment) and not joins):
             found.append([])
         found[-1].append(token)
-        nesting += (token.kind in "([{") - (token.kind in ")]}") if len(token.kind) == 1 else 0
+        nesting += (token.kind in _OPENING) - (token.kind in _CLOSING)
     return found
 
 

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeGuard
 
 from omnigraph.query import plan
 from omnigraph.query.checked import (
@@ -17,12 +16,10 @@ from omnigraph.query.checked import (
 )
 from omnigraph.query.comparing import result_type_of
 from omnigraph.query.expr import (
-    Aggregate,
-    Expr,
-    Predicate,
     PropertyRef,
     VariableRef,
     conjuncts,
+    counts_rows,
     equality,
     parts,
     variables,
@@ -160,20 +157,12 @@ def _read_by_tail(read: CheckedRead) -> frozenset[str]:
     """Return the variables whose values the result needs, not only how many there are."""
     exprs = [*(each.expr for each in read.columns), *(key.expr for key in read.order)]
     nodes = [part for each in (*exprs, *read.having) for part in parts(each)]
-    counted = {id(node.argument) for node in nodes if _only_counts(node)}
+    counted = {id(node.argument) for node in nodes if counts_rows(node)}
     return frozenset(
         node.variable
         for node in nodes
         if isinstance(node, VariableRef | PropertyRef) and node.variable and id(node) not in counted
     )
-
-
-def _only_counts(node: Expr | Predicate) -> TypeGuard[Aggregate]:
-    match node:
-        case Aggregate("count", VariableRef(), distinct=False):
-            return True
-        case _:
-            return False
 
 
 def _selectivity(steps: _PatternOrder) -> Callable[[BoundVariable], tuple[int, int]]:

@@ -155,12 +155,12 @@ def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
             yield from flatten(operator.inner)
 
 
-def asks_what_can_fail(operator: Operator) -> bool:
-    """Return whether a condition in an operator computes something without a result for some rows.
+def can_precede_counting(operator: Operator) -> bool:
+    """Return whether an operator can work on rows that are still to be multiplied, or dropped.
 
-    It has to be asked about the rows of the pattern alone.
+    A condition that can fail has to be asked about the rows of the pattern alone.
     """
-    return any(
+    return isinstance(operator, Filter | AntiJoin | Optional) and not any(
         isinstance(each, Filter) and may_fail(each.predicate) for each in flatten((operator,))
     )
 

@@ -7,16 +7,13 @@ from itertools import takewhile
 
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import (
-    Aggregate as AggregateExpr,
-)
-from omnigraph.query.expr import (
     Constant,
     Expr,
     ParamRef,
     Predicate,
     PropertyRef,
-    VariableRef,
     conjuncts,
+    counts_rows,
     equality,
     may_fail,
     parts,
@@ -275,16 +272,7 @@ def _references(operators: Operators) -> set[str]:
 
 
 def _read_by(exprs: Iterable[Expr]) -> set[str]:
-    return {name for expr in exprs if not _counts_rows(expr) for name in variables(expr)}
-
-
-def _counts_rows(expr: Expr) -> bool:
-    return (
-        isinstance(expr, AggregateExpr)
-        and expr.function == "count"
-        and not expr.distinct
-        and isinstance(expr.argument, VariableRef)
-    )
+    return {name for expr in exprs if not counts_rows(expr) for name in variables(expr)}
 
 
 def _without_ties(operators: Sequence[Operator], counted: set[str]) -> Operators:

@@ -116,14 +116,15 @@ class _ResultColumns:
     """The columns of grouped or distinct rows, with hidden ones for what only order reads."""
 
     columns: list[Column]
-    known: dict[Expr, Column] = field(default_factory=dict)
+    known: dict[Expr, Column] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.known = {column.expr: column for column in reversed(self.columns)}
 
     def column(self, expr: Expr) -> Expr:
         """Return the column of an expression; a value known beforehand stays itself."""
         if isinstance(expr, Known):
             return expr
-        if not self.known:
-            self.known = {column.expr: column for column in reversed(self.columns)}
         if expr not in self.known:
             self.known[expr] = Column(f"#{len(self.columns)}", expr)
             self.columns.append(self.known[expr])
@@ -131,8 +132,7 @@ class _ResultColumns:
 
     def of_groups(self, expr: Expr) -> Expr:
         """Return an expression over the columns that groups have."""
-        is_column = any(column.expr == expr for column in self.columns)
-        if not isinstance(expr, Call) or is_column:
+        if not isinstance(expr, Call) or expr in self.known:
             return self.column(expr)
         return replace(expr, arguments=tuple(map(self.of_groups, expr.arguments)))
 

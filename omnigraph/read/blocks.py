@@ -14,8 +14,13 @@ import pyarrow as pa
 
 from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import Numbers
-from omnigraph.query.expr import Aggregate as AggregateExpr
-from omnigraph.query.expr import EntityKind, EntityType, Expr, VariableRef, variables
+from omnigraph.query.expr import (
+    EntityKind,
+    EntityType,
+    Expr,
+    counts_rows,
+    variables,
+)
 from omnigraph.query.plan import (
     Aggregate,
     AntiJoin,
@@ -116,7 +121,7 @@ class KeptRows:
         return frozenset(
             name
             for expr in exprs
-            if not (_counts_rows(expr) and self.nullable.isdisjoint(variables(expr)))
+            if not (counts_rows(expr) and self.nullable.isdisjoint(variables(expr)))
             for name in variables(expr)
         )
 
@@ -155,12 +160,3 @@ def _combine(rows: Matches, names: frozenset[str]) -> Matches:
         weights = np.zeros(len(first), np.int64)
         np.add.at(weights, groups, rows.weights)
     return replace(Matches(rows.count, kept).take(first), weights=weights)
-
-
-def _counts_rows(expr: Expr) -> bool:
-    return (
-        isinstance(expr, AggregateExpr)
-        and expr.function == "count"
-        and not expr.distinct
-        and isinstance(expr.argument, VariableRef)
-    )

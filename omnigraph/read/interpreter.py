@@ -26,7 +26,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
-    asks_what_can_fail,
+    can_precede_counting,
 )
 from omnigraph.read.blocks import KeptRows, count_row_operators, cut_rows
 from omnigraph.read.execution import Execution
@@ -149,7 +149,7 @@ def execute(
             if counted.pending and not counted.continues_in(operators[at:]):
                 # What goes by counting is not followed any further.
                 rows = _multiply(execution, rows, counted)
-        elif counted.pending and not _can_wait(operator):
+        elif counted.pending and not can_precede_counting(operator):
             rows = _multiply(execution, rows, counted)
         step = _Step(execution, operators[at:], following)
         rows = _measure(execution, step.operators, partial(step.run, rows), step)
@@ -197,11 +197,6 @@ def _in_blocks(
     for part in parts:
         kept.add(execute(execution, part, pattern, following))
     return kept.rows()
-
-
-def _can_wait(operator: Operator) -> bool:
-    """Return whether an operator can work on rows that are still to be multiplied, or dropped."""
-    return isinstance(operator, Filter | AntiJoin | Optional) and not asks_what_can_fail(operator)
 
 
 def _multiply(execution: Execution, rows: Matches, counted: PatternCounter) -> Matches:

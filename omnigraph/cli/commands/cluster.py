@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.output import Document, counted, show_json
+from omnigraph.cli.output import (
+    Document,
+    counted,
+    show_either,
+)
 from omnigraph.cli.session import json_option
 
 if TYPE_CHECKING:
@@ -40,11 +44,7 @@ class DeploymentSession:
 
     def show(self, document: Document, *lines: str) -> None:
         """Print a document with `--json`, and lines for people otherwise."""
-        if self.as_json:
-            show_json(document)
-            return
-        for line in lines:
-            click.echo(line)
+        show_either(document, lines, as_json=self.as_json)
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:

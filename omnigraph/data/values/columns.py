@@ -55,7 +55,7 @@ def convert(column: pa.Array, kind: ValueType) -> Conversion:
 
 def _python_values(column: pa.Array, kind: ValueType) -> list[object]:
     """Return the values of a column for `coerce`; dates that Python cannot hold, as numbers."""
-    plain = _decode(column)
+    plain = decode(column)
     given = plain.type
     if kind == DATE and pa.types.is_date32(given):
         return list(plain.cast(pa.int32()).to_pylist())
@@ -74,7 +74,7 @@ def convert_whole(column: pa.Array, kind: ValueType) -> pa.Array | None:
 
     What it accepts, `coerce` accepts too, with the same values.
     """
-    column = _decode(column)
+    column = decode(column)
     target = arrow_type(kind)
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), target)
@@ -173,11 +173,11 @@ def _coerce_stored(value: object, kind: ValueType) -> object:
     return found.encode() if isinstance(found, str) else b"base64:" + b64encode(cast(bytes, found))
 
 
-def _decode(column: pa.Array) -> pa.Array:
+def decode(column: pa.Array) -> pa.Array:
     """Return the column without dictionary, view or large encodings."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _decode(column.dictionary_decode())
+        return decode(column.dictionary_decode())
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.utf8())
     if pa.types.is_large_list(kind):

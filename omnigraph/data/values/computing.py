@@ -4,17 +4,17 @@ A result is null where an argument is. Arguments without a result raise `Uncompu
 the first of them: no number ever wraps, and none becomes infinite or NaN.
 """
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
-from math import fmod, isfinite
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_timestamps
 from omnigraph.data.values.comparison import Operand, broadcast, compare, is_array
+from omnigraph.data.values.equality import Mask
 from omnigraph.query.ast import Operator
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import (
@@ -29,6 +29,8 @@ from omnigraph.schema.types import (
 )
 from omnigraph.schema.values import Value
 
+_BY_ZERO = "a number is divided by zero"
+_TOO_LARGE = "the result is too large for a float"
 _DAY_MS = 86_400_000
 # The first and the last day that a date can have, counted from 1970.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -90,6 +92,11 @@ def convert_exactly(column: Operand, kind: ValueType) -> Operand:
     return found
 
 
+def spread(values: pa.Array, mask: Mask) -> pa.Array:
+    """Return values at the places of a mask, in their order, and null elsewhere."""
+    return values.take(pa.array(np.cumsum(mask) - 1, mask=~mask))
+
+
 def _operate(sign: str, left: Operand, right: Operand, kind: ValueType) -> Operand:
     if kind == STRING:
         texts = [each.cast(pa.utf8()) for each in (left, right)]
@@ -111,7 +118,7 @@ def _operate(sign: str, left: Operand, right: Operand, kind: ValueType) -> Opera
 def operate_integers(sign: str, left: int, right: int, kind: ValueType) -> int:
     """Return `left sign right` for two whole numbers; a quotient is cut towards zero."""
     if sign in ("/", "%") and right == 0:
-        raise Uncomputable("a number is divided by zero", (left, right))
+        raise Uncomputable(_BY_ZERO, (left, right))
     quotient = (
         0 if right == 0 else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     )
@@ -128,22 +135,6 @@ def operate_integers(sign: str, left: int, right: int, kind: ValueType) -> int:
     return found
 
 
-def operate_floats(sign: str, left: float, right: float) -> float:
-    """Return `left sign right` for two finite numbers."""
-    if sign in ("/", "%") and right == 0:
-        raise Uncomputable("a number is divided by zero", (left, right))
-    found = {
-        "+": operator.add,
-        "-": operator.sub,
-        "*": operator.mul,
-        "/": operator.truediv,
-        "%": fmod,
-    }[sign](left, right)
-    if not isfinite(found):
-        raise Uncomputable("the result is too large for a float", (left, right))
-    return float(found)
-
-
 def _operate_floats(sign: str, left: Operand, right: Operand, kind: ValueType) -> Operand:
     wide = arrow_type(kind)
     one, other = (each.cast(wide, safe=False) for each in (left, right))
@@ -153,10 +144,9 @@ def _operate_floats(sign: str, left: Operand, right: Operand, kind: ValueType) -
         lost = pc.or_kleene(lost, _is_true(pc.equal(other, pa.scalar(0.0, wide)), _all_finite(one)))
     at = _first_true(lost)
     if at is not None:
-        operate_floats(sign, *(_pick(each, at) for each in (one, other)))
-        raise Uncomputable(
-            "the result is too large for a float", (_pick(one, at), _pick(other, at))
-        )
+        values = (_pick(one, at), _pick(other, at))
+        is_divided = sign in ("/", "%") and values[1] == 0
+        raise Uncomputable(_BY_ZERO if is_divided else _TOO_LARGE, values)
     return found
 
 

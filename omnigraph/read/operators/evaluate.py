@@ -18,7 +18,7 @@ from omnigraph.data.values.comparison import (
     is_member,
     starts_with,
 )
-from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly
+from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly, spread
 from omnigraph.data.values.equality import Mask
 from omnigraph.errors import Code, ExpressionError, Problem, ResultOverflowError
 from omnigraph.query.ast import Operator
@@ -151,10 +151,7 @@ class Evaluation:
         """Return what is computed for the rows of a mask, and null for the others."""
         places = np.flatnonzero(mask)
         some = Evaluation(self.execution, self.rows.take(places))
-        found = convert_exactly(broadcast(value(some), len(places)), kind)
-        at = np.full(self.rows.count, -1)
-        at[places] = np.arange(len(places))
-        return found.take(pa.array(at, mask=~mask))
+        return spread(convert_exactly(broadcast(value(some), len(places)), kind), mask)
 
     def _first_known(self, arguments: Sequence[Expr], kind: ValueType) -> pa.Array:
         """Return the first argument that is not null, each computed only for rows that need it."""

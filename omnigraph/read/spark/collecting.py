@@ -10,7 +10,8 @@ from pyspark.sql import functions as fn
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from omnigraph.data.derived.codes import encode, number_combinations
-from omnigraph.data.derived.numbering import Numbers, to_numbers
+from omnigraph.data.derived.numbering import Numbers
+from omnigraph.data.values.columns import to_array
 from omnigraph.query.comparing import type_of
 from omnigraph.query.expr import Collect, EntityType, Expr, ObjectOf, SortKey
 from omnigraph.read.operators.collect import collect_items
@@ -154,22 +155,14 @@ class _FrameItems:
         return self.task.limits[collect]
 
     def _column(self, name: str) -> pa.Array:
-        found = self.table.column(name)
-        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return to_array(self.table.column(name))
 
 
 def _rank_pairs(ids: pa.Array, types: pa.Array) -> Numbers:
     """Return ranks by id and then by type; what is not there comes first."""
-    first, second = (to_sort_key(each, descending=False) for each in (ids, types))
-    order = np.lexsort([second, first])
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    _, same = number_combinations(
-        [to_numbers(pa.array(first)), to_numbers(pa.array(second))], len(order)
-    )
-    least = np.full(same.max(initial=-1) + 1, len(order))
-    np.minimum.at(least, same, ranks)
-    return least[same]
+    first, second = (to_sort_key(each, descending=False).astype(np.int64) for each in (ids, types))
+    ranks: Numbers = first * (second.max(initial=0) + 1) + second
+    return ranks
 
 
 def pack_list(made: pa.Array) -> bytes:

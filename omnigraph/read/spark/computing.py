@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as fn
 from pyspark.sql.types import StructField, StructType
 
-from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly
+from omnigraph.data.values.computing import Uncomputable, compute, convert_exactly, spread
 from omnigraph.data.values.recast import recast
 from omnigraph.errors import Code, ExpressionError, Problem
 from omnigraph.query.expr import Call
@@ -49,9 +49,7 @@ def compute_column(
             )
         except Uncomputable as failed:
             raise RuntimeError(_describe(call, failed)) from None
-        at = np.full(len(mask), -1)
-        at[places] = np.arange(len(places))
-        return recast(found.take(pa.array(at, mask=~mask)), target)
+        return recast(spread(found, mask), target)
 
     # Spark must not move what can fail ahead of a condition that spares it.
     function = fn.arrow_udf(computed, shown)  # type: ignore[attr-defined]

@@ -38,7 +38,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
-    asks_what_can_fail,
+    can_precede_counting,
 )
 from omnigraph.read.execution import Execution
 from omnigraph.read.operators.order import last_row
@@ -128,10 +128,7 @@ class _Lowering:
                     tally.add(operator)
                     self._bind(operator)
                     continue
-            elif tally.is_pending and not (
-                isinstance(operator, Filter | AntiJoin | Optional)
-                and not asks_what_can_fail(operator)
-            ):
+            elif tally.is_pending and not can_precede_counting(operator):
                 matches = tally.apply(matches)
             following = operators[at + 1] if at + 1 < len(operators) else None
             matches = self._execute_operator(matches, operator, following)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.data.values.columns import convert_whole
+from omnigraph.data.values.columns import (
+    convert_whole,
+    decode,
+)
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import (
     BLOB,
@@ -66,7 +69,7 @@ class InferredColumn:
 
 def infer_column(column: pa.ChunkedArray, *, is_text: bool) -> InferredColumn:
     """Return the narrowest type that holds all values of a column, and these values."""
-    values = _decoded(column.combine_chunks())
+    values = decode(column.combine_chunks())
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     if pa.types.is_null(values.type):
@@ -137,18 +140,6 @@ def _from_times(values: pa.Array) -> InferredColumn:
         return InferredColumn(DATETIME, values)
     told = "times without a zone are taken for UTC"
     return InferredColumn(DATETIME, pc.assume_timezone(values, "UTC"), told)
-
-
-def _decoded(values: pa.Array) -> pa.Array:
-    """Return the column without dictionary, view or large encodings."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return _decoded(values.dictionary_decode())
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return values.cast(pa.utf8())
-    if pa.types.is_large_list(kind):
-        return values.cast(pa.list_(kind.value_type))
-    return values
 
 
 def _all_match(values: pa.Array, pattern: str) -> bool:
