@@ -39,6 +39,7 @@ list those. What packages say about them lies beside them, in the folders `*.dis
 ## Installed for tests, builds and other extras
 
 """
+_ELSEWHERE = re.compile(r"sys_platform == '(win32|emscripten)'")
 _CLASSIFIERS = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
@@ -59,7 +60,7 @@ _TEXTS = {
 def locked(lock: Path) -> list[str]:
     """Return the names in a lock that are for this system, sorted."""
     found = re.findall(r"(?m)^([a-z0-9._-]+)==\S+(.*)$", lock.read_text())
-    return sorted({name for name, marker in found if "sys_platform == 'win32'" not in marker})
+    return sorted({name for name, marker in found if not _ELSEWHERE.search(marker)})
 
 
 def licence(name: str) -> str:
