@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
@@ -64,6 +65,7 @@ class Settings:
     worker: WorkerSettings | None = None
     policy: Path | None = None
     queries: QueryFiles | None = None
+    budgets: Budgets = NO_BUDGETS
     hosts: tuple[str, ...] = ()
     is_public: bool = False
     allows_writes: bool = False
@@ -117,7 +119,8 @@ def app_of(settings: Settings) -> App:
     policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
-        only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
+        name = graph.uri.rpartition("/")[2]
+        only = ServedGraph.of(name, graph, policy, settings.budgets)
         site, table = Site(graphs={only.name: only}, only=only), TABLE
     else:
         deployment = Deployment.at(

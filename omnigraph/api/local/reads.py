@@ -91,12 +91,12 @@ def get_blob(access: Access, operation: GetBlob, options: CallOptions) -> "Blob 
 def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:
     """Return all rows as JSON lines, many at a time."""
     from omnigraph.export.export import Selection, export_lines
-    from omnigraph.spark.deadline import Deadline
+    from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
 
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
     selection = Selection(tuple(operation.type_names or ()), tuple(operation.table_keys or ()))
-    deadline = Deadline(work="export", cancelled=options.cancelled or Event())
+    deadline = deadline_of("export", options.seconds, options.cancelled)
     return export_lines(snapshot, selection, options.progress or NO_PROGRESS, deadline)
 
 
