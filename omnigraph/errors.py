@@ -131,6 +131,7 @@ class Code(StrEnum):
     KEY_UPDATE = "T25"
     VALUE_OUT_OF_RANGE = "T26"
     MISUSED_FUNCTION = "T27"
+    STALE_MATCH = "T28"
 
     UNCOMPUTABLE = "E1"
 

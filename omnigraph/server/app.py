@@ -45,6 +45,7 @@ from omnigraph.server.incoming import (
     has_body,
     key_of,
     sends_lines,
+    takes_gzip,
     too_large,
     wanted_media,
 )
@@ -239,7 +240,7 @@ class _Exchange:
         self._app.gate.check(route, self._actor, policy=policy, query=params.get("name"))
         lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
-        query = asked(self._scope["query_string"], kind)
+        query = asked(b"" if route.is_page else self._scope["query_string"], kind)
         if lines:
             self._check_branch(route, named_or_main(getattr(query, "branch", None)))
         key = key_of(self._headers) if route.writes else None
@@ -290,6 +291,7 @@ class _Exchange:
 
         def handle() -> Answer:
             operation, size = sent.operation(route, params, query)
+            own = None if operation is not None else sent.own(route, query)
             last = self._headers.get("last-event-id")
             if operation is not None and last is not None:
                 operation = operation.resumed(last)
@@ -300,6 +302,9 @@ class _Exchange:
                 overview=self._site,
                 actor=self._actor,
                 operation=operation,
+                params=params,
+                sent=own,
+                takes_gzip=takes_gzip(self._headers),
                 rows_size=size,
                 accept=wanted_media(self._headers, route),
                 limits=self._limits,
@@ -335,7 +340,7 @@ class _Exchange:
 
     async def _whole(self, answer: WholeAnswer) -> None:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
-        await self._start(answer.status, headers)
+        await self._start(answer.status, {**headers, **answer.headers})
         await self._put({"type": "http.response.body", "body": answer.body})
 
     async def _follow(self, feed: Feed) -> None:
@@ -433,10 +438,10 @@ class _Exchange:
     async def _start(self, status: int, headers: Mapping[str, str]) -> None:
         self._status = status
         every = {
+            "cache-control": "no-store",
             **headers,
             "x-request-id": self._id,
             "x-content-type-options": "nosniff",
-            "cache-control": "no-store",
         }
         if self._app.admission.yields:  # its next request finds a worker that is idle
             every["connection"] = "close"
@@ -477,6 +482,12 @@ class _Sent:
     data: bytes | None = None
     file: IO[bytes] | None = None
     digest: str = ""
+
+    def own(self, route: Route, query: SentFields) -> SentFields:
+        """Return what came with a request for no operation: its body, or else its query."""
+        if route.fields is None:
+            return query
+        return decoded(self.data or b"", route.fields)
 
     def operation(
         self, route: Route, params: Mapping[str, str], query: SentFields

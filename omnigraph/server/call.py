@@ -30,6 +30,7 @@ class WholeAnswer:
     body: bytes
     media_type: str = JSON
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class About:
     openapi: bytes
     # What other workers of the server counted.
     others: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    # What a browser gets for its one-time code; only `omnigraph studio` gives one.
+    hand_over: Callable[[str], dict[str, Json] | None] = lambda _: None
 
 
 class Overview(Protocol):
@@ -85,6 +88,9 @@ class Overview(Protocol):
 
     def check_ready(self) -> None:
         """Raise unless the graphs can be read."""
+
+    def offered(self, actor: str | None, graph: str | None, branch: str) -> dict[str, Json]:
+        """Return which graphs an actor may see, and what they may do to a branch of one."""
 
 
 class WriteTurns:
@@ -124,6 +130,10 @@ class ServerCall:
     overview: Overview
     actor: str | None = None
     operation: Any = None
+    # What came with a request for no operation: names in its path, and its query or body.
+    params: Mapping[str, str] = field(default_factory=dict)
+    sent: Any = None
+    takes_gzip: bool = False
     rows_size: int | None = None
     accept: str = JSON
     keyed: KeyedRequest | None = None
