@@ -57,6 +57,7 @@ from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
 from omnigraph.server.router import Router
 from omnigraph.server.site import ServedGraph, Site
+from omnigraph.telemetry.spans import Kind, is_watched, span
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
@@ -180,6 +181,31 @@ class _Exchange:
 
     async def run(self) -> None:
         """Answer the request, and write a line about it to the log."""
+        if not is_watched():
+            await self._run()
+            return
+        method = self._scope["method"]
+        about = {"http.request.method": method, "omnigraph.request.id": self._id}
+        with span(Kind.REQUEST, method, about, dict(self._headers)) as watched:
+            try:
+                await self._run()
+            finally:
+                watched.note(self._facts())
+
+    def _facts(self) -> dict[str, str | int]:
+        """Return what is known of the request at its end, for those who watch."""
+        found: dict[str, str | int] = {"http.response.status_code": self._status}
+        if self._route is not None:
+            found["http.route"] = self._route.template
+        if self._graph is not None:
+            found["omnigraph.graph"] = self._graph.name
+        if self._actor is not None:
+            found["enduser.id"] = self._actor
+        if self._code is not None:
+            found["error.type"] = self._code
+        return found
+
+    async def _run(self) -> None:
         try:
             await self._answer()
         except Gone:

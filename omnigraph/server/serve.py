@@ -345,6 +345,20 @@ def serve_studio(settings: Settings) -> None:
     _leave(server)
 
 
+def _watch() -> bool:
+    """Hand spans to OpenTelemetry when its variables ask for it; a server without it serves."""
+    from omnigraph.telemetry import otel
+
+    try:
+        is_watched = otel.start(os.environ)
+    except ConfigError as failed:
+        warn("telemetry is off", reason=failed.message, hint=failed.hint)
+        return False
+    if is_watched:
+        log("telemetry is on", service=os.environ["OTEL_SERVICE_NAME"])
+    return is_watched
+
+
 def serve(settings: Settings) -> None:
     """Serve a graph or a deployment until a signal says stop, in one process or in several."""
     configure()
@@ -355,10 +369,15 @@ def serve(settings: Settings) -> None:
         return
     sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(app_of(settings), settings)
+    is_watched = _watch()
     for variable in (JSON, SINGLE):  # what this process starts need not know them
         os.environ.pop(variable, None)
     with suppress(KeyboardInterrupt):
         server.run()
+    if is_watched:
+        from omnigraph.telemetry import otel
+
+        otel.stop()
     _leave(server)
 
 

@@ -32,6 +32,7 @@ from omnigraph.query.plan import ReadPlan
 from omnigraph.schema.catalog import StoredType
 from omnigraph.span import Source
 from omnigraph.syntax.source import make_source
+from omnigraph.telemetry.spans import BRANCH, COMMIT_ID, note
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def read_rows(
     started = time.monotonic()
     place = operation.place
     snapshot = in_time(access, options, started, lambda: snapshot_of(access, place, options))
+    note({COMMIT_ID: snapshot.commit.id, BRANCH: place})
     source = options.source or make_source(operation.query_source, "<query>")
     schema = AcceptedSchema(snapshot.commit.schema, snapshot.catalog)
     plan = compile_cached(source, schema, operation.query_name)
