@@ -13,4 +13,5 @@ export interface RoomEntry {
 
 export const ENTRIES: readonly RoomEntry[] = [
   { room: 'overview', title: 'Overview', key: 'o', load: () => import('../rooms/overview/index.tsx') },
+  { room: 'query', title: 'Query', key: 'q', load: () => import('../rooms/query/index.tsx') },
 ]
