@@ -24,9 +24,7 @@ stored      queries under a name that others may run, and what each takes and re
 params      binds values from JSON or Python to the parameters that a query declares
 explain     a plan as text for people and as JSON for programs
 layout      queries laid out in one way; nothing but white space changes
-words       every word of both languages and what it means
-scope       the names of the query around a place of a text, which need not parse yet
-complete    what can stand at a place of a query, which need not parse yet
+editing     what helps people who write queries: words, names in scope, completion
 lint        checks every query of a file and reports errors and doubtful queries
 """
 

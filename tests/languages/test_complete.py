@@ -2,7 +2,7 @@
 
 import pytest
 
-from omnigraph.query.complete import complete
+from omnigraph.query.editing.complete import complete
 from omnigraph.schema.compile import compile_schema
 
 CATALOG = compile_schema(
@@ -104,9 +104,9 @@ def test_names_behind_the_place_are_known_as_well() -> None:
 
 def test_an_item_says_what_it_is_and_what_is_written() -> None:
     text = "query a() { insert Person { na"
-    (item,) = complete(text, len(text), CATALOG).to_json()["items"]  # type: ignore[misc]
+    (item,) = complete(text, len(text), CATALOG).items
 
-    assert item == {
+    assert item.to_json() == {
         "label": "name",
         "kind": "property",
         "detail": "String",

@@ -42,6 +42,7 @@ OPERATOR_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "and": "both conditions",
         "or": "one of the conditions, or both",
+        "exists": "whether a pattern has a match: exists { … }",
         "is": "tests for null: is null, is not null",
         "contains": "whether a text has a part, or a list an item",
         "starts_with": "whether a text begins with another",

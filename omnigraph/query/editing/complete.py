@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from omnigraph.query.scope import Scope, scope_of
-from omnigraph.query.words import (
+from omnigraph.query.editing.scope import Scope, scope_of
+from omnigraph.query.editing.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
     OPERATOR_WORDS,
@@ -183,6 +183,7 @@ class _Completing:
             yield from _words(OPERATOR_WORDS)
         yield from self._variables()
         yield from _words({name: QUERY_WORDS[name] for name in ("not", "optional")})
+        yield CompletionItem("exists", Offered.KEYWORD, OPERATOR_WORDS["exists"])
         yield from _functions(SEARCHES)
 
     def _fields(self, block: _Block, before: Piece | None) -> _Items:
