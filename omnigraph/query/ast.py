@@ -318,7 +318,24 @@ class Delete:
     where: Predicate
 
 
-Statement: TypeAlias = Insert | Replace | Update | Delete
+@dataclass(frozen=True, slots=True)
+class SetVariable:
+    """`set $p { score: $n }`, after a match."""
+
+    variable: Variable
+    assignments: Assignments
+
+
+@dataclass(frozen=True, slots=True)
+class FromMatch:
+    """`match { … } insert Knows { from: $a, to: $b }`: a change for each match."""
+
+    match: tuple[Clause, ...]
+    change: Insert | Replace | SetVariable
+    span: Span = field(compare=False, repr=False)
+
+
+Statement: TypeAlias = Insert | Replace | Update | Delete | FromMatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
     if isinstance(query, plan.MutationPlan):
-        body = [_line(*_statement(each)) for each in query.statements]
+        body = [line for each in query.statements for line in _statement_lines(each)]
     else:
         body = _operators(query.operators, expected)
     return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
@@ -262,7 +262,16 @@ def _order(keys: Iterable[checked.OrderKey]) -> str:
     return ", ".join(f"{expr_text(key.expr)} {'desc' if key.descending else 'asc'}" for key in keys)
 
 
-def _statement(statement: checked.CheckedStatement) -> list[str]:
+def _statement_lines(statement: plan.PlannedStatement) -> list[str]:
+    if not isinstance(statement, plan.FromMatch):
+        return [_line(*_statement(statement))]
+    rows = [f"  {line}" for line in _operators(statement.rows.operators)]
+    return [_line(*_statement(statement.change), "for each of"), *rows]
+
+
+def _statement(
+    statement: checked.Insert | checked.Replace | checked.Update | checked.Delete | checked.SetRows,
+) -> list[str]:
     match statement:
         case checked.Insert(_, name, values):
             return ["Insert", name, _assignments(values)]
@@ -270,13 +279,17 @@ def _statement(statement: checked.CheckedStatement) -> list[str]:
             return ["Replace", name, _assignments(values)]
         case checked.Update(_, name, values, where):
             return ["Update", name, _assignments(values), f"where {predicate_text(where)}"]
+        case checked.SetRows(_, name, variable, values):
+            return ["Set", f"{_variable(variable)}: {name}", _assignments(values)]
         case checked.Delete(kind, name, where):
             cascade = "with their edges" if kind is expr.EntityKind.NODE else ""
             return ["Delete", name, f"where {predicate_text(where)}", cascade]
 
 
 def _assignments(values: Iterable[tuple[str, checked.Assigned]]) -> str:
-    return ", ".join(f"{name}: {expr_text(value)}" for name, value in values)
+    """Return what is set, without what is a column of the same name."""
+    shown = (each for each in values if not isinstance(each[1], expr.ColumnRef))
+    return ", ".join(f"{name}: {expr_text(value)}" for name, value in shown)
 
 
 def _json(value: object) -> Json:

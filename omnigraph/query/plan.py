@@ -6,12 +6,16 @@ from typing import TypeAlias
 
 from omnigraph.query.ast import Hops
 from omnigraph.query.checked import (
-    CheckedStatement,
     Column,
+    Delete,
+    Insert,
     OrderKey,
     ParamDecl,
+    Replace,
     RowCount,
+    SetRows,
     Step,
+    Update,
 )
 from omnigraph.query.expr import Constant, ParamRef, Predicate, Ranking, ResultType, may_fail
 
@@ -155,6 +159,17 @@ def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
             yield from flatten(operator.inner)
 
 
+def types_gone_through(operators: Iterable[Operator]) -> set[str]:
+    """Return the node and edge types whose tables operators go through."""
+    found: set[str] = set()
+    for operator in flatten(operators):
+        if isinstance(operator, NodeScan | Expand):
+            found |= set(operator.types)
+        if isinstance(operator, Expand):
+            found |= {step.edge for step in operator.steps}
+    return found
+
+
 def can_precede_counting(operator: Operator) -> bool:
     """Return whether an operator can work on rows that are still to be multiplied, or dropped.
 
@@ -183,13 +198,28 @@ class ReadPlan:
     columns: tuple[ResultColumn, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FromMatch:
+    """A change for each row of a read; its values are columns of the row, or known beforehand.
+
+    Of rows to set, the read has their id in the column `ROW_ID`.
+    """
+
+    rows: ReadPlan
+    change: Insert | Replace | SetRows
+
+
+ROW_ID = "#id"
+PlannedStatement: TypeAlias = Insert | Replace | Update | Delete | FromMatch
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutationPlan:
     """A mutation as statements; each sees what the earlier ones wrote."""
 
     name: str
     params: tuple[ParamDecl, ...]
-    statements: tuple[CheckedStatement, ...]
+    statements: tuple[PlannedStatement, ...]
 
 
 Plan: TypeAlias = ReadPlan | MutationPlan

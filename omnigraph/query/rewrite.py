@@ -26,6 +26,7 @@ from omnigraph.query.plan import (
     Distinct,
     Expand,
     Filter,
+    FromMatch,
     NodeScan,
     Operator,
     Optional,
@@ -44,9 +45,20 @@ Operators = tuple[Operator, ...]
 
 
 def rewrite(plan: Plan, catalog: Catalog) -> Plan:
-    """Apply every rule to a plan, in order; mutations stay as they are."""
-    if not isinstance(plan, ReadPlan):
-        return plan
+    """Apply every rule to a plan, in order; of a mutation, to what its statements read."""
+    if isinstance(plan, ReadPlan):
+        return rewrite_read(plan, catalog)
+    statements = (
+        replace(each, rows=rewrite_read(each.rows, catalog))
+        if isinstance(each, FromMatch)
+        else each
+        for each in plan.statements
+    )
+    return replace(plan, statements=tuple(statements))
+
+
+def rewrite_read(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
+    """Apply every rule to a read, in order."""
     operators = plan.operators
     for rule in RULES:
         operators = rule(operators, catalog)

@@ -19,6 +19,7 @@ from omnigraph.query.plan import (
     Rank,
     ReadPlan,
     flatten,
+    types_gone_through,
 )
 from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import EdgeType, StoredType
@@ -118,12 +119,7 @@ def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[
 
 def count_rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
     """Return how many rows the tables hold that a plan goes through."""
-    names: set[str] = set()
-    for operator in flatten(plan.operators):
-        names |= {kind for _, kinds, _ in _bindings(operator) for kind in kinds}
-        if isinstance(operator, Expand):
-            names |= {step.edge for step in operator.steps}
-    stored = map(snapshot.catalog.stored, names)
+    stored = map(snapshot.catalog.stored, types_gone_through(plan.operators))
     return sum(snapshot.state(each.identity).row_count for each in stored if each is not None)
 
 

@@ -129,6 +129,15 @@ def _statement(statement: ast.Statement) -> list[str]:
             return [f"update {kind.text} set {{", *body, f"}} where {_predicate(where)}"]
         case ast.Delete(kind, where):
             return [f"delete {kind.text} where {_predicate(where)}"]
+        case ast.FromMatch(clauses, change, _):
+            return ["match {", *_indented(_clauses(clauses)), "}", *_change(change)]
+
+
+def _change(change: ast.Insert | ast.Replace | ast.SetVariable) -> list[str]:
+    if not isinstance(change, ast.SetVariable):
+        return _statement(change)
+    body = _indented(_assignments(change.assignments))
+    return [f"set ${change.variable.name} {{", *body, "}"]
 
 
 def _assignments(assignments: Iterable[tuple[Name, ast.Expr]]) -> list[str]:

@@ -147,11 +147,21 @@ writes = st.one_of(
     st.builds(ast.Insert, type_names, assignments),
     st.builds(ast.Update, type_names, assignments, predicates),
 )
+matched = st.builds(
+    ast.FromMatch,
+    st.lists(clauses, min_size=1, max_size=3).map(tuple),
+    st.one_of(
+        st.builds(ast.Insert, type_names, assignments),
+        st.builds(ast.Replace, type_names, assignments),
+        st.builds(ast.SetVariable, variables, assignments),
+    ),
+    st.just(SPAN),
+)
 deletes = st.builds(ast.Delete, type_names, predicates)
 mutations = st.builds(
     ast.Mutation,
     st.one_of(
-        st.lists(writes, min_size=1, max_size=3).map(tuple),
+        st.lists(st.one_of(writes, matched), min_size=1, max_size=3).map(tuple),
         st.lists(deletes, min_size=1, max_size=3).map(tuple),
     ),
 )
