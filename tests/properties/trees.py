@@ -76,6 +76,11 @@ tests: SearchStrategy[ast.Predicate] = st.one_of(
         ast.NullTest, exprs.filter(lambda each: not _is_search(each)), st.booleans(), st.just(SPAN)
     ),
     searches,
+    st.builds(
+        ast.Exists,
+        st.lists(st.deferred(lambda: _patterns()), min_size=1, max_size=2).map(tuple),
+        st.just(SPAN),
+    ),
 )
 
 
@@ -111,6 +116,12 @@ traversals = st.builds(
     hops=st.one_of(st.just(ast.Hops()), hops),
     edge_variable=st.one_of(st.none(), variables),
 ).filter(_is_traversal)
+
+
+def _patterns() -> SearchStrategy[ast.Clause]:
+    return st.one_of(bindings, traversals)
+
+
 plain_clauses: SearchStrategy[ast.Clause] = st.one_of(
     bindings, traversals, st.builds(ast.Filter, predicates)
 )
