@@ -85,7 +85,21 @@ add("the start of the log", lambda g, _: list(g.branch().log(limit=1)))
 add("the rest of the log", lambda g, _: list(g.log(after=head(g))))
 add("a commit", lambda g, _: g.commit(head(g)))
 
+add("search", lambda g, _: g.branch().search("ana"))
+add("search a type", lambda g, _: g.at().search("a", types="Person", limit=2))
+add("the groups around a node", lambda g, _: g.branch().neighbors("Person", "ana"))
+add(
+    "the nodes around a node",
+    lambda g, _: g.at().neighbors("Person", "ana", edge="Knows", direction="out", limit=1),
+)
+
 # Reads that fail
+add("search nothing", lambda g, _: g.branch().search(" "))
+add("search no type", lambda g, _: g.branch().search("ana", types=["Persn"]))
+add("search no number", lambda g, _: g.branch().search("ana", limit=0))
+add("the nodes around nobody", lambda g, _: g.branch().neighbors("Person", "nobody"))
+add("the nodes along no edge", lambda g, _: g.branch().neighbors("Person", "ana", edge="Know"))
+add("the nodes around no type", lambda g, _: g.branch().neighbors("Persn", "ana"))
 add("no such query", lambda g, _: g.query(QUERIES, "agess"))
 add("which query", lambda g, _: g.query(QUERIES))
 add("a query that cannot be parsed", lambda g, _: g.query("query q( {"))
