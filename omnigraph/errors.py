@@ -801,12 +801,12 @@ class EmbeddingError(OmniGraphError):
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than its budget allows, or a write more time."""
+    """Some work needs more time, rows or memory than its budget allows."""
 
     code = "budget_exceeded"
 
-    def __init__(self, message: str, *, limit: str) -> None:
-        super().__init__(message, hint=f"allow more {limit}, or ask for less")
+    def __init__(self, message: str, *, limit: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or f"allow more {limit}, or ask for less")
         self.limit = limit
 
     def to_json(self) -> dict[str, Json]:

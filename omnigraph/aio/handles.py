@@ -917,6 +917,7 @@ class AsyncGraph(Handle[Graph]):
         types: Iterable[str] = (),
         confirm: bool = False,
         progress: "Progress | None" = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> Cleaned:
         """Remove what only old commits need; without `confirm`, report what that would be.
 
@@ -924,7 +925,7 @@ class AsyncGraph(Handle[Graph]):
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
         and runs stand at always stays, and so does everything of the last `grace`. Runs to which
         nobody wrote within `older_than` end as failed. With `branches` or `types`, only what their
-        commits and tables have goes.
+        commits and tables have goes. `seconds` and `cancelled` end it before anything is removed.
         """
         return await self._calls.run(
             self._handle.cleanup,
@@ -935,6 +936,7 @@ class AsyncGraph(Handle[Graph]):
             types=types,
             confirm=confirm,
             progress=progress,
+            **limits,
         )
 
     async def fsck(
@@ -943,13 +945,15 @@ class AsyncGraph(Handle[Graph]):
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
         progress: "Progress | None" = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> Checkup:
         """Check everything that the graph is made of and name all damage; nothing is changed.
 
-        With `branches` or `types`, only their versions and rows are read.
+        With `branches` or `types`, only their versions and rows are read. `seconds` and `cancelled`
+        end it early.
         """
         return await self._calls.run(
-            self._handle.fsck, branches=branches, types=types, progress=progress
+            self._handle.fsck, branches=branches, types=types, progress=progress, **limits
         )
 
     async def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupKeywords]") -> Copied:

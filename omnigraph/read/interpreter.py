@@ -46,6 +46,7 @@ from omnigraph.read.operators.project import (
 from omnigraph.read.operators.scan import cross_nodes
 from omnigraph.read.operators.search import score_rows
 from omnigraph.read.operators.traverse import filter_rows, follow_edges
+from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 
 _SEED = "#seed"
 _FIRST_ROWS = 1_024
@@ -209,6 +210,22 @@ def _measure(
     operators: Sequence[Operator],
     make: Callable[[], Matches],
     step: _Step | None = None,
+) -> Matches:
+    if not is_watched():
+        return _timed(execution, operators, make, step)
+    with span(Kind.OPERATOR, type(operators[0]).__name__) as watched:
+        rows = _timed(execution, operators, make, step)
+        ran = operators if step is None else operators[: step.ran]
+        names = ", ".join(type(each).__name__ for each in ran)
+        watched.note({ROWS: rows.count, "omnigraph.operators": names})
+    return rows
+
+
+def _timed(
+    execution: Execution,
+    operators: Sequence[Operator],
+    make: Callable[[], Matches],
+    step: _Step | None,
 ) -> Matches:
     if execution.stopwatch is None:
         return make()

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
@@ -66,6 +67,7 @@ class Settings:
     worker: WorkerSettings | None = None
     policy: Path | None = None
     queries: QueryFiles | None = None
+    budgets: Budgets = NO_BUDGETS
     hosts: tuple[str, ...] = ()
     is_public: bool = False
     allows_writes: bool = False
@@ -122,7 +124,8 @@ def app_of(settings: Settings) -> App:
     policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
-        only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
+        name = graph.uri.rpartition("/")[2]
+        only = ServedGraph.of(name, graph, policy, settings.budgets)
         site, table = Site(graphs={only.name: only}, only=only), TABLE
     else:
         deployment = Deployment.at(
@@ -342,6 +345,20 @@ def serve_studio(settings: Settings) -> None:
     _leave(server)
 
 
+def _watch() -> bool:
+    """Hand spans to OpenTelemetry when its variables ask for it; a server without it serves."""
+    from omnigraph.telemetry import otel
+
+    try:
+        is_watched = otel.start(os.environ)
+    except ConfigError as failed:
+        warn("telemetry is off", reason=failed.message, hint=failed.hint)
+        return False
+    if is_watched:
+        log("telemetry is on", service=os.environ["OTEL_SERVICE_NAME"])
+    return is_watched
+
+
 def serve(settings: Settings) -> None:
     """Serve a graph or a deployment until a signal says stop, in one process or in several."""
     configure()
@@ -352,10 +369,15 @@ def serve(settings: Settings) -> None:
         return
     sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(app_of(settings), settings)
+    is_watched = _watch()
     for variable in (JSON, SINGLE):  # what this process starts need not know them
         os.environ.pop(variable, None)
     with suppress(KeyboardInterrupt):
         server.run()
+    if is_watched:
+        from omnigraph.telemetry import otel
+
+        otel.stop()
     _leave(server)
 
 

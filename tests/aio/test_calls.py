@@ -145,7 +145,7 @@ async def test_a_branch_is_watched_without_a_thread_while_nothing_comes(graph: a
     main = graph.branch()
     head = (await main.commit).id
     watchers = [anext(main.watch(since=head)) for _ in range(40)]
-    waiting = [asyncio.create_task(each) for each in watchers]  # type: ignore[arg-type]
+    waiting = [asyncio.create_task(each) for each in watchers]
     await asyncio.sleep(0.3)
     await asyncio.wait_for(main.mutate(ADD, slug="new"), SECONDS)
     for each in await asyncio.wait_for(asyncio.gather(*waiting), SECONDS):
