@@ -132,6 +132,7 @@ class Code(StrEnum):
     VALUE_OUT_OF_RANGE = "T26"
     MISUSED_FUNCTION = "T27"
     STALE_MATCH = "T28"
+    MISPLACED_EXISTS = "T29"
 
     UNCOMPUTABLE = "E1"
 
