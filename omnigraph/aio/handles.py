@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from omnigraph.maintain.optimize import OptimizeKeywords
     from omnigraph.read.blob import Blob
     from omnigraph.read.execution import Budget
+    from omnigraph.read.hits import Hits
+    from omnigraph.read.neighbors import Direction, Neighborhood
     from omnigraph.report.page import ShownChanges
     from omnigraph.spark.choice import Engine
     from omnigraph.spark.deadline import TimeKeywords
@@ -147,6 +149,39 @@ class AsyncView(Handle[View]):
     ) -> "Explanation":
         """Return the plan of a read, and the road it would take; nothing is run."""
         return await self._calls.run(self._handle.explain, source, name)
+
+    async def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> "Hits":
+        """Return the nodes that a text may mean, best first: by key, by words and by meaning.
+
+        Words are found in texts that the schema indexes, meaning in the vectors that it makes of
+        texts; other texts are compared within a bound, of which `notes` tell.
+        """
+        return await self._calls.run(self._handle.search, text, types=types, limit=limit)
+
+    async def neighbors(
+        self,
+        type_name: str,
+        node_id: str,
+        *,
+        edge: str | None = None,
+        direction: "Direction | None" = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> "Neighborhood":
+        """Return a node with the number of its edges by type; with `edge`, some of these edges.
+
+        They come by their ids with the nodes at their other ends; `after` goes on behind the
+        `cursor` of a page. Values are those of JSON, without blobs and vectors.
+        """
+        return await self._calls.run(
+            self._handle.neighbors,
+            type_name,
+            node_id,
+            edge=edge,
+            direction=direction,
+            limit=limit,
+            after=after,
+        )
 
     async def blob(self, type_name: str, row_id: str, name: str, /) -> "Blob | None":
         """Return a Blob property of one node or edge to read from; None when it is null."""
@@ -251,6 +286,13 @@ class AsyncBranch(AsyncView):
         `overwrite`.
         """
         return await self._calls.run(self._handle.load, data, type=type, **how)
+
+    async def embed_again(self, *types: str, **how: "Unpack[LoadKeywords]") -> Loaded:
+        """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
+
+        They are made by the model that is chosen now, which queries and changes have to use then.
+        """
+        return await self._calls.run(self._handle.embed_again, *types, **how)
 
     async def merge(
         self,
@@ -654,6 +696,12 @@ class AsyncGraph(Handle[Graph]):
     ) -> Loaded:
         """Load rows into a branch as one commit; see `Branch.load`."""
         return await self._calls.run(self._handle.load, data, branch=branch, type=type, **how)
+
+    async def embed_again(
+        self, *types: str, branch: str = MAIN, **how: "Unpack[LoadKeywords]"
+    ) -> Loaded:
+        """Make all vectors of types anew; see `Branch.embed_again`."""
+        return await self._calls.run(self._handle.embed_again, *types, branch=branch, **how)
 
     async def ingest(
         self,

@@ -178,6 +178,7 @@ def _written(given: ast.FunctionDef, kind: str, returns: str, body: str) -> str:
 def _arguments(given: ast.arguments) -> list[str]:
     """Return how a method hands on what it was given."""
     found = [_value(each) for each in [*given.posonlyargs, *given.args] if each.arg != "self"]
+    found += [f"*{given.vararg.arg}"] if given.vararg else []
     found += [f"{each.arg}={_value(each)}" for each in given.kwonlyargs]
     return [*found, f"**{given.kwarg.arg}"] if given.kwarg else found
 
