@@ -50,6 +50,8 @@ def operator_text(operator: plan.Operator) -> str:
 def predicate_text(node: expr.Predicate) -> str:
     """Return a typed predicate as the language writes it."""
     match node:
+        case expr.Comparison(expr.ColumnRef(name, _)) if name.startswith(expr.MARK):
+            return name
         case expr.Comparison(left, operator, right):
             return f"{expr_text(left)} {operator} {expr_text(right)}"
         case expr.NullTest(operand, negated):
@@ -170,7 +172,7 @@ def _operators(operators: Iterable[plan.Operator], expected: Sequence[int] = ())
     for operator, rows in zip_longest(operators, expected):
         about = "" if rows is None else f"  ~{rows:,} {'row' if rows == 1 else 'rows'}"
         lines.append(f"{operator_text(operator)}{about}")
-        if isinstance(operator, plan.AntiJoin | plan.Optional):
+        if isinstance(operator, plan.AntiJoin | plan.Optional | plan.Mark):
             lines += [f"  {line}" for line in _operators(operator.inner)]
     return lines
 
@@ -189,6 +191,8 @@ def _operator(operator: plan.Operator) -> list[str]:
             return ["Filter", predicate_text(predicate)]
         case plan.AntiJoin(outer, _):
             return ["AntiJoin", f"on {', '.join(map(_variable, outer))}"]
+        case plan.Mark(column, outer, _):
+            return ["Mark", column, f"on {', '.join(map(_variable, outer))}"]
         case plan.Optional(outer, _, _):
             return ["Optional", f"on {', '.join(map(_variable, outer))}" if outer else ""]
         case plan.Rank(column, ranking, restricts):

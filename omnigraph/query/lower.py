@@ -105,8 +105,15 @@ def _pattern(
     for optional in pattern.optionals:
         inner = _pattern(optional, bound, catalog)
         operators.append(plan.Optional(optional.outer, binds(optional), tuple(inner)))
-    operators += [plan.Filter(each) for each in pattern.filters]
-    return [*operators, *(_negation(each, bound, catalog) for each in late)]
+    operators += [_negation(each, bound, catalog) for each in late]
+    operators += [_mark(name, each, bound, catalog) for name, each in pattern.marks]
+    return [*operators, *map(plan.Filter, pattern.filters)]
+
+
+def _mark(name: str, pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.Mark:
+    inner = _pattern(pattern, bound, catalog)
+    bound -= set(binds(pattern))
+    return plan.Mark(name, pattern.outer, tuple(inner))
 
 
 def _negation(pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.AntiJoin:

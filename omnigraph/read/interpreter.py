@@ -19,6 +19,7 @@ from omnigraph.query.plan import (
     Expand,
     Filter,
     Limit,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -249,6 +250,8 @@ def _execute_operator(
             return filter_rows(execution, rows, (predicate,))
         case AntiJoin(_, inner):
             return rows.keep(~_has_match(execution, rows, inner))
+        case Mark(column, _, inner):
+            return rows.with_column(column, pa.array(_has_match(execution, rows, inner)))
         case Optional():
             return _match_optional(execution, rows, operator)
         case Rank():

@@ -17,8 +17,9 @@ from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
 from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.commit import Models
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.idle import Aside, IdleIds
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
@@ -54,11 +55,13 @@ class Stage:
                 break
         return staging.finish(lines)
 
-    def complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows in the form of the table: with vectors and ids, nulls only where allowed."""
-        filled = self.vectors.filled(stored, columns)
+    def complete(
+        self, stored: StoredType, columns: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, Models]:
+        """Return rows in the form of the table, with vectors and ids, and the vectors' models."""
+        filled, models = self.vectors.filled(stored, columns)
         arrays = [assign_ids(stored, filled), *filled.columns[1:]]
-        return pa.record_batch(arrays, schema=arrow_schema(stored))
+        return pa.record_batch(arrays, schema=arrow_schema(stored)), models
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
     `given` names the types without a key for which some rows had an id. `idle` has, by type, the
-    files with the ids of rows that stay as they are.
+    files with the ids of rows that stay as they are, and `models` the models that made vectors.
     """
 
     lines: int
@@ -74,6 +77,7 @@ class StagedSplit:
     pieces: Mapping[str, Sequence[Piece]]
     idle: Mapping[str, Sequence[IdleIds]]
     given: frozenset[str]
+    models: Mapping[str, Models]
     violations: bytes
     total: int
 
@@ -87,6 +91,7 @@ class _Staging:
         self._idle: dict[str, list[pa.Array]] = {}
         self._counts: dict[str, RowCounts] = {}
         self._given: set[str] = set()
+        self._models: dict[str, Models] = {}
         self.faults = _Faults(task.most_violations)
 
     def add(self, block: Block, lines_before: int) -> None:
@@ -110,11 +115,22 @@ class _Staging:
         faults = self.faults
         written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
         given = frozenset(self._given)
-        return StagedSplit(lines, self._counts, written, idle, given, faults.packed(), faults.total)
+        return StagedSplit(
+            lines=lines,
+            counts=self._counts,
+            pieces=written,
+            idle=idle,
+            given=given,
+            models=self._models,
+            violations=faults.packed(),
+            total=faults.total,
+        )
 
     def _write(self, met: MetRows) -> None:
         stored = met.rows.stored
-        rows = self._task.complete(stored, met.rows.columns)
+        rows, models = self._task.complete(stored, met.rows.columns)
+        if models:
+            self._models[stored.name] = join_models(self._models.get(stored.name, ()), models)
         counts = RowCounts(inserted=len(rows))
         if met.before.num_rows:
             rows, counts = self._changed(stored, rows, met.before)
