@@ -165,21 +165,10 @@ def preview(
 def revert(repository: Repository, commit_id: str, target: str, options: MergeOptions) -> Merge:
     """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
-    undone = repository.commit(commit_id)
-    if undone.parent is None:
-        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
-    before = repository.pin(repository.commit(undone.parent))
-    if before.commit.schema != undone.schema:
-        raise InputError(
-            f"commit {commit_id} changed the schema, which cannot be undone",
-            hint="apply another schema instead",
-        )
+    undone, before = _around(repository, commit_id)
 
     def planned_on(ours: Snapshot) -> _MergePlan:
-        sides = Sides((repository.pin(undone),), ours, before, ours)
-        planned = _MergePlan(align_sides(repository, sides, options.deadline))
-        planned.plan(options)
-        return planned
+        return _plan_revert(repository, undone, before, ours, options)
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
         planned = planned_on(ours)
@@ -195,6 +184,44 @@ def revert(repository: Repository, commit_id: str, target: str, options: MergeOp
         return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
     planned = done.finding or planned_on(repository.snapshot_of(done.commit.parents[0]))
     return planned.result(commit_id, target, done.commit)
+
+
+def preview_revert(
+    repository: Repository, commit_id: str, target: str, options: MergeOptions, ours: Snapshot
+) -> Merge:
+    """Return what a revert would do to a branch that stands there; nothing is written."""
+    planned = _plan_revert(repository, *_around(repository, commit_id), ours, options)
+    found = planned.result(commit_id, target)
+    if planned.changes or found.conflicts:
+        return found
+    return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
+
+
+def _around(repository: Repository, commit_id: str) -> tuple[Snapshot, Snapshot]:
+    """Return a commit that can be undone, and the one before it."""
+    undone = repository.commit(commit_id)
+    if undone.parent is None:
+        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
+    before = repository.pin(repository.commit(undone.parent))
+    if before.commit.schema != undone.schema:
+        raise InputError(
+            f"commit {commit_id} changed the schema, which cannot be undone",
+            hint="apply another schema instead",
+        )
+    return repository.pin(undone), before
+
+
+def _plan_revert(
+    repository: Repository,
+    undone: Snapshot,
+    before: Snapshot,
+    ours: Snapshot,
+    options: MergeOptions,
+) -> "_MergePlan":
+    sides = Sides((undone,), ours, before, ours)
+    planned = _MergePlan(align_sides(repository, sides, options.deadline))
+    planned.plan(options)
+    return planned
 
 
 def _plan_merge(
