@@ -14,7 +14,8 @@ from omnigraph.data.values.equality import Mask, equal_rows, equal_values
 from omnigraph.evolve.lens import HeldLens, Lens, lens
 from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.delta import Addresses, delta_between
+from omnigraph.storage.delta import delta_between
+from omnigraph.storage.reading import Addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
