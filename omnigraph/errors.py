@@ -131,6 +131,8 @@ class Code(StrEnum):
     KEY_UPDATE = "T25"
     VALUE_OUT_OF_RANGE = "T26"
     MISUSED_FUNCTION = "T27"
+    STALE_MATCH = "T28"
+    MISPLACED_EXISTS = "T29"
 
     UNCOMPUTABLE = "E1"
 
@@ -800,12 +802,12 @@ class EmbeddingError(OmniGraphError):
 
 
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than its budget allows, or a write more time."""
+    """Some work needs more time, rows or memory than its budget allows."""
 
     code = "budget_exceeded"
 
-    def __init__(self, message: str, *, limit: str) -> None:
-        super().__init__(message, hint=f"allow more {limit}, or ask for less")
+    def __init__(self, message: str, *, limit: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or f"allow more {limit}, or ask for less")
         self.limit = limit
 
     def to_json(self) -> dict[str, Json]:

@@ -21,6 +21,7 @@ from omnigraph.errors import (
     error_from_json,
 )
 from omnigraph.span import Source
+from omnigraph.telemetry.spans import headers as sent_from
 
 if TYPE_CHECKING:
     import httpx
@@ -163,7 +164,7 @@ class Client(Closing):
                 params=given,
                 json=body,
                 content=content,
-                headers=headers,
+                headers={**(headers or {}), **sent_from()},
             )
             try:
                 answer = _whole(client, request)

@@ -50,6 +50,7 @@ _HOMES = {
     "backup": "backup",
     "restore": "backup",
     "report": "report",
+    "studio": "studio",
     "example": "example",
     "doctor": "doctor",
     "completion": "completion",

@@ -181,19 +181,19 @@ class Session(Naming):
             self.local_uri,
             read_only=not writing,
             keeps_topology=keeps_topology,
-            actor=self._acting,
-            policy=self._policy,
+            actor=self.acting,
+            policy=self.policy_file,
             queries=self._queries if stored else None,
         )
 
     @property
-    def _policy(self) -> "Path | None":
+    def policy_file(self) -> "Path | None":
         """The file with what the actor may do; who names no actor is not asked about."""
         config = None if self.actor is None else self.config
         return None if config is None else config.policy.file
 
     @property
-    def _acting(self) -> str | None:
+    def acting(self) -> str | None:
         """Who acts: of `--as`, or else of the profile."""
         if self.actor is not None or self.profile is None:
             return self.actor

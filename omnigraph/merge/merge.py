@@ -260,9 +260,12 @@ class _MergePlan:
     def plan(self, options: MergeOptions) -> None:
         """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
+        held = 0
         for type_merge in self._type_merges():
             options.check()
             merged = self._merged(type_merge, options)
+            held += merged.change.rows.nbytes + merged.change.gone.nbytes
+            options.deadline.check_bytes(held)
             name = type_merge.stored.name
             self.counts[name] = merged.counts
             self.conflicts += merged.conflicts

@@ -212,7 +212,7 @@ def changes(call: ServerCall) -> Answer:
 
 def watch(call: ServerCall) -> Answer:
     """Send what commits change as events, while they come."""
-    feed = ChangeFeed(call.backend, call.operation)
+    feed = ChangeFeed(call.backend, call.operation, call.options)
     if not call.operation.follow:
         return call.export(feed.rest(), EVENTS)
     return Feed(feed.look(), feed.look)

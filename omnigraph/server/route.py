@@ -27,6 +27,8 @@ class Route(Endpoint):
     handler: Handler
     operation: type[Operation[Any]] | None = None
     parts: Parts = NO_PARTS
+    # Pages have their own query strings, which mean nothing to the server.
+    is_page: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guard, Action | Audience):

@@ -20,6 +20,7 @@ from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
+from omnigraph.server.studio import page
 
 _FAMILIES = (read, write, queries, schemas, changes, branches, commits, runs, maintenance)
 _OWN = (
@@ -47,9 +48,10 @@ _OPERATIONS = tuple(
     for operation in family.OPERATIONS
 )
 # A server of one graph.
-TABLE: tuple[Route, ...] = (*_own(_OWN), *_OPERATIONS)
+TABLE: tuple[Route, ...] = (*_own(_OWN), *page.ROUTES, *_OPERATIONS)
 # A server of a deployment: the same operations, below the name of each graph.
 FLEET_TABLE: tuple[Route, ...] = (
     *_own((*_OWN, ("/graphs", "graphs", Audience.ACTORS, GraphsShape, handlers.graphs))),
+    *page.ROUTES,
     *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )

@@ -115,6 +115,7 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
         "operation_id": options.operation_id,
         "progress": options.progress or NO_PROGRESS,
         "seconds": options.seconds,
+        "bytes": options.bytes,
         "cancelled": options.cancelled,
     }
     check_notes(message=operation.message, operation=options.operation_id)

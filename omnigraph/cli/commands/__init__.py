@@ -13,6 +13,7 @@ maintenance  how a graph is kept in good order
 backup       a copy of a graph in another place, and back
 export       the rows of a branch or commit, as lines or as files
 report       a page of HTML about a graph that opens without a network
+studio       a graph in the browser of this machine
 blob         writes the content of one Blob property
 embed        vectors for the records of a file, without a graph
 cluster      many graphs as one deployment: declared, planned, applied, rolled back

@@ -36,16 +36,18 @@ class LoadKeywords(TypedDict, total=False):
     operation_id: str | None
     progress: Progress
     seconds: float | None
+    bytes: int | None
     cancelled: Event | None
 
 
 class BulkKeywords(TypedDict, total=False):
-    """The keywords of a merge for its engine and its time limit."""
+    """The keywords of a merge for its engine and for what it may take."""
 
     engine: Engine | str
     spark: SparkSettings | None
     progress: Progress
     seconds: float | None
+    bytes: int | None
     cancelled: Event | None
 
 
@@ -95,7 +97,9 @@ def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
         message=keywords.get("message"),
         operation_id=keywords.get("operation_id"),
         progress=keywords.get("progress", NO_PROGRESS),
-        deadline=deadline_of("load", keywords.get("seconds"), keywords.get("cancelled")),
+        deadline=deadline_of(
+            "load", keywords.get("seconds"), keywords.get("cancelled"), keywords.get("bytes")
+        ),
     )
 
 

@@ -88,7 +88,7 @@ class _Staging:
 
     def __init__(self, task: Stage) -> None:
         self._task = task
-        self._pieces = _Pieces(task.meeting.places)
+        self._pieces = _Pieces(task.meeting.places, task.deadline)
         self._idle: dict[str, list[pa.Array]] = {}
         self._replaced: dict[str, list[Addresses]] = {}
         self._counts: dict[str, RowCounts] = {}
@@ -97,6 +97,7 @@ class _Staging:
 
     def add(self, block: Block, lines_before: int) -> None:
         """Check the rows of a block, and write them unless something is wrong."""
+        self._pieces.make_room(sum(rows.columns.nbytes for rows in block.rows))
         broken: list[Violation] = []
         for rows in block.rows:
             name = rows.stored.name
@@ -243,8 +244,9 @@ class _Buffer:
 class _Pieces:
     """Rows by type, written whenever enough of one type have been collected."""
 
-    def __init__(self, places: Mapping[str, TablePlace]) -> None:
+    def __init__(self, places: Mapping[str, TablePlace], deadline: Deadline) -> None:
         self._places = places
+        self._deadline = deadline
         self._buffers: dict[str, _Buffer] = {}
         self._written: dict[str, list[Piece]] = {}
 
@@ -256,6 +258,19 @@ class _Pieces:
         buffer.size += batch.nbytes
         if buffer.size >= _MOST_BUFFERED:
             self._write(stored.name)
+
+    def make_room(self, size: int) -> None:
+        """Write rows early if those of a block would not fit in beside them.
+
+        Raises BudgetError for a block that is too large by itself.
+        """
+        self._deadline.check_bytes(2 * size)
+        while self._buffers and self._held + 2 * size > self._deadline.bytes:
+            self._write(max(self._buffers, key=lambda name: self._buffers[name].size))
+
+    @property
+    def _held(self) -> int:
+        return sum(each.size for each in self._buffers.values())
 
     def written(self) -> Mapping[str, Sequence[Piece]]:
         for name in list(self._buffers):
