@@ -12,7 +12,7 @@ from omnigraph.api.operations.branches import MergeBranch, RevertCommit
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
 from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
-from omnigraph.api.operations.write import Load, Mutate
+from omnigraph.api.operations.write import EmbedAgain, Load, Mutate
 from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
@@ -110,6 +110,17 @@ class Branch(View):
             data=data,
         )
         return self._backend.run(rows, self._working(how, type_name=type))
+
+    def embed_again(self, *types: str, **how: "Unpack[LoadKeywords]") -> Loaded:
+        """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
+
+        They are made by the model that is chosen now, which queries and changes have to use then.
+        """
+        self._refuse_expect()
+        again = EmbedAgain(
+            branch=self.name, types=list(types), message=how.get("message", self._message)
+        )
+        return self._backend.run(again, self._working(how))
 
     def merge(
         self,

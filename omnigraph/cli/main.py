@@ -49,6 +49,8 @@ _HOMES = {
     "fsck": "maintenance",
     "backup": "backup",
     "restore": "backup",
+    "search": "explore",
+    "neighbors": "explore",
     "report": "report",
     "studio": "studio",
     "example": "example",

@@ -288,7 +288,8 @@ def _addresses_in_ours(parcels: Sequence[Parcel], ids: pa.Array) -> Addresses:
     ours = pa.concat_arrays([to_array(own["id"]), to_array(lost["id"])])
     left = base.filter(pc.invert(pc.is_in(base["id"], value_set=ours)))
     every = pa.concat_tables([own, left])
-    return every.filter(pc.is_in(every["id"], value_set=ids))["address"].to_numpy()
+    found: Addresses = every.filter(pc.is_in(every["id"], value_set=ids))["address"].to_numpy()
+    return found
 
 
 def _joined(type_merge: TypeMerge, found: Sequence[MergedType]) -> MergedType:

@@ -16,7 +16,7 @@ from omnigraph.api.operations.changes import GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
 from omnigraph.api.operations.queries import InvokeQuery
 from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
-from omnigraph.api.operations.write import Ingest, Load, Mutate
+from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.server.call import (
@@ -241,7 +241,7 @@ def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN40
 
     Nobody waits until it has started.
     """
-    if not isinstance(operation, Load | Ingest | MergeBranch | OptimizeBranch):
+    if not isinstance(operation, Load | Ingest | EmbedAgain | MergeBranch | OptimizeBranch):
         return call.options
     return replace(call.options, engine=engine_for_request(call.rows_size))
 

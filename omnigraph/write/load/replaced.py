@@ -45,7 +45,8 @@ class ReplacedRows:
         if self.aside is None:
             return np.frombuffer(self.held, np.uint64)
         with file_in(self.aside.store, self.path, self.path).open() as opened:
-            return pq.read_table(opened)[ADDRESS].to_numpy()
+            found: Addresses = pq.read_table(opened)[ADDRESS].to_numpy()
+        return found
 
 
 def keep_addresses(aside: Aside, addresses: Addresses) -> ReplacedRows:

@@ -19,8 +19,9 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.reading import Addresses
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
 from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.commit import Models
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.idle import Aside, IdleIds
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
@@ -57,11 +58,13 @@ class Stage:
                 break
         return staging.finish(lines)
 
-    def complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows in the form of the table: with vectors and ids, nulls only where allowed."""
-        filled = self.vectors.filled(stored, columns)
+    def complete(
+        self, stored: StoredType, columns: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, Models]:
+        """Return rows in the form of the table, with vectors and ids, and the vectors' models."""
+        filled, models = self.vectors.filled(stored, columns)
         arrays = [assign_ids(stored, filled), *filled.columns[1:]]
-        return pa.record_batch(arrays, schema=arrow_schema(stored))
+        return pa.record_batch(arrays, schema=arrow_schema(stored)), models
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,12 @@ class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
     `given` names the types without a key for which some rows had an id. `idle` has, by type, the
+<<<<<<< HEAD
     files with the ids of rows that stay as they are, and `replaced` where the rows are that others
     replace.
+=======
+    files with the ids of rows that stay as they are, and `models` the models that made vectors.
+>>>>>>> main
     """
 
     lines: int
@@ -79,6 +86,7 @@ class StagedSplit:
     idle: Mapping[str, Sequence[IdleIds]]
     replaced: Mapping[str, ReplacedRows]
     given: frozenset[str]
+    models: Mapping[str, Models]
     violations: bytes
     total: int
 
@@ -93,6 +101,7 @@ class _Staging:
         self._replaced: dict[str, list[Addresses]] = {}
         self._counts: dict[str, RowCounts] = {}
         self._given: set[str] = set()
+        self._models: dict[str, Models] = {}
         self.faults = _Faults(task.most_violations)
 
     def add(self, block: Block, lines_before: int) -> None:
@@ -114,6 +123,7 @@ class _Staging:
     def finish(self, lines: int) -> StagedSplit:
         """Write what is held and return the result."""
         faults = self.faults
+<<<<<<< HEAD
         is_sound = not faults.total
         return StagedSplit(
             lines=lines,
@@ -122,13 +132,26 @@ class _Staging:
             idle=self._write_idle() if is_sound else {},
             replaced=self._write_replaced() if is_sound else {},
             given=frozenset(self._given),
+=======
+        written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
+        given = frozenset(self._given)
+        return StagedSplit(
+            lines=lines,
+            counts=self._counts,
+            pieces=written,
+            idle=idle,
+            given=given,
+            models=self._models,
+>>>>>>> main
             violations=faults.packed(),
             total=faults.total,
         )
 
     def _write(self, met: MetRows) -> None:
         stored = met.rows.stored
-        rows = self._task.complete(stored, met.rows.columns)
+        rows, models = self._task.complete(stored, met.rows.columns)
+        if models:
+            self._models[stored.name] = join_models(self._models.get(stored.name, ()), models)
         counts = RowCounts(inserted=len(rows))
         if met.before.num_rows:
             rows, counts = self._changed(stored, rows, met)
