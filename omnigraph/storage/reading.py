@@ -85,9 +85,6 @@ def batches_where(
         yield from (count_bytes(each.select(list(columns))) for each in found)
 
 
-<<<<<<< HEAD
-def rows_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
-=======
 def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
     """Return the first rows with their addresses, batch by batch."""
     with report_as(f"cannot read {table.path}"):
@@ -97,10 +94,7 @@ def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.R
         yield from map(count_bytes, scanner.to_batches())
 
 
-def rows_at(
-    table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
-) -> pa.Table:
->>>>>>> main
+def rows_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
     """Return the rows at some addresses, in the order of the addresses."""
     with report_as(f"cannot read {table.path}"):
         found = _rows_of_one_fragment(table, addresses, columns)

@@ -72,12 +72,8 @@ class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
     `given` names the types without a key for which some rows had an id. `idle` has, by type, the
-<<<<<<< HEAD
     files with the ids of rows that stay as they are, and `replaced` where the rows are that others
-    replace.
-=======
-    files with the ids of rows that stay as they are, and `models` the models that made vectors.
->>>>>>> main
+    replace, and `models` the models that made vectors.
     """
 
     lines: int
@@ -123,7 +119,6 @@ class _Staging:
     def finish(self, lines: int) -> StagedSplit:
         """Write what is held and return the result."""
         faults = self.faults
-<<<<<<< HEAD
         is_sound = not faults.total
         return StagedSplit(
             lines=lines,
@@ -132,17 +127,7 @@ class _Staging:
             idle=self._write_idle() if is_sound else {},
             replaced=self._write_replaced() if is_sound else {},
             given=frozenset(self._given),
-=======
-        written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
-        given = frozenset(self._given)
-        return StagedSplit(
-            lines=lines,
-            counts=self._counts,
-            pieces=written,
-            idle=idle,
-            given=given,
             models=self._models,
->>>>>>> main
             violations=faults.packed(),
             total=faults.total,
         )
