@@ -251,28 +251,47 @@ class Branch(View):
         long. A view of `graph.at()` and `since` its commit give all rows, and then every change
         to them. Raises HistoryGapError when a cleanup removed what was not seen yet.
         """
+        looks = self._looks(since=since, kinds=kinds, types=types, ops=ops, seconds=seconds)
+        return self._watched(looks)
+
+    def _watched(self, looks: "Iterator[CommitChanges | float]") -> Iterator[CommitChanges]:
+        cancelled = self._options.cancelled
+        for each in looks:
+            if isinstance(each, CommitChanges):
+                yield each
+            elif cancelled is None:
+                time.sleep(each)
+            else:
+                cancelled.wait(each)
+
+    def _looks(
+        self,
+        *,
+        since: str | None,
+        kinds: Iterable[str],
+        types: Iterable[str],
+        ops: Iterable[str],
+        seconds: float | None,
+    ) -> "Iterator[CommitChanges | float]":
+        """Return what each look at the branch finds, and after it the seconds until the next."""
         end = None if seconds is None else time.monotonic() + seconds
         wanted = filter_fields(kinds, types, ops)
         cursor = self._backend.pin(self.name).commit_id if since is None else since
-        return self._watched(cursor, wanted, end)
+        return self._looked(cursor, wanted, end)
 
-    def _watched(
+    def _looked(
         self, cursor: str, wanted: dict[str, Any], end: float | None
-    ) -> Iterator[CommitChanges]:
-        wait = _LEAST_WAIT
-        while True:
+    ) -> "Iterator[CommitChanges | float]":
+        wait, cancelled = _LEAST_WAIT, self._options.cancelled
+        while cancelled is None or not cancelled.is_set():
             found = self._run(ListChanges(branch=self.name, since=cursor, **wanted))
             for each in found:
                 cursor, wait = each.cursor, _LEAST_WAIT
                 if not any(wanted.values()) or each.changes.stats or each.changes.schema_steps:
                     yield each
-            cancelled = self._options.cancelled
             if end is not None and time.monotonic() + wait > end:
                 return
-            if cancelled is None:
-                time.sleep(wait)
-            elif cancelled.wait(wait):
-                return
+            yield wait
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _working(self, how: Any, **more: Any) -> CallOptions:  # noqa: ANN401
