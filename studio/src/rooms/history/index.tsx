@@ -13,6 +13,7 @@ const MOST_BRANCHES = 12
 const ROW = 48
 const LANE = 14
 const COLOURS = 10
+const MOST_LANES = 16
 
 interface Found {
   commits: Commit[]
@@ -117,15 +118,20 @@ function Drawn({ row, width }: { row: LaneRow; width: number }) {
   const x = (lane: number): number => lane * LANE + LANE / 2 + 2
   const middle = ROW / 2
   const line = (from: number, to: number, top: number, bottom: number): string => `M${x(from)} ${top} C${x(from)} ${(top + bottom) / 2} ${x(to)} ${(top + bottom) / 2} ${x(to)} ${bottom}`
+  const across = Math.min(width, MOST_LANES) * LANE + 6
   return (
-    <svg class="lanes" width={Math.min(width, 16) * LANE + 6} height={ROW} aria-hidden="true">
-      {row.above.map((each) => (
-        <path key={`a${each.from}`} class="lane" data-colour={each.from % COLOURS} d={line(each.from, each.to, 0, middle)} />
-      ))}
-      {row.below.map((each) => (
-        <path key={`b${each.from} ${each.to}`} class="lane" data-colour={each.to % COLOURS} d={line(each.from, each.to, middle, ROW)} />
-      ))}
-      <circle class="dot" data-colour={row.lane % COLOURS} cx={x(row.lane)} cy={middle} r={row.commit.merged_parent_commit_id ? 5 : 4} />
-    </svg>
+    <span class="lanes" aria-hidden="true" style={{ width: `${across}px` }}>
+      <svg viewBox={`0 0 ${across} ${ROW}`} preserveAspectRatio="none">
+        {row.above.map((each) => (
+          <path key={`a${each.from}`} class="lane" data-colour={each.from % COLOURS} d={line(each.from, each.to, 0, middle)} />
+        ))}
+        {row.below.map((each) => (
+          <path key={`b${each.from} ${each.to}`} class="lane" data-colour={each.to % COLOURS} d={line(each.from, each.to, middle, ROW)} />
+        ))}
+      </svg>
+      <svg class="dot" width="14" height="14" viewBox="-7 -7 14 14" style={{ left: `${x(row.lane) - 7}px` }}>
+        <circle data-colour={row.lane % COLOURS} r={row.commit.merged_parent_commit_id ? 5.5 : 4} />
+      </svg>
+    </span>
   )
 }

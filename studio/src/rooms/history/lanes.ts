@@ -65,7 +65,7 @@ export function layLanes(commits: readonly Commit[]): Lanes {
     const below: LaneRow['below'] = lanes.flatMap((waits, at) => (waits === null ? [] : [{ from: at, to: at }]))
     parentsOf(commit).forEach((parent, at) => {
       const known = lanes.indexOf(parent)
-      const target = known >= 0 ? known : at === 0 && lanes[lane] === null ? lane : free()
+      const target = at === 0 ? lane : known >= 0 ? known : free()
       lanes[target] = parent
       below.push({ from: lane, to: target })
     })
