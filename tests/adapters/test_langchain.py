@@ -81,7 +81,7 @@ def store(graph: Graph) -> OmniGraphVectorStore:
 
 class TestVectorStore(VectorStoreIntegrationTests):
     @pytest.fixture
-    def vectorstore(self, tmp_path: Path) -> Iterator[VectorStore]:  # type: ignore[override]
+    def vectorstore(self, tmp_path: Path) -> Iterator[VectorStore]:
         with init(tmp_path / "g", document_schema(EMBEDDING_SIZE), durable=False) as graph:
             yield OmniGraphVectorStore(graph.branch(), self.get_embeddings())
 
