@@ -25,6 +25,7 @@ params      binds values from JSON or Python to the parameters that a query decl
 explain     a plan as text for people and as JSON for programs
 layout      queries laid out in one way; nothing but white space changes
 lint        checks every query of a file and reports errors and doubtful queries
+editor      what an editor asks about a text of queries while it is written
 """
 
 from omnigraph.query.compile import compile_queries, compile_query
