@@ -373,6 +373,10 @@ class Graph(Closing):
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
 
+    def embed_again(self, *types: str, branch: str = MAIN, **how: "Unpack[LoadKeywords]") -> Loaded:
+        """Make all vectors of types anew; see `Branch.embed_again`."""
+        return self.branch(branch).embed_again(*types, **how)
+
     def ingest(
         self,
         data: "Data",

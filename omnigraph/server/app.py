@@ -21,7 +21,7 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
-from omnigraph.server.begun import Begun, begun
+from omnigraph.server.answers.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
@@ -40,6 +40,7 @@ from omnigraph.server.incoming import (
     Gone,
     Incoming,
     asked,
+    conditions,
     declared_size,
     decoded,
     has_body,
@@ -333,6 +334,7 @@ class _Exchange:
                 takes_gzip=takes_gzip(self._headers),
                 rows_size=size,
                 accept=wanted_media(self._headers, route),
+                conditions=conditions(self._headers),
                 limits=self._limits,
                 cancelled=self._cancelled,
                 turns=WriteTurns() if graph is None else graph.turns,
