@@ -8,6 +8,7 @@ from omnigraph.api.operations import (
     branches,
     changes,
     commits,
+    editing,
     explore,
     maintenance,
     queries,
@@ -23,7 +24,19 @@ from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
 from omnigraph.server.studio import page
 
-_FAMILIES = (read, explore, write, queries, schemas, changes, branches, commits, runs, maintenance)
+_FAMILIES = (
+    read,
+    explore,
+    editing,
+    write,
+    queries,
+    schemas,
+    changes,
+    branches,
+    commits,
+    runs,
+    maintenance,
+)
 _OWN = (
     ("/", "about", Audience.ANYBODY, ServerShape, handlers.about),
     ("/healthz", "health", Audience.ANYBODY, HealthShape, handlers.health),
