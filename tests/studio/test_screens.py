@@ -1,12 +1,21 @@
 """Every room fits every screen, light and dark, and keeps nobody out."""
 
+from urllib.parse import quote
+
 import pytest
 from playwright.sync_api import Browser
 
 from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene
 
-ROOMS = {"overview": "#/overview?type=Person"}
+_PAIRS = "query pairs() { match { $a: Person  $a $e:worksAt $b } return { $a, $e, $b } }"
+ROOMS = {
+    "overview": "#/overview?type=Person",
+    "query": f"#/query?q={quote(_PAIRS)}&run=1",
+    "query-graph": f"#/query?q={quote(_PAIRS)}&run=1&view=graph",
+    "history": "#/history?all=1&open=main",
+    "live": "#/live",
+}
 SIZES = {"narrow": (360, 740), "desk": (1440, 900), "wall": (3840, 2160)}
 
 

@@ -4,13 +4,13 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { writeJson } from '../../api/json.ts'
 import type { Explanation, Profile, QueryColumn, Receipt, Rows } from '../../api/shapes.ts'
 import { GraphCanvas } from '../../graph/canvas.tsx'
-import { cellText, counted, formatBytes, formatCount, formatMillis } from '../../look/format.ts'
+import { counted, formatBytes, formatCount, formatMillis } from '../../look/format.ts'
 import { Changes, Empty, Failure, Id, Loading, Value } from '../../look/parts.tsx'
 import { useStudio } from '../../shell/studio.tsx'
 import { VirtualTable, type TableColumn } from '../../table/table.tsx'
 import { widthFor, type Cell } from '../../table/rows.ts'
 import { toCsv } from './csv.ts'
-import { drawRows } from './drawing.ts'
+import { drawRows, entityText } from './drawing.ts'
 import { explainedLines, profiledLines, type PlanLine } from './plan.ts'
 
 export type Answer =
@@ -141,7 +141,7 @@ function TableView({ rows, columns }: { rows: Rows; columns: readonly QueryColum
         const sample = rows.rows.slice(0, SAMPLE).map((row) => row[name])
         const type = columns.find((each) => each.name === name)?.type
         const isNumber = sample.some((each) => typeof each === 'number' || typeof each === 'bigint') && sample.every((each) => each === null || typeof each === 'number' || typeof each === 'bigint')
-        return { name, width: widthFor(name + (type ?? ''), sample.map(cellText)), isNumber, ...(type === undefined ? {} : { about: type }) }
+        return { name, width: widthFor(name + (type ?? ''), sample.map(entityText)), isNumber, ...(type === undefined ? {} : { about: type }) }
       }),
     [rows, columns],
   )
@@ -156,7 +156,7 @@ function TableView({ rows, columns }: { rows: Rows; columns: readonly QueryColum
         select={setCell}
         text={(row, column) => {
           const found = rows.rows[row]?.[rows.columns[column] ?? '']
-          return found === null || found === undefined ? null : cellText(found)
+          return found === null || found === undefined ? null : entityText(found)
         }}
       />
       {cell === null ? null : (

@@ -2,6 +2,7 @@
 
 import type { QueryColumn, Row, Schema } from '../../api/shapes.ts'
 import type { GraphEdge, GraphNode } from '../../graph/shapes.ts'
+import { cellText } from '../../look/format.ts'
 
 export interface Drawing {
   nodes: GraphNode[]
@@ -25,6 +26,15 @@ export function keyOf(type: string, id: unknown): string {
 }
 
 const isEntity = (value: unknown): value is Row => value !== null && typeof value === 'object' && !Array.isArray(value) && 'id' in value
+
+/** Return a value as one line; whole nodes and edges by what they are called. */
+export function entityText(value: unknown): string {
+  if (!isEntity(value)) return cellText(value)
+  if ('from' in value && 'to' in value) return cellText(`${String(value['from'])} → ${String(value['to'])}`)
+  const label = labelOf(value)
+  const id = String(value['id'])
+  return cellText(label === id ? id : `${label} · ${id}`)
+}
 
 /** Return what rows draw: their nodes, their edges, and without edges a loose line between nodes of a row. */
 export function drawRows(rows: readonly Row[], columns: readonly QueryColumn[], schema: Schema): Drawing {

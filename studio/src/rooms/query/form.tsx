@@ -17,7 +17,9 @@ export function ParameterForm({ parameters, typed, problems, set, run }: Props) 
     <form
       class="parameters"
       aria-label="Parameters"
-      onSubmit={(event) => {
+      onSubmit={(event) => event.preventDefault()}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !(event.target instanceof HTMLInputElement)) return
         event.preventDefault()
         run()
       }}
@@ -25,9 +27,6 @@ export function ParameterForm({ parameters, typed, problems, set, run }: Props) 
       {parameters.map((each) => (
         <ParameterField key={each.name} parameter={each} value={typed[each.name] ?? ''} problem={typed[each.name] === undefined ? null : (problems[each.name] ?? null)} set={(value) => set(each.name, value)} />
       ))}
-      <button class="hidden" tabIndex={-1}>
-        Run
-      </button>
     </form>
   )
 }

@@ -15,6 +15,7 @@ import { Shelf } from './shelf.tsx'
 import './query.css'
 
 const LINT_MILLIS = 250
+const ADDRESS_MILLIS = 400
 const MOST_BYTES = 256 << 20
 
 export type Mode = 'rows' | 'explain' | 'profile'
@@ -54,15 +55,62 @@ function useLint(text: string): { lint: Lint | null; of: string; error: unknown 
   return state
 }
 
-function useEditor(text: string, events: { change: (text: string) => void; run: () => void; meaning: ConstructorParameters<typeof QueryEditor>[2]['meaning']; complete: ConstructorParameters<typeof QueryEditor>[2]['complete'] }) {
+type EditorCalls = ConstructorParameters<typeof QueryEditor>[2]
+
+/** Return the text of the query: it is in the address a moment after it was typed, and comes from there by links. */
+function useText(): { text: string; type: (text: string) => void; flush: () => void } {
+  const { address, go } = useStudio()
+  const linked = address.extra['q'] ?? ''
+  const [text, setText] = useState(linked)
+  const written = useRef(linked)
+  const typed = useRef(linked)
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
+  const flush = useCallback(() => {
+    if (timer.current !== null) clearTimeout(timer.current)
+    timer.current = null
+    if (written.current === typed.current) return
+    written.current = typed.current
+    go({ extra: { q: typed.current, run: null } }, { replace: true })
+  }, [go])
+  const type = useCallback(
+    (changed: string) => {
+      if (changed === typed.current) return
+      typed.current = changed
+      setText(changed)
+      if (timer.current !== null) clearTimeout(timer.current)
+      timer.current = setTimeout(flush, ADDRESS_MILLIS)
+    },
+    [flush],
+  )
+  useEffect(() => {
+    if (linked === written.current) return
+    written.current = linked
+    typed.current = linked
+    setText(linked)
+  }, [linked])
+  useEffect(
+    () => () => {
+      if (timer.current !== null) clearTimeout(timer.current)
+    },
+    [],
+  )
+  return { text, type, flush }
+}
+
+/** Keep an editor that lasts as long as the room; a text that did not come from it replaces its own. */
+function useEditor(text: string, calls: EditorCalls) {
   const host = useRef<HTMLDivElement>(null)
   const editor = useRef<QueryEditor | null>(null)
-  const current = useRef(events)
-  current.current = events
+  const current = useRef(calls)
+  const sent = useRef<string[]>([])
+  current.current = calls
   useEffect(() => {
     if (host.current === null) return
     const made = new QueryEditor(host.current, text, {
-      change: (changed) => current.current.change(changed),
+      change: (changed) => {
+        sent.current.push(changed)
+        current.current.change(changed)
+      },
       run: () => current.current.run(),
       complete: (typed, position, signal) => current.current.complete(typed, position, signal),
       meaning: (typed, at) => current.current.meaning(typed, at),
@@ -70,19 +118,25 @@ function useEditor(text: string, events: { change: (text: string) => void; run: 
     editor.current = made
     return () => made.close()
   }, [])
-  useEffect(() => editor.current?.setText(text), [text])
+  useEffect(() => {
+    // While one types fast, older texts arrive here after newer ones were typed.
+    const at = sent.current.lastIndexOf(text)
+    if (at >= 0) sent.current.splice(0, at + 1)
+    else editor.current?.setText(text)
+  }, [text])
   return { host, editor }
 }
 
 export default function Query() {
   const studio = useStudio()
   const { address, client, go, may, place } = studio
-  const text = address.extra['q'] ?? ''
+  const { text, type, flush } = useText()
   const typed = useMemo(() => parseTyped(address.extra['params']), [address.extra['params']])
   const [answer, setAnswer] = useState<Answer>({ kind: 'none' })
   const [message, setMessage] = useState('')
   const [asked, setAsked] = useState<Question[]>(() => readAsked(localStorage))
   const running = useRef<AbortController | null>(null)
+  const answeredFor = useRef('')
   const { lint, of, error: lintError } = useLint(text)
   const queries = lint?.queries ?? []
   const query: QuerySummary | undefined = queries.find((each) => each.name === address.extra['name']) ?? queries[0]
@@ -93,12 +147,16 @@ export default function Query() {
   const mayRun = isChange ? may('change') && address.commit === null : may('read')
 
   const setExtra = useCallback((extra: Record<string, string | null>) => go({ extra }, { replace: true }), [go])
-  const change = (changed: string): void => setExtra({ q: changed, run: null })
+
+  const where = `${address.graph ?? ''} ${address.branch} ${address.commit ?? ''}`
+  const question = [where, text, query?.name, address.extra['params']].join('\n')
 
   const run = async (mode: Mode): Promise<void> => {
     running.current?.abort()
+    flush()
     const stop = new AbortController()
     running.current = stop
+    answeredFor.current = question
     const body = { query_source: text, ...(query ? { query_name: query.name } : {}), params: parsed.values }
     const began = performance.now()
     setAnswer({ kind: 'running', bytes: 0 })
@@ -107,7 +165,7 @@ export default function Query() {
       const made = await (isChange && mode === 'rows' ? applied() : answered())
       if (stop.signal.aborted) return
       setAnswer(made)
-      remember(made, performance.now() - began)
+      if (mode === 'rows') remember(made, performance.now() - began)
     } catch (error) {
       if (!stop.signal.aborted) setAnswer({ kind: 'failed', error })
     }
@@ -130,15 +188,15 @@ export default function Query() {
 
   const remember = (made: Answer, millis: number): void => {
     if (!isChange) setExtra({ run: '1' })
-    const question: Question = { graph: address.graph ?? '', text, name: query?.name ?? null, params: typed, at: Date.now(), rows: made.kind === 'rows' ? made.rows.row_count : null, millis }
-    const list = withQuestion(readAsked(localStorage), question)
+    const entry: Question = { graph: address.graph ?? '', text, name: query?.name ?? null, params: typed, at: Date.now(), rows: made.kind === 'rows' ? made.rows.row_count : null, millis }
+    const list = withQuestion(readAsked(localStorage), entry)
     keepAsked(localStorage, list)
     setAsked(list)
   }
 
   const isReady = text.trim() !== '' && query !== undefined && !isBroken && Object.keys(parsed.problems).length === 0 && mayRun
   const { host, editor } = useEditor(text, {
-    change,
+    change: type,
     run: () => isReady && !isChange && void run('rows'),
     complete: (source, position, signal) => client.post<Completions>('/complete', { query_source: source, position, ...placeFields(address) }, { signal }),
     meaning: (source, at) => (place.value === null ? null : meaningAt(source, at, place.value.schema)),
@@ -148,10 +206,9 @@ export default function Query() {
   }, [lint])
   // A link to a question that was answered shows the answer; a change is never made by a link.
   const isAsked = address.extra['run'] === '1' && isReady && !isChange
-  const where = `${address.graph ?? ''} ${address.branch} ${address.commit ?? ''}`
   useEffect(() => {
-    if (isAsked) void run('rows')
-  }, [isAsked, where])
+    if (isAsked && answeredFor.current !== question) void run('rows')
+  }, [isAsked, question])
   useEffect(() => () => running.current?.abort(), [])
 
   return (
