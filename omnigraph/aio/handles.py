@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.query.editor.complete import Completions
+    from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
     from omnigraph.read.execution import Budget
     from omnigraph.read.hits import Hits
@@ -149,6 +151,17 @@ class AsyncView(Handle[View]):
     ) -> "Explanation":
         """Return the plan of a read, and the road it would take; nothing is run."""
         return await self._calls.run(self._handle.explain, source, name)
+
+    async def lint(self, source: str | Path | Source) -> "Diagnosis":
+        """Return the problems of queries on this schema, and what each takes and returns."""
+        return await self._calls.run(self._handle.lint, source)
+
+    async def complete(self, text: str, position: int) -> "Completions":
+        """Return what may be written at a position of a text of queries, which need not parse.
+
+        The position counts characters; items replace the text from `start` up to it.
+        """
+        return await self._calls.run(self._handle.complete, text, position)
 
     async def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> "Hits":
         """Return the nodes that a text may mean, best first: by key, by words and by meaning.
