@@ -11,6 +11,7 @@ from omnigraph.api.operations import (
     maintenance,
     queries,
     read,
+    rights,
     runs,
     schemas,
     write,
@@ -21,7 +22,18 @@ from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, Server
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
 
-_FAMILIES = (read, write, queries, schemas, changes, branches, commits, runs, maintenance)
+_FAMILIES = (
+    read,
+    write,
+    queries,
+    schemas,
+    changes,
+    branches,
+    commits,
+    runs,
+    rights,
+    maintenance,
+)
 _OWN = (
     ("/", "about", Audience.ANYBODY, ServerShape, handlers.about),
     ("/healthz", "health", Audience.ANYBODY, HealthShape, handlers.health),
