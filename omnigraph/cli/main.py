@@ -51,6 +51,7 @@ _HOMES = {
     "restore": "backup",
     "report": "report",
     "example": "example",
+    "mcp": "mcp",
     "doctor": "doctor",
     "completion": "completion",
 }

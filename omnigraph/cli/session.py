@@ -181,7 +181,7 @@ class Session(Naming):
             self.local_uri,
             read_only=not writing,
             keeps_topology=keeps_topology,
-            actor=self._acting,
+            actor=self.acting,
             policy=self._policy,
             queries=self._queries if stored else None,
         )
@@ -193,7 +193,17 @@ class Session(Naming):
         return None if config is None else config.policy.file
 
     @property
-    def _acting(self) -> str | None:
+    def has_policy(self) -> bool:
+        """Whether a policy is asked about the actor of a graph at hand."""
+        return self._policy is not None
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether the configuration names stored queries."""
+        return self.config is not None and self.config.queries is not None
+
+    @property
+    def acting(self) -> str | None:
         """Who acts: of `--as`, or else of the profile."""
         if self.actor is not None or self.profile is None:
             return self.actor

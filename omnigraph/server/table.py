@@ -16,7 +16,7 @@ from omnigraph.api.operations import (
     schemas,
     write,
 )
-from omnigraph.server import handlers
+from omnigraph.server import agents, handlers
 from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
@@ -65,3 +65,6 @@ FLEET_TABLE: tuple[Route, ...] = (
     *_own((*_OWN, ("/graphs", "graphs", Audience.ACTORS, GraphsShape, handlers.graphs))),
     *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )
+# Where agents are met; MCP describes itself, so that OpenAPI has nothing to say about it.
+AGENTS: tuple[Route, ...] = (agents.ROUTE,)
+FLEET_AGENTS: tuple[Route, ...] = (replace(agents.ROUTE, path=f"{_GRAPH}{agents.ROUTE.path}"),)
