@@ -13,7 +13,6 @@ from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     DeniedError,
-    InputError,
     NotFoundError,
     OmniGraphError,
 )
@@ -121,9 +120,9 @@ class ToolCall:
         """Return what is read: a branch, a tag or a commit."""
         return self.graph.branch(self.desk.to_read(place), **self._reading)
 
-    def branch(self, name: str, **notes: str | None) -> Branch:
+    def branch(self, name: str, *, message: str | None = None, expect: str | None = None) -> Branch:
         """Return a branch to change."""
-        return self.graph.branch(name, **self._reading, **notes)
+        return self.graph.branch(name, message=message, expect=expect, **self._reading)
 
     @property
     def work(self) -> dict[str, Any]:
@@ -157,7 +156,7 @@ class ToolCall:
         except BranchNotFoundError:
             if name != desk.own:
                 raise
-        with suppress_existing():
+        with _passing_over():
             self.graph.create_branch(name, MAIN)
         with desk.turn(name):
             return name, work(name)
@@ -177,15 +176,9 @@ class ToolCall:
 
 
 @contextmanager
-def suppress_existing() -> Iterator[None]:
+def _passing_over() -> Iterator[None]:
     """Pass over a branch that another call has made meanwhile."""
     try:
         yield
     except BranchExistsError:
         return
-
-
-def require(condition: object, message: str, hint: str) -> None:
-    """Raise InputError unless a condition holds."""
-    if not condition:
-        raise InputError(message, hint=hint)

@@ -103,11 +103,10 @@ def diff(call: ToolCall, given: DiffArguments) -> str:
     old, new = given.old, given.new or call.desk.to_write(None)
     if cursor is not None:
         old, new = cursor.commits
-    compare = call.graph.diff
     if given.since_parting and cursor is None:
         found = call.graph.review(new, old, types=given.types or ())
     else:
-        found = compare(old, new, types=given.types or ())
+        found = call.graph.diff(old, new, types=given.types or ())
     page = Page(["op", "type", "id", "changed"], call.desk.tokens, cursor.offset if cursor else 0)
     for each in found:
         page.add([str(each.op), each.type_name, each.id, _values(each.before, each.after)])
@@ -186,7 +185,7 @@ def history(call: ToolCall, given: HistoryArguments) -> str:
     )
     more = len(found) > page.shown
     last = found[page.shown - 1].id if page.shown else ""
-    note = f"; more follow; cursor: {Cursor(0, question, (last,))}" if more else ""
+    note = f'; more follow; cursor: "{Cursor(0, question, (last,))}"' if more else ""
     return page.text("commits", note=note)
 
 

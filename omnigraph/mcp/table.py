@@ -118,7 +118,7 @@ class Page:
             last = self.skip + self.shown
             told += f"; shown {first:,}-{last:,}" if self.shown else "; none shown"
         if self.left_out and cursor is not None:
-            told += f", {self.left_out:,} left out; cursor: {cursor}"
+            told += f', {self.left_out:,} left out; cursor: "{cursor}"'
         if self.cut:
             told += f"; {self.cut} long values cut"
         head = [told + note]

@@ -13,8 +13,7 @@ from omnigraph.syntax.problems import suggest
 
 TOOLS: tuple[Tool, ...] = (*finding.TOOLS, *reading.TOOLS, *writing.TOOLS, *reviewing.TOOLS)
 _BY_NAME = {each.name: each for each in TOOLS}
-# The right that a name without an own tool would need is nobody's business.
-_CALLS_WAIT = "tools/list has the tools that you may use"
+_LISTED = "tools/list has the tools that you may use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def _find(desk: Desk, name: str) -> Tool:
         tool = next((each for each in others if each.name == name), None)
         if tool is None:
             known = [each.name for each in (*TOOLS, *others) if _is_shown(each, desk)]
-            raise InputError(f"no tool '{name}'", hint=suggest(name, known) or _CALLS_WAIT)
+            raise InputError(f"no tool '{name}'", hint=suggest(name, known) or _LISTED)
     if desk.is_read_only and tool.writes:
         raise ReadOnlyError(f"'{name}' changes the graph, which is open for reading only")
     if not desk.may(tool.needs):

@@ -27,8 +27,8 @@ class Rights:
         return {
             "actor_id": self.actor,
             "has_policy": self.has_policy,
-            "actions": sorted(self.actions),
-            "on_main": sorted(self.on_main),
+            "actions": [str(each) for each in sorted(self.actions)],
+            "on_main": [str(each) for each in sorted(self.on_main)],
         }
 
     @classmethod

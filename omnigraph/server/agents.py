@@ -84,8 +84,6 @@ class Agents:
 
     async def load(self) -> None:
         """Load the SDK; raise a Refusal where it is not installed."""
-        if self._running is not None:
-            return
         async with self._loading:
             if self._running is not None:
                 return

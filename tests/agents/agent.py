@@ -19,7 +19,12 @@ from tests.server.serving import TOKENS, Served
 ROOT = Path(__file__).parents[2]
 # The machine may stall for a while.
 SECONDS = 120.0
-_CURSOR = re.compile(r"cursor: (\S+)")
+# A query that takes long among so many people.
+SLOW = """query slow() {
+  match { $a: Person $b: Person $c: Person  $a.name != $b.name  $b.name != $c.name }
+  return { count(*) as n } }"""
+SLOW_PEOPLE = [{"slug": f"p{n}", "name": f"P {n}"} for n in range(300)]
+_CURSOR = re.compile(r'cursor: "([^"]+)"')
 _COMMIT = re.compile(r"commit ([0-9A-Z]{26})")
 _BRANCH = re.compile(r'"(agent/[^"]+)"')
 
