@@ -379,6 +379,10 @@ class Graph(Closing):
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
 
+    def embed_again(self, *types: str, branch: str = MAIN, **how: "Unpack[LoadKeywords]") -> Loaded:
+        """Make all vectors of types anew; see `Branch.embed_again`."""
+        return self.branch(branch).embed_again(*types, **how)
+
     def ingest(
         self,
         data: "Data",
@@ -580,6 +584,7 @@ class Graph(Closing):
         types: Iterable[str] = (),
         confirm: bool = False,
         progress: "Progress | None" = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> Cleaned:
         """Remove what only old commits need; without `confirm`, report what that would be.
 
@@ -587,7 +592,7 @@ class Graph(Closing):
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
         and runs stand at always stays, and so does everything of the last `grace`. Runs to which
         nobody wrote within `older_than` end as failed. With `branches` or `types`, only what their
-        commits and tables have goes.
+        commits and tables have goes. `seconds` and `cancelled` end it before anything is removed.
         """
         retention(keep, older_than, grace)
         wanted = CleanUp(
@@ -598,7 +603,7 @@ class Graph(Closing):
             types=list(types) or None,
             confirm=confirm,
         )
-        return self.backend.run(wanted, CallOptions(progress=progress))
+        return self.backend.run(wanted, CallOptions(progress=progress).with_how(limits))
 
     def fsck(
         self,
@@ -606,13 +611,15 @@ class Graph(Closing):
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
         progress: "Progress | None" = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> Checkup:
         """Check everything that the graph is made of and name all damage; nothing is changed.
 
-        With `branches` or `types`, only their versions and rows are read.
+        With `branches` or `types`, only their versions and rows are read. `seconds` and `cancelled`
+        end it early.
         """
         wanted = CheckFiles(branches=list(branches) or None, types=list(types) or None)
-        return self.backend.run(wanted, CallOptions(progress=progress))
+        return self.backend.run(wanted, CallOptions(progress=progress).with_how(limits))
 
     def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupKeywords]") -> Copied:
         """Make a consistent copy of the graph in an empty place, or renew the one that is there.

@@ -182,20 +182,15 @@ class Session(Naming):
             read_only=not writing,
             keeps_topology=keeps_topology,
             actor=self.acting,
-            policy=self._policy,
+            policy=self.policy_file,
             queries=self._queries if stored else None,
         )
 
     @property
-    def _policy(self) -> "Path | None":
+    def policy_file(self) -> "Path | None":
         """The file with what the actor may do; who names no actor is not asked about."""
         config = None if self.actor is None else self.config
         return None if config is None else config.policy.file
-
-    @property
-    def has_policy(self) -> bool:
-        """Whether a policy is asked about the actor of a graph at hand."""
-        return self._policy is not None
 
     @property
     def has_queries(self) -> bool:

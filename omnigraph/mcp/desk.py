@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from omnigraph.api.branch import Branch
 from omnigraph.api.graph import Graph
@@ -21,9 +21,6 @@ from omnigraph.policy.actions import Action
 from omnigraph.policy.rights import Rights
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.versioning.names import MAIN, fold, normalize_name
-
-if TYPE_CHECKING:
-    from omnigraph.read.execution import Budget
 
 _Found = TypeVar("_Found")
 TOKENS = 4_000
@@ -56,11 +53,6 @@ class Desk:
     allows_main: bool = False
     has_stored: bool = True
     tokens: int = TOKENS
-    budget: "Budget | None" = None
-    seconds: float | None = None
-    # Lets the writes of one branch come one after another.
-    turn: Callable[[str], AbstractContextManager[None]] = field(default=lambda _: nullcontext())
-    engine: Callable[[int | None], str | None] = field(default=lambda _: None)
     tell: Callable[[OmniGraphError], str] = problem_text
 
     @property
@@ -129,16 +121,7 @@ class ToolCall:
         """The keywords of long work."""
         if self.desk.is_remote:
             return {}
-        return {
-            "progress": self.progress,
-            "cancelled": self.cancelled,
-            "seconds": self.desk.seconds,
-        }
-
-    def sized_work(self, size: int | None = None) -> dict[str, Any]:
-        """The keywords of long work that Spark may do."""
-        engine = None if self.desk.is_remote else self.desk.engine(size)
-        return self.work if engine is None else {**self.work, "engine": engine}
+        return {"progress": self.progress, "cancelled": self.cancelled}
 
     def write(
         self, branch: str | None, action: Action, work: Callable[[str], _Found]
@@ -151,15 +134,13 @@ class ToolCall:
         name = desk.to_write(branch)
         desk.check_target(name, action)
         try:
-            with desk.turn(name):
-                return name, work(name)
+            return name, work(name)
         except BranchNotFoundError:
             if name != desk.own:
                 raise
         with _passing_over():
             self.graph.create_branch(name, MAIN)
-        with desk.turn(name):
-            return name, work(name)
+        return name, work(name)
 
     def may_see(self, branch: str) -> bool:
         """Return whether the agent may read a branch that it changed."""
@@ -172,7 +153,7 @@ class ToolCall:
     def _reading(self) -> dict[str, Any]:
         if self.desk.is_remote:
             return {}
-        return {"budget": self.desk.budget, "cancelled": self.cancelled}
+        return {"cancelled": self.cancelled}
 
 
 @contextmanager

@@ -1,20 +1,23 @@
 """Reading: the tools that read: schema, query, lint and get."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import asdict
 
+from omnigraph.api.branch import Branch
 from omnigraph.errors import Json, RowNotFoundError
 from omnigraph.mcp.desk import ToolCall
 from omnigraph.mcp.overview import describe
 from omnigraph.mcp.table import Cursor, Page, question_of
 from omnigraph.mcp.tool import Arguments, Tool
-from omnigraph.mcp.wording import clip, to_line
-from omnigraph.schema.catalog import Catalog, EdgeType, StoredType, find_type
+from omnigraph.mcp.wording import clip
+from omnigraph.schema.catalog import EdgeType, find_type
 from omnigraph.schema.printer import declarations
 from omnigraph.syntax.problems import suggest
+
+if TYPE_CHECKING:
+    from omnigraph.read.neighbors import NeighborGroup
 
 Place = Annotated[str | None, Meta(description="branch, tag or commit; default main")]
 Goes = Annotated[str | None, Meta(description="of the answer before, to go on")]
@@ -103,82 +106,63 @@ def lint(call: ToolCall, given: LintArguments) -> str:
 
 def get(call: ToolCall, given: GetArguments) -> str:
     """Return a row, and for a node what its edges lead to."""
-    view = call.graph.at(call.desk.to_read(given.branch))
-    catalog = view.catalog
-    stored = find_type(given.type, catalog)
-    found = call.view(view.place).query(_row_query(stored), {"id": given.id})
-    if not len(found):
-        raise RowNotFoundError(f"no {given.type} '{given.id}'", hint=_near(call, stored, given.id))
-    row: Any = found.to_json()[0]
-    page = Page(["property", "value"], call.desk.tokens // 2)
-    page.fill([name, value] for name, value in row["row"].items() if value is not None)
-    ends = "" if "from" not in row else f" from {to_line(row['from'])} to {to_line(row['to'])}"
-    head = page.text("properties", note=f"; commit {found.commit}{ends}")
+    view = call.view(call.graph.at(call.desk.to_read(given.branch)).place)
+    stored = find_type(given.type, view.catalog)
     if isinstance(stored, EdgeType):
-        return head
+        return _edge(call, view, stored, given.id)
+    try:
+        found = view.neighbors(given.type, given.id)
+    except RowNotFoundError as missing:
+        missing.hint = missing.hint or _near(view, stored.name, given.id)
+        raise
+    page = Page(["property", "value"], call.desk.tokens // 2)
+    page.fill([name, value] for name, value in found.node.properties.items() if value is not None)
     edges = Page(["edge", "direction", "type", "edges", "ids"], call.desk.tokens // 2)
-    edges.fill(_neighbours(call, view.place, catalog, stored.name, given.id))
+    edges.fill(
+        [each.edge, each.direction, each.type, each.count, _first(view, given, each)]
+        for each in found.groups
+        if each.count
+    )
+    head = page.text("properties", note=f"; commit {view.place}")
     return f"{head}\n{edges.text('kinds of neighbours')}"
+
+
+def _near(view: Branch, name: str, node_id: str) -> str | None:
+    """Return the id that was probably meant, of those that begin alike."""
+    source = (
+        f"query near($start: String) {{ match {{ $n: {name}  $n.id starts_with $start }}"
+        " return { $n.id as id } limit 50 }"
+    )
+    known = view.query(source, {"start": node_id[:2]})
+    return suggest(node_id, [str(each["id"]) for each in known])
+
+
+def _first(view: Branch, given: GetArguments, group: "NeighborGroup") -> list[Json]:
+    """Return the ids of the first nodes that some edges lead to."""
+    found = view.neighbors(
+        given.type, given.id, edge=group.edge, direction=group.direction, limit=_SAMPLE
+    )
+    return [each.node.id for each in found]
+
+
+def _edge(call: ToolCall, view: Branch, stored: EdgeType, edge_id: str) -> str:
+    source = (
+        f"query one($id: String) {{ match {{ $a: {stored.source} $a $row:{traversal(stored)} $b"
+        " $row.id = $id } return { $row.from as from, $row.to as to, $row as row } }"
+    )
+    rows: Any = view.query(source, {"id": edge_id}).to_json()
+    if not rows:
+        raise RowNotFoundError(f"no {stored.name} '{edge_id}'")
+    (row,) = rows
+    page = Page(["property", "value"], call.desk.tokens)
+    values = {"from": row["from"], "to": row["to"], **row["row"]}
+    page.fill([name, value] for name, value in values.items() if value is not None)
+    return page.text("properties", note=f"; commit {view.place}")
 
 
 def traversal(edge: EdgeType) -> str:
     """Return the name of an edge as a pattern writes it."""
     return edge.name[:1].lower() + edge.name[1:]
-
-
-def _row_query(stored: StoredType) -> str:
-    if isinstance(stored, EdgeType):
-        pattern = f"$a: {stored.source} $a $row:{traversal(stored)} $b"
-        ends = ", $row.from as from, $row.to as to"
-    else:
-        pattern, ends = f"$row: {stored.name}", ""
-    return (
-        f"query one($id: String) {{ match {{ {pattern} $row.id = $id }}"
-        f" return {{ $row as row{ends} }} }}"
-    )
-
-
-def _near(call: ToolCall, stored: StoredType, row_id: str) -> str | None:
-    """Return the id that was probably meant, of those with the same beginning."""
-    if isinstance(stored, EdgeType) or not row_id:
-        return None
-    source = (
-        f"query near($start: String) {{ match {{ $n: {stored.name} $n.id starts_with $start }}"
-        " return { $n.id as id } limit 50 }"
-    )
-    known = call.view(None).query(source, {"start": row_id[:2]})
-    return suggest(row_id, [str(each["id"]) for each in known])
-
-
-def _neighbours(
-    call: ToolCall, place: str, catalog: Catalog, name: str, row_id: str
-) -> Iterator[list[Json]]:
-    """Yield for each kind of edges at a node how many there are, and the first of their ends."""
-    for edge in catalog.edges.values():
-        for direction, other in _directions(catalog, edge, name):
-            name_in = traversal(edge)
-            ends = f"$n $e:{name_in} $o" if direction == "out" else f"$o $e:{name_in} $n"
-            types = f"$n: {name} $o: {other}"
-            match = f"match {{ {types} {ends} $n.id = $id }}"
-            source = (
-                f"query some($id: String) {{ {match} return {{ $o.id as id }} limit {_SAMPLE} }}\n"
-                f"query all($id: String) {{ {match} return {{ count(*) as n }} }}"
-            )
-            view = call.view(place)
-            ids: list[Json] = [str(each["id"]) for each in view.query(source, "some", id=row_id)]
-            if not ids:
-                continue
-            count: Any = len(ids)
-            if len(ids) == _SAMPLE:
-                count = view.query(source, "all", id=row_id)[0]["n"]
-            yield [edge.name, direction, other, count, ids]
-
-
-def _directions(catalog: Catalog, edge: EdgeType, name: str) -> Iterator[tuple[str, str]]:
-    if name in (catalog.node_types(edge.source) or ()):
-        yield "out", edge.target
-    if name in (catalog.node_types(edge.target) or ()):
-        yield "in", edge.source
 
 
 TOOLS = (

@@ -136,7 +136,7 @@ def merge(call: ToolCall, given: MergeNotedArguments) -> str:
     call.desk.check_target(given.into, Action.BRANCH_MERGE)
     source = given.source or call.desk.to_write(None)
     branch = call.branch(given.into, message=given.message)
-    found = branch.merge(source, resolutions=given.take, **call.sized_work())
+    found = branch.merge(source, resolutions=given.take, **call.work)
     if not call.may_see(given.into):
         return f"merged into {to_line(given.into)}"
     return _merge_text(call, found, "was")

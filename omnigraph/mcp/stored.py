@@ -1,7 +1,6 @@
 """Stored: one tool for each stored query, typed by its parameters."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -91,8 +90,6 @@ def _invoke(about: QueryDescription, call: ToolCall, given: Mapping[str, Any]) -
 
 
 def _run(call: ToolCall, name: str, place: str, params: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    options = CallOptions()
-    if not call.desk.is_remote:
-        options = replace(options, budget=call.desk.budget, cancelled=call.cancelled)
+    options = CallOptions(cancelled=None if call.desk.is_remote else call.cancelled)
     asked = InvokeQuery(name=name, params=dict(params), **place_fields(place))
     return call.graph.backend.run(asked, options)

@@ -87,14 +87,12 @@ def receipt_text(call: ToolCall, branch: str, receipt: Receipt) -> str:
 
 def load(call: ToolCall, given: LoadArguments) -> str:
     """Load rows as one commit."""
-    size = len(given.rows.encode())
 
     def put(name: str) -> Any:  # noqa: ANN401 - what a load did
         # A stream: a text of a client must never be taken for the name of a file.
         rows = io.BytesIO(given.rows.encode())
-        how = call.sized_work(size)
         return call.branch(name, message=given.message).load(
-            rows, type=given.type, mode=given.mode, dry_run=given.dry_run, **how
+            rows, type=given.type, mode=given.mode, dry_run=given.dry_run, **call.work
         )
 
     branch, loaded = call.write(given.branch, Action.CHANGE, put)

@@ -48,12 +48,22 @@ _AddressedIds: TypeAlias = tuple[Addresses, pa.Array]
 
 def make_task_merger(keywords: BulkKeywords) -> "TaskMerger":
     """Return the engine for large changes; raises for an unknown one."""
+    deadline = deadline_of(
+        "merge", keywords.get("seconds"), keywords.get("cancelled"), keywords.get("bytes")
+    )
     return TaskMerger(
         engine=parse_choice(Engine, keywords.get("engine", Engine.AUTO)),
         spark=keywords.get("spark") or default_settings(),
         progress=keywords.get("progress", NO_PROGRESS),
-        deadline=deadline_of("merge", keywords.get("seconds"), keywords.get("cancelled")),
+        most_held=_fitting(_MOST_HELD, deadline),
+        bucket=_fitting(_BUCKET, deadline),
+        deadline=deadline,
     )
+
+
+def _fitting(extent: Extent, deadline: Deadline) -> Extent:
+    """Return how much is held at once, so that rows of both sides and of the result have room."""
+    return replace(extent, bytes=int(max(1, min(extent.bytes, deadline.bytes / 4))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

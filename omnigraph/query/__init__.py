@@ -11,7 +11,7 @@ resolve     resolves the names in values and predicates, and types them
 functions   what can be computed from values, on which types, and the type of the result
 collecting  checks `collect`: what the items of a list are, and how they are ordered
 comparing   which types an operator takes on its two sides
-statements  checks `insert`, `replace`, `update` and `delete` against the catalog
+statements  checks `insert`, `replace`, `update`, `delete` and changes of what is matched
 expr        typed expressions, which check makes of the text and the engine computes
 checked     a query with every name resolved and every expression typed, not yet ordered
 lower       a checked query to a plan, in a fixed order and without optimization
@@ -24,6 +24,7 @@ stored      queries under a name that others may run, and what each takes and re
 params      binds values from JSON or Python to the parameters that a query declares
 explain     a plan as text for people and as JSON for programs
 layout      queries laid out in one way; nothing but white space changes
+editing     what helps people who write queries: words, names in scope, completion
 lint        checks every query of a file and reports errors and doubtful queries
 """
 

@@ -13,13 +13,14 @@ from omnigraph.query.plan import (
     AntiJoin,
     Expand,
     Filter,
+    Mark,
     NodeScan,
     Operator,
     Optional,
     PointRead,
     ReadPlan,
 )
-from omnigraph.query.rewrite import rewrite
+from omnigraph.query.rewrite import rewrite_read
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import STRING
 
@@ -148,9 +149,7 @@ def put_together(graph: PatternGraph, moves: Iterable[Move]) -> tuple[Operator, 
 def rearrange(plan: ReadPlan, orders: Iterable[Sequence[Move]], catalog: Catalog) -> ReadPlan:
     """Return a plan with its patterns in other orders, one for each: outer patterns come first."""
     operators = _rearrange(plan.operators, iter(orders), catalog)
-    found = rewrite(replace(plan, operators=operators), catalog)
-    assert isinstance(found, ReadPlan)
-    return found
+    return rewrite_read(replace(plan, operators=operators), catalog)
 
 
 def _rearrange(
@@ -159,7 +158,7 @@ def _rearrange(
     graph, rest = take_apart(operators, catalog)
     found = list(put_together(graph, next(orders)))
     for each in rest:
-        if isinstance(each, AntiJoin | Optional):
+        if isinstance(each, AntiJoin | Optional | Mark):
             found.append(replace(each, inner=_rearrange(each.inner, orders, catalog)))
         else:
             found.append(each)

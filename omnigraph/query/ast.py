@@ -179,8 +179,16 @@ class Not:
     span: Span = field(compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`exists { … }`: whether the pattern has a match for a row."""
+
+    clauses: tuple["Clause", ...]
+    span: Span = field(compare=False, repr=False)
+
+
 # A call is a predicate when it is a text search.
-Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | FunctionCall
+Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | Exists | FunctionCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +326,24 @@ class Delete:
     where: Predicate
 
 
-Statement: TypeAlias = Insert | Replace | Update | Delete
+@dataclass(frozen=True, slots=True)
+class SetVariable:
+    """`set $p { score: $n }`, after a match."""
+
+    variable: Variable
+    assignments: Assignments
+
+
+@dataclass(frozen=True, slots=True)
+class FromMatch:
+    """`match { … } insert Knows { from: $a, to: $b }`: a change for each match."""
+
+    match: tuple[Clause, ...]
+    change: Insert | Replace | SetVariable
+    span: Span = field(compare=False, repr=False)
+
+
+Statement: TypeAlias = Insert | Replace | Update | Delete | FromMatch
 
 
 @dataclass(frozen=True, slots=True)

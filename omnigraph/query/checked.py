@@ -7,6 +7,7 @@ from typing import TypeAlias
 from omnigraph.query.ast import Hops
 from omnigraph.query.expr import (
     Call,
+    ColumnRef,
     Constant,
     EntityKind,
     EntityType,
@@ -65,7 +66,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A match block, or the inside of `not` or `optional`."""
+    """A match block, or the inside of `not`, `optional` or `exists`.
+
+    `marks` are the patterns of `exists { … }`, by the columns that filters read of them.
+    """
 
     bound: tuple[BoundVariable, ...] = ()
     outer: tuple[str, ...] = ()
@@ -73,6 +77,16 @@ class Pattern:
     filters: tuple[Predicate, ...] = ()
     negations: tuple["Pattern", ...] = ()
     optionals: tuple["Pattern", ...] = ()
+    marks: tuple[tuple[str, "Pattern"], ...] = ()
+
+
+def types_read(pattern: Pattern) -> set[str]:
+    """Return the node and edge types that a pattern reads."""
+    found = {name for each in pattern.bound for name in each.type.types}
+    found |= {step.edge for link in pattern.links for step in link.steps}
+    for inner in (*pattern.negations, *pattern.optionals, *(each for _, each in pattern.marks)):
+        found |= types_read(inner)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +106,8 @@ class OrderKey:
 
 
 RowCount: TypeAlias = Constant | ParamRef
-# Known beforehand, or computed from the row that is changed.
-Assigned: TypeAlias = Known | PropertyRef | Call
+# Known beforehand, or computed from the row that is changed or from what is matched.
+Assigned: TypeAlias = Known | PropertyRef | Call | ColumnRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +161,25 @@ class Delete:
     where: Predicate
 
 
-CheckedStatement: TypeAlias = Insert | Replace | Update | Delete
+@dataclass(frozen=True, slots=True)
+class SetRows:
+    """New values for some properties of the rows that a variable of a pattern stands for."""
+
+    kind: EntityKind
+    type: str
+    variable: str
+    values: tuple[tuple[str, Assigned], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FromMatch:
+    """A change for each different set of values that the matches of a pattern have."""
+
+    pattern: Pattern
+    change: Insert | Replace | SetRows
+
+
+CheckedStatement: TypeAlias = Insert | Replace | Update | Delete | FromMatch
 
 
 @dataclass(frozen=True, slots=True)

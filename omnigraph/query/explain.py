@@ -29,7 +29,7 @@ def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
     if isinstance(query, plan.MutationPlan):
-        body = [_line(*_statement(each)) for each in query.statements]
+        body = [line for each in query.statements for line in _statement_lines(each)]
     else:
         body = _operators(query.operators, expected)
     return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
@@ -50,6 +50,8 @@ def operator_text(operator: plan.Operator) -> str:
 def predicate_text(node: expr.Predicate) -> str:
     """Return a typed predicate as the language writes it."""
     match node:
+        case expr.Comparison(expr.ColumnRef(name, _)) if name.startswith(expr.MARK):
+            return name
         case expr.Comparison(left, operator, right):
             return f"{expr_text(left)} {operator} {expr_text(right)}"
         case expr.NullTest(operand, negated):
@@ -170,7 +172,7 @@ def _operators(operators: Iterable[plan.Operator], expected: Sequence[int] = ())
     for operator, rows in zip_longest(operators, expected):
         about = "" if rows is None else f"  ~{rows:,} {'row' if rows == 1 else 'rows'}"
         lines.append(f"{operator_text(operator)}{about}")
-        if isinstance(operator, plan.AntiJoin | plan.Optional):
+        if isinstance(operator, plan.AntiJoin | plan.Optional | plan.Mark):
             lines += [f"  {line}" for line in _operators(operator.inner)]
     return lines
 
@@ -189,6 +191,8 @@ def _operator(operator: plan.Operator) -> list[str]:
             return ["Filter", predicate_text(predicate)]
         case plan.AntiJoin(outer, _):
             return ["AntiJoin", f"on {', '.join(map(_variable, outer))}"]
+        case plan.Mark(column, outer, _):
+            return ["Mark", column, f"on {', '.join(map(_variable, outer))}"]
         case plan.Optional(outer, _, _):
             return ["Optional", f"on {', '.join(map(_variable, outer))}" if outer else ""]
         case plan.Rank(column, ranking, restricts):
@@ -262,7 +266,16 @@ def _order(keys: Iterable[checked.OrderKey]) -> str:
     return ", ".join(f"{expr_text(key.expr)} {'desc' if key.descending else 'asc'}" for key in keys)
 
 
-def _statement(statement: checked.CheckedStatement) -> list[str]:
+def _statement_lines(statement: plan.PlannedStatement) -> list[str]:
+    if not isinstance(statement, plan.FromMatch):
+        return [_line(*_statement(statement))]
+    rows = [f"  {line}" for line in _operators(statement.rows.operators)]
+    return [_line(*_statement(statement.change), "for each of"), *rows]
+
+
+def _statement(
+    statement: checked.Insert | checked.Replace | checked.Update | checked.Delete | checked.SetRows,
+) -> list[str]:
     match statement:
         case checked.Insert(_, name, values):
             return ["Insert", name, _assignments(values)]
@@ -270,13 +283,17 @@ def _statement(statement: checked.CheckedStatement) -> list[str]:
             return ["Replace", name, _assignments(values)]
         case checked.Update(_, name, values, where):
             return ["Update", name, _assignments(values), f"where {predicate_text(where)}"]
+        case checked.SetRows(_, name, variable, values):
+            return ["Set", f"{_variable(variable)}: {name}", _assignments(values)]
         case checked.Delete(kind, name, where):
             cascade = "with their edges" if kind is expr.EntityKind.NODE else ""
             return ["Delete", name, f"where {predicate_text(where)}", cascade]
 
 
 def _assignments(values: Iterable[tuple[str, checked.Assigned]]) -> str:
-    return ", ".join(f"{name}: {expr_text(value)}" for name, value in values)
+    """Return what is set, without what is a column of the same name."""
+    shown = (each for each in values if not isinstance(each[1], expr.ColumnRef))
+    return ", ".join(f"{name}: {expr_text(value)}" for name, value in shown)
 
 
 def _json(value: object) -> Json:

@@ -79,7 +79,7 @@ class _Marks:
                     items.add(value.span.start)
                 case ast.Read():
                     clauses |= {each.span.start for each in node.having}
-                case ast.Insert() | ast.Update() | ast.Replace():
+                case ast.Insert() | ast.Update() | ast.Replace() | ast.SetVariable():
                     items |= {name.span.start for name, _ in node.assignments}
                 case ast.Hops(span=span) if span is not None:
                     hops.add((span.start, span.end))
@@ -236,6 +236,8 @@ def _parts(tokens: Sequence[Piece]) -> list[list[Piece]]:
         begins = nesting == 0 and (
             token.text in (*_BREAKS, *_STATEMENTS, "query") and token.kind == "word"
         )
+        # The set of what is matched, not that of an update.
+        begins |= nesting == 0 and token.text == "set" and found[-1][0].text == "match"
         alone = token.kind == COMMENT and nesting == 0
         is_after_comment = bool(found) and found[-1][-1].kind == COMMENT and nesting == 0
         joins = alone and found and _is_on_line(found[-1][-1], token)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from omnigraph.errors import Code, Json, Problem
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
-from omnigraph.query.checked import CheckedMutation, CheckedQuery, Update
+from omnigraph.query.checked import CheckedMutation, CheckedQuery, FromMatch, SetRows, Update
 from omnigraph.query.compile import read_queries, report_twin
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.span import Source
@@ -159,8 +159,9 @@ class _Linter:
         queries: defaultdict[str, set[str]] = defaultdict(set)
         for mutation in mutations:
             assert isinstance(mutation.body, CheckedMutation)
-            for statement in mutation.body.statements:
-                if isinstance(statement, Update):
+            for each in mutation.body.statements:
+                statement = each.change if isinstance(each, FromMatch) else each
+                if isinstance(statement, Update | SetRows):
                     updated[statement.type] |= {name for name, _ in statement.values}
                     queries[statement.type].add(mutation.name)
         return [

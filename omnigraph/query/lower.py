@@ -2,20 +2,27 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.query import plan
 from omnigraph.query.checked import (
+    Assigned,
     BoundVariable,
     CheckedQuery,
     CheckedRead,
+    Column,
     Direction,
+    FromMatch,
     Link,
     Pattern,
+    SetRows,
     Step,
 )
 from omnigraph.query.comparing import result_type_of
 from omnigraph.query.expr import (
+    Call,
+    ColumnRef,
+    Constant,
     PropertyRef,
     VariableRef,
     conjuncts,
@@ -26,27 +33,58 @@ from omnigraph.query.expr import (
 )
 from omnigraph.query.tail import binds, lower_tail
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.types import BOOL, STRING, is_single
 
 _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     """Return the plan of a checked query, before any rewriting."""
-    if not isinstance(query.body, CheckedRead):
-        return plan.MutationPlan(
-            name=query.name, params=query.params, statements=query.body.statements
-        )
-    counts = query.body.grouped or query.body.distinct
-    read = _read_by_tail(query.body) if counts else frozenset()
-    operators = [*_pattern(query.body.pattern, set(), catalog, read), *lower_tail(query.body)]
+    if isinstance(query.body, CheckedRead):
+        return _read(query.body, query, catalog)
+    statements = (
+        _from_match(each, query, catalog) if isinstance(each, FromMatch) else each
+        for each in query.body.statements
+    )
+    return plan.MutationPlan(name=query.name, params=query.params, statements=tuple(statements))
+
+
+def _read(body: CheckedRead, query: CheckedQuery, catalog: Catalog) -> plan.ReadPlan:
+    counts = body.grouped or body.distinct
+    read = _read_by_tail(body) if counts else frozenset()
+    operators = [*_pattern(body.pattern, set(), catalog, read), *lower_tail(body)]
     columns = tuple(
         plan.ResultColumn(column.name, kind)
-        for column in query.body.columns
+        for column in body.columns
         if (kind := result_type_of(column.expr)) is not None
     )
     return plan.ReadPlan(
         name=query.name, params=query.params, operators=tuple(operators), columns=columns
     )
+
+
+def _from_match(statement: FromMatch, query: CheckedQuery, catalog: Catalog) -> plan.FromMatch:
+    """Return the read of what a change needs of the matches, each different row once."""
+    change = statement.change
+    computed = {n: value for n, value in change.values if isinstance(value, PropertyRef | Call)}
+    values: tuple[tuple[str, Assigned], ...] = tuple(
+        (name, ColumnRef(name, computed[name].type) if name in computed else value)
+        for name, value in change.values
+    )
+    if isinstance(change, SetRows):
+        computed[plan.ROW_ID] = PropertyRef(change.variable, "id", STRING)
+    columns = tuple(Column(name, value) for name, value in computed.items())
+    read = CheckedRead(
+        pattern=statement.pattern,
+        columns=columns or (Column("#any", Constant(value=True, type=BOOL)),),
+        grouped=False,
+        distinct=all(is_single(each.type) for each in computed.values()),
+        having=(),
+        order=(),
+        skip=None,
+        limit=None,
+    )
+    return plan.FromMatch(_read(read, query, catalog), replace(change, values=values))
 
 
 def _pattern(
@@ -67,8 +105,15 @@ def _pattern(
     for optional in pattern.optionals:
         inner = _pattern(optional, bound, catalog)
         operators.append(plan.Optional(optional.outer, binds(optional), tuple(inner)))
-    operators += [plan.Filter(each) for each in pattern.filters]
-    return [*operators, *(_negation(each, bound, catalog) for each in late)]
+    operators += [_negation(each, bound, catalog) for each in late]
+    operators += [_mark(name, each, bound, catalog) for name, each in pattern.marks]
+    return [*operators, *map(plan.Filter, pattern.filters)]
+
+
+def _mark(name: str, pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.Mark:
+    inner = _pattern(pattern, bound, catalog)
+    bound -= set(binds(pattern))
+    return plan.Mark(name, pattern.outer, tuple(inner))
 
 
 def _negation(pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.AntiJoin:

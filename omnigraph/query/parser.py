@@ -18,8 +18,10 @@ from omnigraph.query.ast import (
     Comparison,
     Delete,
     EdgeName,
+    Exists,
     Expr,
     Filter,
+    FromMatch,
     FunctionCall,
     Hops,
     Insert,
@@ -43,6 +45,7 @@ from omnigraph.query.ast import (
     Read,
     Replace,
     RowBound,
+    SetVariable,
     Star,
     Statement,
     Traversal,
@@ -75,6 +78,7 @@ _SIGNS = {"=", "!=", "<", "<=", ">", ">="}
 _WORD_OPERATORS = {"contains", "starts_with", "in"}
 _SIGN_HINTS = {"=": "write = for equality", ">": "write != for inequality", ",": "remove the comma"}
 _STATEMENTS = ("insert", "replace", "update", "delete")
+_MATCHED = ("insert", "replace", "set")
 
 
 def parse_queries(source: Source, problems: Problems) -> QueryFile:
@@ -92,6 +96,10 @@ class _ExpressionParser(Cursor):
 
     _values = 0
     _operators = 0
+
+    def clauses(self) -> tuple[Clause, ...]:
+        """Take the clauses of a pattern, in braces."""
+        raise NotImplementedError
 
     def predicate(self) -> Predicate:
         items = [self._conjunction()]
@@ -125,6 +133,11 @@ class _ExpressionParser(Cursor):
         return not (second.kind in _SIGNS or second.text in (*_WORD_OPERATORS, "is"))
 
     def _test(self) -> Predicate:
+        if self.at_word("exists") and self.peek(1).kind == "{":
+            start = self.advance()
+            with self.nested():
+                clauses = self.clauses()
+            return Exists(clauses, start.span.to(self.peek(-1).span))
         if self.at("(") and not self._parentheses_hold_a_value():
             self.advance()
             with self.nested():
@@ -480,7 +493,8 @@ class _QueryParser(_PatternParser):
     def lone_read(self) -> Query:
         """Take a read without a name around it, which is all that its text holds."""
         start = self.token.span
-        body = self._read()
+        self.advance()
+        body = self._read(self.clauses())
         self.expect(END, self._rest_expected(body, "the end"))
         return Query(name=Name(LONE_READ, start), params=(), body=body)
 
@@ -498,7 +512,7 @@ class _QueryParser(_PatternParser):
             )
         notes = self._annotations()
         self.expect("{")
-        body = self._read() if self.at_word("match") else self._mutation()
+        body = self._body()
         self.expect("}", self._rest_expected(body))
         return Query(
             name=name,
@@ -507,6 +521,15 @@ class _QueryParser(_PatternParser):
             description=notes.get("description"),
             instruction=notes.get("instruction"),
         )
+
+    def _body(self) -> Read | Mutation:
+        if not self.at_word("match"):
+            return self._mutation()
+        start = self.advance()
+        clauses = self.clauses()
+        if self.at_word(*_MATCHED, "update", "delete"):
+            return self._mutation(self._from_match(start, clauses))
+        return self._read(clauses)
 
     def _rest_expected(self, body: Read | Mutation, end: str = "'}'") -> str:
         if isinstance(body, Mutation):
@@ -537,10 +560,10 @@ class _QueryParser(_PatternParser):
             self.expect(")")
         return notes
 
-    def _read(self) -> Read:
-        self.advance()
-        clauses = self.clauses()
-        self.expect_word("return")
+    def _read(self, clauses: tuple[Clause, ...]) -> Read:
+        is_change = self.at_word(*_MATCHED)
+        hint = "write query NAME() { … } around it" if is_change else None
+        self.expect_word("return", hint)
         distinct = self.accept_word("distinct") is not None
         projections = self._projections()
         having = self._having() if self.accept_word("having") else ()
@@ -580,10 +603,11 @@ class _QueryParser(_PatternParser):
             predicates.append(self.predicate())
         return tuple(predicates)
 
-    def _mutation(self) -> Mutation:
-        first = self.token
-        statements = [self._statement()]
-        while self.at_word(*_STATEMENTS):
+    def _mutation(self, matched: FromMatch | None = None) -> Mutation:
+        """Take the statements of a mutation, after the first one if it is taken already."""
+        first = self.token if matched is None else matched
+        statements: list[Statement] = [self._statement() if matched is None else matched]
+        while self.at_word("match", *_STATEMENTS):
             statements.append(self._statement())
         deletes = [isinstance(statement, Delete) for statement in statements]
         if any(deletes) and not all(deletes):
@@ -595,12 +619,11 @@ class _QueryParser(_PatternParser):
         return Mutation(tuple(statements))
 
     def _statement(self) -> Statement:
-        if self.accept_word("insert"):
-            type_name = self.type_name("the type to insert")
-            return Insert(type_name, self._assignments())
-        if self.accept_word("replace"):
-            type_name = self.type_name("the type to replace a row of")
-            return Replace(type_name, self._assignments())
+        if self.at_word("match"):
+            start = self.advance()
+            return self._from_match(start, self.clauses())
+        if self.at_word("insert", "replace"):
+            return self._new_row()
         if self.accept_word("update"):
             type_name = self.type_name("the type to update")
             self.expect_word("set")
@@ -610,6 +633,29 @@ class _QueryParser(_PatternParser):
             type_name = self.type_name("the type to delete from")
             return Delete(type_name, self._where())
         self.fail_expecting("'match', 'insert', 'replace', 'update' or 'delete'")
+
+    def _new_row(self) -> Insert | Replace:
+        if self.accept_word("insert"):
+            return Insert(self.type_name("the type to insert"), self._assignments())
+        self.expect_word("replace")
+        return Replace(self.type_name("the type to replace a row of"), self._assignments())
+
+    def _from_match(self, start: Token, clauses: tuple[Clause, ...]) -> FromMatch:
+        """Take what is changed for each match of a pattern."""
+        change: Insert | Replace | SetVariable
+        if self.accept_word("set"):
+            variable = self.variable("the variable whose properties to set")
+            change = SetVariable(variable, self._assignments())
+        elif self.at_word("insert", "replace"):
+            change = self._new_row()
+        else:
+            hint = None
+            if self.at_word("update"):
+                hint = "write set $p { … } for a variable of the match"
+            elif self.at_word("delete"):
+                hint = "write delete Type where … without a match"
+            self.fail_expecting("'insert', 'replace' or 'set' after the match of a change", hint)
+        return FromMatch(clauses, change, start.span.to(self.peek(-1).span))
 
     def _assignments(self) -> Assignments:
         self.expect("{")

@@ -6,12 +6,16 @@ from typing import TypeAlias
 
 from omnigraph.query.ast import Hops
 from omnigraph.query.checked import (
-    CheckedStatement,
     Column,
+    Delete,
+    Insert,
     OrderKey,
     ParamDecl,
+    Replace,
     RowCount,
+    SetRows,
     Step,
+    Update,
 )
 from omnigraph.query.expr import Constant, ParamRef, Predicate, Ranking, ResultType, may_fail
 
@@ -88,6 +92,15 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Adds a column that says whether the inner pipeline, seeded with a row, has a match."""
+
+    column: str
+    outer: tuple[str, ...]
+    inner: tuple["Operator", ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Adds a column of scores; rows without a score go when it restricts, else have null."""
 
@@ -138,6 +151,7 @@ Operator: TypeAlias = (
     | Filter
     | AntiJoin
     | Optional
+    | Mark
     | Rank
     | Aggregate
     | Project
@@ -151,8 +165,19 @@ def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
     """Yield operators and those nested in them."""
     for operator in operators:
         yield operator
-        if isinstance(operator, AntiJoin | Optional):
+        if isinstance(operator, AntiJoin | Optional | Mark):
             yield from flatten(operator.inner)
+
+
+def types_gone_through(operators: Iterable[Operator]) -> set[str]:
+    """Return the node and edge types whose tables operators go through."""
+    found: set[str] = set()
+    for operator in flatten(operators):
+        if isinstance(operator, NodeScan | Expand):
+            found |= set(operator.types)
+        if isinstance(operator, Expand):
+            found |= {step.edge for step in operator.steps}
+    return found
 
 
 def can_precede_counting(operator: Operator) -> bool:
@@ -160,7 +185,7 @@ def can_precede_counting(operator: Operator) -> bool:
 
     A condition that can fail has to be asked about the rows of the pattern alone.
     """
-    return isinstance(operator, Filter | AntiJoin | Optional) and not any(
+    return isinstance(operator, Filter | AntiJoin | Optional | Mark) and not any(
         isinstance(each, Filter) and may_fail(each.predicate) for each in flatten((operator,))
     )
 
@@ -183,13 +208,28 @@ class ReadPlan:
     columns: tuple[ResultColumn, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FromMatch:
+    """A change for each row of a read; its values are columns of the row, or known beforehand.
+
+    Of rows to set, the read has their id in the column `ROW_ID`.
+    """
+
+    rows: ReadPlan
+    change: Insert | Replace | SetRows
+
+
+ROW_ID = "#id"
+PlannedStatement: TypeAlias = Insert | Replace | Update | Delete | FromMatch
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutationPlan:
     """A mutation as statements; each sees what the earlier ones wrote."""
 
     name: str
     params: tuple[ParamDecl, ...]
-    statements: tuple[CheckedStatement, ...]
+    statements: tuple[PlannedStatement, ...]
 
 
 Plan: TypeAlias = ReadPlan | MutationPlan

@@ -15,6 +15,7 @@ from omnigraph.query.expr import (
     conjuncts,
     counts_rows,
     equality,
+    marks,
     may_fail,
     parts,
     shown_variables,
@@ -26,6 +27,8 @@ from omnigraph.query.plan import (
     Distinct,
     Expand,
     Filter,
+    FromMatch,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -44,9 +47,20 @@ Operators = tuple[Operator, ...]
 
 
 def rewrite(plan: Plan, catalog: Catalog) -> Plan:
-    """Apply every rule to a plan, in order; mutations stay as they are."""
-    if not isinstance(plan, ReadPlan):
-        return plan
+    """Apply every rule to a plan, in order; of a mutation, to what its statements read."""
+    if isinstance(plan, ReadPlan):
+        return rewrite_read(plan, catalog)
+    statements = (
+        replace(each, rows=rewrite_read(each.rows, catalog))
+        if isinstance(each, FromMatch)
+        else each
+        for each in plan.statements
+    )
+    return replace(plan, statements=tuple(statements))
+
+
+def rewrite_read(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
+    """Apply every rule to a read, in order."""
     operators = plan.operators
     for rule in RULES:
         operators = rule(operators, catalog)
@@ -149,7 +163,7 @@ def _inside(operators: Operators, change: Callable[[Operator], Operator]) -> Ope
     """Change every operator, also those nested in others."""
     return tuple(
         replace(each, inner=_inside(each.inner, change))
-        if isinstance(each, AntiJoin | Optional)
+        if isinstance(each, AntiJoin | Optional | Mark)
         else change(each)
         for each in operators
     )
@@ -166,13 +180,14 @@ def _push(operators: Operators) -> Operators:
     for at, operator in enumerate(binders):
         for name in _bound_by(operator):
             first.setdefault(name, at)
-        if isinstance(operator, AntiJoin | Optional):
+        if isinstance(operator, AntiJoin | Optional | Mark):
             binders[at] = replace(operator, inner=_push(operator.inner))
     tests: defaultdict[int, list[Predicate]] = defaultdict(list)
     for predicate in filters:
         if may_fail(predicate):
             continue
-        at = max((first.get(name, -1) for name in variables(predicate)), default=len(binders) - 1)
+        names = variables(predicate) | marks(predicate)
+        at = max((first.get(name, -1) for name in names), default=len(binders) - 1)
         tests[at].append(predicate)
     pushed: list[Operator] = [Filter(each) for each in tests[-1]]
     for at, operator in enumerate(binders):
@@ -210,6 +225,8 @@ def _bound_by(operator: Operator) -> list[str]:
             return names if operator.edge_variable is None else [*names, operator.edge_variable]
         case Optional(binds=binds):
             return list(binds)
+        case Mark(column=column):
+            return [column]
         case _:
             return []
 
@@ -256,7 +273,7 @@ def _references(operators: Operators) -> set[str]:
     needed: set[str] = set()
     for operator in operators:
         match operator:
-            case AntiJoin(outer=outer) | Optional(outer=outer):
+            case AntiJoin(outer=outer) | Optional(outer=outer) | Mark(outer=outer):
                 needed |= set(outer)
             case Filter(predicate):
                 needed |= variables(predicate)
@@ -298,7 +315,7 @@ def _expressions(operators: Operators) -> list[Expr | Predicate]:
         match operator:
             case Filter(predicate):
                 found.append(predicate)
-            case AntiJoin(inner=inner) | Optional(inner=inner):
+            case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                 found += _expressions(inner)
             case Aggregate(keys, aggregates):
                 found += [column.expr for column in (*keys, *aggregates)]
@@ -329,7 +346,7 @@ def _types(operators: Operators) -> dict[str, tuple[str, ...]]:
                 types.setdefault(operator.target, operator.types)
                 if operator.edge_variable is not None:
                     types[operator.edge_variable] = tuple(step.edge for step in operator.steps)
-            case AntiJoin(inner=inner) | Optional(inner=inner):
+            case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                 types |= {k: v for k, v in _types(inner).items() if k not in types}
     return types
 
@@ -386,4 +403,4 @@ class _PropertyOrder:
         return self._of_type[kind]
 
 
-_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional)
+_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional, Mark)

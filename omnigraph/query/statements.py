@@ -1,23 +1,39 @@
-"""Statements: checks `insert`, `replace`, `update` and `delete` against the catalog."""
+"""Statements: checks `insert`, `replace`, `update`, `delete` and changes of what is matched."""
 
+from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from omnigraph.errors import Code
 from omnigraph.query import ast
-from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Replace, Update
+from omnigraph.query.checked import (
+    Assigned,
+    BoundVariable,
+    CheckedStatement,
+    Delete,
+    FromMatch,
+    Insert,
+    Replace,
+    SetRows,
+    Update,
+    types_read,
+)
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import (
     Call,
     Constant,
     EntityKind,
+    Expr,
     ListOf,
     Now,
     ParamRef,
     Predicate,
     PropertyRef,
+    TextMatch,
+    map_leaves,
 )
+from omnigraph.query.patterns import PatternChecker
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,
@@ -53,35 +69,95 @@ _SYSTEM = {False: NODE_COLUMNS, True: EDGE_COLUMNS}
 
 @dataclass(frozen=True, slots=True)
 class StatementChecker:
-    """Checks the statements of one mutation."""
+    """Checks the statements of one mutation.
+
+    `scope` holds the variables of the match that a change follows, `written` the types that
+    earlier statements change.
+    """
 
     catalog: Catalog
     params: Mapping[str, TypeRef]
     problems: Problems
+    scope: Mapping[str, BoundVariable] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
 
     def check(self, statement: ast.Statement) -> CheckedStatement | None:
         """Check a statement; return None if a problem was reported."""
-        stored = self.catalog.stored(statement.type.text)
-        if stored is None:
-            self._unknown_type(statement.type)
-            return None
-        kind = EntityKind.NODE if isinstance(stored, NodeType) else EntityKind.EDGE
+        found: CheckedStatement | None
         match statement:
-            case ast.Insert(_, assignments):
-                values = self._values(stored, assignments, inserting=True)
-                self._check_complete(stored, statement)
-                return Insert(kind, stored.name, values)
-            case ast.Replace(_, assignments):
-                values = self._values(stored, assignments, inserting=True)
-                self._check_complete(stored, statement)
-                return Replace(kind, stored.name, values)
-            case ast.Update(_, assignments, where):
-                values = self._values(stored, assignments, inserting=False)
-                predicate = self._where(stored, where)
-                return None if predicate is None else Update(kind, stored.name, values, predicate)
-            case ast.Delete(_, where):
-                predicate = self._where(stored, where)
-                return None if predicate is None else Delete(kind, stored.name, predicate)
+            case ast.FromMatch():
+                found = self._from_match(statement)
+            case ast.Insert() | ast.Replace():
+                found = self._new_row(statement)
+            case ast.Update() | ast.Delete():
+                found = self._of_rows(statement)
+        if found is not None:
+            self.written.add(found.change.type if isinstance(found, FromMatch) else found.type)
+        return found
+
+    def _new_row(self, statement: ast.Insert | ast.Replace) -> Insert | Replace | None:
+        stored = self._stored(statement.type)
+        if stored is None:
+            return None
+        values = self._values(stored, statement.assignments, inserting=True)
+        self._check_complete(stored, statement)
+        make = Insert if isinstance(statement, ast.Insert) else Replace
+        return make(_kind(stored), stored.name, values)
+
+    def _of_rows(self, statement: ast.Update | ast.Delete) -> Update | Delete | None:
+        stored = self._stored(statement.type)
+        if stored is None:
+            return None
+        if isinstance(statement, ast.Delete):
+            predicate = self._where(stored, statement.where)
+            return None if predicate is None else Delete(_kind(stored), stored.name, predicate)
+        values = self._values(stored, statement.assignments, inserting=False)
+        predicate = self._where(stored, statement.where)
+        return None if predicate is None else Update(_kind(stored), stored.name, values, predicate)
+
+    def _from_match(self, statement: ast.FromMatch) -> FromMatch | None:
+        before = self.problems.total
+        patterns = PatternChecker(self.catalog, self.params, self.problems)
+        pattern, scope = patterns.check(statement.match, ChainMap())
+        within = replace(self, scope=scope)
+        change: Insert | Replace | SetRows | None
+        if isinstance(statement.change, ast.SetVariable):
+            change = within._set_variable(statement.change)
+        else:
+            change = within._new_row(statement.change)
+        if stale := sorted(types_read(pattern) & self.written):
+            message = f"this match reads {', '.join(stale)}, which an earlier statement changes"
+            hint = "write it before that statement, or as a query of its own"
+            self.problems.report(Code.STALE_MATCH, statement.span, message, hint)
+        return (
+            None if change is None or self.problems.total > before else FromMatch(pattern, change)
+        )
+
+    def _set_variable(self, statement: ast.SetVariable) -> SetRows | None:
+        name, span = statement.variable.name, statement.variable.span
+        bound = self.scope.get(name)
+        if bound is None:
+            hint = self.problems.nearest(f"${name}", (f"${each}" for each in self.scope))
+            message = f"the match binds no '${name}'"
+            self.problems.report(Code.UNKNOWN_VARIABLE, span, message, hint)
+            return None
+        if len(bound.type.types) != 1:
+            if bound.type.types:
+                message = f"'${name}' may be {bound.type}; set changes rows of one type"
+                hint = f"give it one of these types: ${name}: {bound.type.types[0]}"
+                self.problems.report(Code.TYPE_MISMATCH, span, message, hint)
+            return None
+        stored = self.catalog.stored(bound.type.types[0])
+        assert stored is not None
+        own = self._values(stored, statement.assignments, inserting=False)
+        values = tuple((column, _of_variable(value, name)) for column, value in own)
+        return SetRows(_kind(stored), stored.name, name, values)
+
+    def _stored(self, name: Name) -> StoredType | None:
+        stored = self.catalog.stored(name.text)
+        if stored is None:
+            self._unknown_type(name)
+        return stored
 
     def _unknown_type(self, name: Name) -> None:
         if name.text in self.catalog.interfaces:
@@ -99,7 +175,7 @@ class StatementChecker:
             catalog=self.catalog,
             params=self.params,
             problems=self.problems,
-            scope={},
+            scope=self.scope,
             row=stored,
         )
 
@@ -116,7 +192,10 @@ class StatementChecker:
                 message = f"'{name.text}' is set twice"
                 self.problems.report(Code.DUPLICATE_NAME, name.span, message)
                 continue
-            value = self._assigned(name, target, node, None if inserting else stored)
+            if isinstance(node, ast.Variable) and node.name in self.scope:
+                value: Assigned | None = self._entity(stored, column, node)
+            else:
+                value = self._assigned(name, target, node, None if inserting else stored)
             if value is not None and self._may_hold(stored, column, value, node):
                 values[column] = value
         return tuple(values.items())
@@ -143,6 +222,21 @@ class StatementChecker:
             hint = self.problems.nearest(name.text, stored.properties)
         self.problems.report(code, name.span, message, hint)
         return None
+
+    def _entity(self, stored: StoredType, column: str, node: ast.Variable) -> PropertyRef | None:
+        """Check a whole node as an end of an edge; return its id."""
+        bound = self.scope[node.name]
+        if not isinstance(stored, EdgeType) or column not in ("src", "dst"):
+            message = f"'${node.name}' is a whole {bound.type}, not a value"
+            hint = f"name a property of it: ${node.name}.id"
+            self.problems.report(Code.NOT_A_VALUE, node.span, message, hint)
+            return None
+        end = stored.source if column == "src" else stored.target
+        if bound.type.types and bound.type.types != (end,):
+            where = "from" if column == "src" else "to"
+            message = f"{stored.name} goes {where} {end}, but '${node.name}' is {bound.type}"
+            self.problems.report(Code.EDGE_ENDPOINTS, node.span, message)
+        return PropertyRef(node.name, "id", STRING)
 
     def _assigned(
         self, name: Name, target: ValueType, node: ast.Expr, row: StoredType | None = None
@@ -182,17 +276,24 @@ class StatementChecker:
         self, node: ast.Expr, row: StoredType | None
     ) -> ParamRef | Now | PropertyRef | Call | None:
         if isinstance(node, ast.Variable) and node.name not in self.params:
-            hint = self.problems.nearest(node.name, self.params)
-            message = f"unknown parameter '${node.name}'"
+            hint = self.problems.nearest(node.name, [*self.params, *self.scope])
+            what = "variable" if self.scope else "parameter"
+            message = f"unknown {what} '${node.name}'"
             self.problems.report(Code.UNKNOWN_VARIABLE, node.span, message, hint)
             return None
         is_name = isinstance(node, Name) and row is None
-        if is_name or isinstance(node, ast.PropertyAccess):
+        if is_name or (isinstance(node, ast.PropertyAccess) and not self.scope):
             message = "expected a literal, a parameter, or what is computed from them"
             hint = None if row is None else f"write a property of {row.name} without a variable"
+            if self.scope and isinstance(node, Name):
+                hint = f"write a property as $variable.{node.text}"
             self.problems.report(Code.NOT_A_VALUE, node.span, message, hint)
             return None
         value = self._expressions(row).value(node)
+        if isinstance(value, TextMatch):
+            message = "a search selects rows in the match; it is not a value"
+            self.problems.report(Code.MISUSED_SEARCH, node.span, message)
+            return None
         assert value is None or isinstance(value, ParamRef | Now | PropertyRef | Call)
         return value
 
@@ -269,6 +370,25 @@ class StatementChecker:
             verb = "insert" if isinstance(statement, ast.Insert) else "replace"
             message = f"{verb} {stored.name} must set {names}{more}"
             self.problems.report(Code.REQUIRED_ASSIGNMENT, statement.type.span, message)
+
+
+def _of_variable(value: Assigned, variable: str) -> Assigned:
+    """Return a value whose properties without a variable are those of the variable."""
+
+    def own(leaf: Expr) -> Expr:
+        if isinstance(leaf, PropertyRef) and leaf.variable is None:
+            return replace(leaf, variable=variable)
+        return leaf
+
+    if not isinstance(value, PropertyRef | Call):
+        return value
+    found = map_leaves(value, own)
+    assert isinstance(found, PropertyRef | Call)
+    return found
+
+
+def _kind(stored: StoredType) -> EntityKind:
+    return EntityKind.NODE if isinstance(stored, NodeType) else EntityKind.EDGE
 
 
 def _needed(item: Property, given: set[str]) -> bool:

@@ -13,12 +13,14 @@ from omnigraph.query.plan import (
     AntiJoin,
     Expand,
     Filter,
+    Mark,
     NodeScan,
     Operator,
     Optional,
     Rank,
     ReadPlan,
     flatten,
+    types_gone_through,
 )
 from omnigraph.read.pushdown import pick_indexed
 from omnigraph.schema.catalog import EdgeType, StoredType
@@ -118,12 +120,7 @@ def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[
 
 def count_rows_read(plan: ReadPlan, snapshot: Snapshot) -> int:
     """Return how many rows the tables hold that a plan goes through."""
-    names: set[str] = set()
-    for operator in flatten(plan.operators):
-        names |= {kind for _, kinds, _ in _bindings(operator) for kind in kinds}
-        if isinstance(operator, Expand):
-            names |= {step.edge for step in operator.steps}
-    stored = map(snapshot.catalog.stored, names)
+    stored = map(snapshot.catalog.stored, types_gone_through(plan.operators))
     return sum(snapshot.state(each.identity).row_count for each in stored if each is not None)
 
 
@@ -183,7 +180,7 @@ class _Estimate:
                     rows *= self._scan(operator)
                 case Expand():
                     rows = self._expand(operator, rows)
-                case AntiJoin(inner=inner) | Optional(inner=inner):
+                case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                     self.add(inner, rows)
                 case Filter() | Rank():
                     pass

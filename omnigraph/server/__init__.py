@@ -21,6 +21,7 @@ refusal      an answer that is no success: its status, its body, and nothing tha
 route        an endpoint with its handler; router, gate, OpenAPI and tests are made from it
 router       finds the route of a method and a path
 serve        opens a graph and serves it until a signal says stop
+studio       the page for a browser, and the code for which it gets its token
 table        every route: those of all operations, and what the server tells of itself
 tokens       who a bearer token stands for; only the digests of tokens are kept
 process      the processes of a server: several on one address, and what each may open

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
-from omnigraph.errors import DeniedError, Json, OmniGraphError
+from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
 from omnigraph.server.agents import Agents, Visit, replayed
 from omnigraph.server.begun import Begun, begun
@@ -46,6 +46,7 @@ from omnigraph.server.incoming import (
     has_body,
     key_of,
     sends_lines,
+    takes_gzip,
     too_large,
     wanted_media,
 )
@@ -57,6 +58,7 @@ from omnigraph.server.refusal import Refusal, internal, refusal_of
 from omnigraph.server.route import Route
 from omnigraph.server.router import Router
 from omnigraph.server.site import ServedGraph, Site
+from omnigraph.telemetry.spans import Kind, is_watched, span
 from omnigraph.versioning.ulid import is_ulid
 
 _Found = TypeVar("_Found")
@@ -178,6 +180,7 @@ class _Exchange:
         # What is served now, for as long as this request lasts.
         self._site = app.site
         self._graph: ServedGraph | None = None
+        self._limits = app.limits
         self._route: Route | None = None
         self._actor: str | None = None
         self._cancelled = cancelled
@@ -190,6 +193,31 @@ class _Exchange:
 
     async def run(self) -> None:
         """Answer the request, and write a line about it to the log."""
+        if not is_watched():
+            await self._run()
+            return
+        method = self._scope["method"]
+        about = {"http.request.method": method, "omnigraph.request.id": self._id}
+        with span(Kind.REQUEST, method, about, dict(self._headers)) as watched:
+            try:
+                await self._run()
+            finally:
+                watched.note(self._facts())
+
+    def _facts(self) -> dict[str, str | int]:
+        """Return what is known of the request at its end, for those who watch."""
+        found: dict[str, str | int] = {"http.response.status_code": self._status}
+        if self._route is not None:
+            found["http.route"] = self._route.template
+        if self._graph is not None:
+            found["omnigraph.graph"] = self._graph.name
+        if self._actor is not None:
+            found["enduser.id"] = self._actor
+        if self._code is not None:
+            found["error.type"] = self._code
+        return found
+
+    async def _run(self) -> None:
         try:
             await self._answer()
         except Gone:
@@ -212,7 +240,7 @@ class _Exchange:
         except Refusal as refusal:
             await self._refuse(refusal)
         except OmniGraphError as error:
-            known = refusal_of(error)
+            known = self._refusal_of(error)
             if known.status >= 500:
                 log_failure(self._id, error)
             await self._refuse(known)
@@ -247,11 +275,12 @@ class _Exchange:
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
         if route.is_about_graph:
             self._graph = self._site.find(name, self._actor)
+            self._limits = self._app.limits.within(self._graph.budgets, self._actor)
         policy = None if self._graph is None else self._graph.policy
         self._app.gate.check(route, self._actor, policy=policy, query=params.get("name"))
         lines = route.fields is not None and sends_lines(self._headers, route)
         kind = route.lines if lines and route.lines is not None else route.query
-        query = asked(self._scope["query_string"], kind)
+        query = asked(b"" if route.is_page else self._scope["query_string"], kind)
         if lines:
             self._check_branch(route, named_or_main(getattr(query, "branch", None)))
         if route.is_mcp:
@@ -274,7 +303,7 @@ class _Exchange:
         assert graph is not None
         await app.agents.load()
         graph.backend  # noqa: B018 - a Refusal when it is out of service
-        limits = app.limits
+        limits = self._limits
         size = declared_size(self._headers)
         if size is not None and size > limits.body_bytes:
             raise too_large(limits.body_bytes)
@@ -352,6 +381,7 @@ class _Exchange:
 
         def handle() -> Answer:
             operation, size = sent.operation(route, params, query)
+            own = None if operation is not None else sent.own(route, query)
             last = self._headers.get("last-event-id")
             if operation is not None and last is not None:
                 operation = operation.resumed(last)
@@ -362,9 +392,12 @@ class _Exchange:
                 overview=self._site,
                 actor=self._actor,
                 operation=operation,
+                params=params,
+                sent=own,
+                takes_gzip=takes_gzip(self._headers),
                 rows_size=size,
                 accept=wanted_media(self._headers, route),
-                limits=app.limits,
+                limits=self._limits,
                 cancelled=self._cancelled,
                 turns=WriteTurns() if graph is None else graph.turns,
                 about=app.about,
@@ -396,7 +429,7 @@ class _Exchange:
 
     async def _whole(self, answer: WholeAnswer) -> None:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
-        await self._start(answer.status, headers)
+        await self._start(answer.status, {**headers, **answer.headers})
         await self._put({"type": "http.response.body", "body": answer.body})
 
     async def _follow(self, feed: Feed) -> None:
@@ -416,7 +449,7 @@ class _Exchange:
             await self._events(feed)
         except OmniGraphError as failed:
             self._code = failed.code
-            told: Json = dict(refusal_of(failed).to_json(self._id))
+            told: Json = dict(self._refusal_of(failed).to_json(self._id))
             await self._put({"type": "http.response.body", "body": event("error", told)})
         finally:
             feeds[actor] -= 1
@@ -453,7 +486,7 @@ class _Exchange:
         except (Aborted, Gone):
             raise
         except OmniGraphError as failed:
-            await self._cut(refusal_of(failed))
+            await self._cut(self._refusal_of(failed))
         except Exception as failed:
             log_failure(self._id, failed)
             await self._cut(internal())
@@ -471,6 +504,13 @@ class _Exchange:
         await self._put({"type": "http.response.body", "body": line, "more_body": True})
         raise Aborted
 
+    def _refusal_of(self, error: OmniGraphError) -> Refusal:
+        """Return an error as an answer; one about a budget names the limit of the server."""
+        operation = None if self._route is None else self._route.operation
+        if isinstance(error, BudgetError) and operation is not None:
+            error = self._limits.explain(operation.work, error)
+        return refusal_of(error)
+
     async def _refuse(self, refusal: Refusal) -> None:
         self._code = refusal.code
         if refusal.status == 403 and self._route is not None:
@@ -487,10 +527,10 @@ class _Exchange:
     async def _start(self, status: int, headers: Mapping[str, str]) -> None:
         self._status = status
         every = {
+            "cache-control": "no-store",
             **headers,
             "x-request-id": self._id,
             "x-content-type-options": "nosniff",
-            "cache-control": "no-store",
         }
         if self._app.admission.yields:  # its next request finds a worker that is idle
             every["connection"] = "close"
@@ -533,6 +573,12 @@ class _Sent:
     data: bytes | None = None
     file: IO[bytes] | None = None
     digest: str = ""
+
+    def own(self, route: Route, query: SentFields) -> SentFields:
+        """Return what came with a request for no operation: its body, or else its query."""
+        if route.fields is None:
+            return query
+        return decoded(self.data or b"", route.fields)
 
     def operation(
         self, route: Route, params: Mapping[str, str], query: SentFields

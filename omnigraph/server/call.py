@@ -11,7 +11,7 @@ import msgspec
 
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.backend import LocalBackend
-from omnigraph.api.operation import JSON
+from omnigraph.api.operation import JSON, Work
 from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
 from omnigraph.server.feed import Feed
@@ -30,6 +30,7 @@ class WholeAnswer:
     body: bytes
     media_type: str = JSON
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class About:
     openapi: bytes
     # What other workers of the server counted.
     others: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    # What a browser gets for its one-time code; only `omnigraph studio` gives one.
+    hand_over: Callable[[str], dict[str, Json] | None] = lambda _: None
 
 
 class Overview(Protocol):
@@ -85,6 +88,9 @@ class Overview(Protocol):
 
     def check_ready(self) -> None:
         """Raise unless the graphs can be read."""
+
+    def offered(self, actor: str | None, graph: str | None, branch: str) -> dict[str, Json]:
+        """Return which graphs an actor may see, and what they may do to a branch of one."""
 
 
 class WriteTurns:
@@ -128,6 +134,10 @@ class ServerCall:
     overview: Overview
     actor: str | None = None
     operation: Any = None
+    # What came with a request for no operation: names in its path, and its query or body.
+    params: Mapping[str, str] = field(default_factory=dict)
+    sent: Any = None
+    takes_gzip: bool = False
     rows_size: int | None = None
     accept: str = JSON
     keyed: KeyedRequest | None = None
@@ -148,15 +158,19 @@ class ServerCall:
         """How much a query and its answer may take."""
         return Budget(seconds=self.limits.query_seconds, bytes=self.limits.query_bytes)
 
+    @property
+    def work(self) -> Work:
+        """What the operation is counted as."""
+        return Work.WRITE if self.operation is None else self.operation.work
+
     def rows(self, parts: Iterator[bytes], media_type: str) -> Stream:
         """Return the rows of a query as an answer."""
         return Stream(parts, media_type, self.budget, self.limits.answer_seconds)
 
     def export(self, parts: Iterator[bytes], media_type: str) -> Stream:
         """Return rows that are read while they are sent as an answer."""
-        limits = self.limits
-        budget = Budget(seconds=limits.export_seconds, bytes=limits.export_bytes)
-        return Stream(parts, media_type, budget)
+        seconds = self.limits.seconds_of(self.work)
+        return Stream(parts, media_type, Budget(seconds=seconds, bytes=self.limits.export_bytes))
 
     def may_read(self, branch: str) -> bool:
         """Return whether the actor may read a branch."""
@@ -173,7 +187,8 @@ class ServerCall:
             operation_id=None if self.keyed is None else self.keyed.key,
             budget=self.budget,
             cancelled=self.cancelled,
-            seconds=self.limits.write_seconds,
+            seconds=self.limits.seconds_of(self.work),
+            bytes=self.limits.bytes_of(self.work),
             pinned=self.pinned,
         )
 

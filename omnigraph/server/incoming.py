@@ -137,6 +137,15 @@ def wanted_media(headers: Headers, route: Route) -> str:
     return route.media_type
 
 
+def takes_gzip(headers: Headers) -> bool:
+    """Return whether a client reads answers that are compressed with gzip."""
+    for each in headers.get("accept-encoding", "").split(","):
+        coding, _, weight = each.partition(";")
+        if coding.strip().lower() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
 def decoded(data: bytes, kind: type[SentFields]) -> SentFields:
     """Return what a body says; raises a Refusal that names the field and the reason."""
     try:

@@ -92,7 +92,8 @@ def _success(route: Route, known: dict[type, Any]) -> dict[str, Any]:
 
 
 def _failures(route: Route, known: dict[type, Any], *, is_open: bool) -> dict[str, Any]:
-    statuses = (status for status in route.statuses if not (is_open and status == 401))
+    hidden = {401} - {*route.errors} if is_open else set()
+    statuses = (status for status in route.statuses if status not in hidden)
     schema = {JSON: {"schema": known[ProblemShape]}}
     return {
         str(status): {"description": HTTPStatus(status).phrase + ".", "content": schema}

@@ -27,6 +27,8 @@ class Route(Endpoint):
     handler: Handler
     operation: type[Operation[Any]] | None = None
     parts: Parts = NO_PARTS
+    # Pages have their own query strings, which mean nothing to the server.
+    is_page: bool = False
     # Agents speak a protocol of their own inside of it.
     is_mcp: bool = False
 

@@ -1,6 +1,7 @@
 """Serve: opens a graph and serves it until a signal says stop."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
@@ -26,7 +28,7 @@ from omnigraph.server.call import About
 from omnigraph.server.deployed import Deployment
 from omnigraph.server.gate import Gate, NotedPolicy
 from omnigraph.server.limits import Limits
-from omnigraph.server.logs import configure, log, warn
+from omnigraph.server.logs import configure, log, logger, warn
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.openapi import openapi
 from omnigraph.server.process.descriptors import Exhaustion, connections_within
@@ -35,6 +37,7 @@ from omnigraph.server.process.workers import Supervisor, WorkerSettings
 from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
 from omnigraph.server.site import ServedGraph, Site
+from omnigraph.server.studio.handover import Handover
 from omnigraph.server.table import AGENTS, FLEET_AGENTS, FLEET_TABLE, TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
 from omnigraph.spark import session
@@ -64,11 +67,15 @@ class Settings:
     worker: WorkerSettings | None = None
     policy: Path | None = None
     queries: QueryFiles | None = None
+    budgets: Budgets = NO_BUDGETS
     hosts: tuple[str, ...] = ()
     is_public: bool = False
     allows_writes: bool = False
     limits: Limits = field(default_factory=Limits)
     spark: SparkSettings = field(default_factory=SparkSettings)
+    # `omnigraph studio`: how the browser gets its token, and who is told the address.
+    handover: Handover | None = field(default=None, repr=False)
+    announce: Callable[[str], None] | None = field(default=None, repr=False)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
     @property
@@ -117,7 +124,8 @@ def app_of(settings: Settings) -> App:
     policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
-        only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
+        name = graph.uri.rpartition("/")[2]
+        only = ServedGraph.of(name, graph, policy, settings.budgets)
         site, table, met = Site(graphs={only.name: only}, only=only), TABLE, AGENTS
     else:
         deployment = Deployment.at(
@@ -135,6 +143,9 @@ def app_of(settings: Settings) -> App:
         shared = SharedTurns.at(worker.folder, worker.index, worker.workers)
     document = openapi(table, has_tokens=source.is_given)
     others = tuple if shared is None else shared.counts_of_others
+    about = About(metrics, document, others)
+    if settings.handover is not None:
+        about = replace(about, hand_over=settings.handover.take)
     return App(
         site=site,
         deployment=deployment,
@@ -142,7 +153,7 @@ def app_of(settings: Settings) -> App:
         router=Router((*table, *met)),
         gate=Gate(source, policy, metrics),
         limits=settings.worker_limits,
-        about=About(metrics, document, others),
+        about=about,
         hosts=settings.known_hosts,
     )
 
@@ -166,7 +177,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: App, settings: Settings) -> None:
         self.app = app
         self.abandoned = 0
-        self._settings = settings
+        self.settings = settings
         limits = settings.worker_limits
         fitting = replace(limits, connections=connections_within(limits.connections))
         protocol = type("Protocol", (Guarded,), {"limits": fitting, "metrics": app.about.metrics})
@@ -195,7 +206,7 @@ class Server(uvicorn.Server):
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        worker = self._settings.worker
+        worker = self.settings.worker
         if worker is None:
             await super().startup(sockets)
             self._announce()
@@ -219,7 +230,7 @@ class Server(uvicorn.Server):
                 asyncio.create_task(_again("counts", _COUNT_SECONDS, self._write_counts)),
             ]
             worker.ready()
-        if self._settings.spark.is_configured:
+        if self.settings.spark.is_configured:
             threading.Thread(target=self._warm_up, name="omnigraph-spark", daemon=True).start()
 
     async def _accept(self, listening: socket) -> None:
@@ -254,11 +265,13 @@ class Server(uvicorn.Server):
         log(
             "serving",
             address=self.address,
-            uri=self._settings.cluster or self.app.backend.uri,
+            uri=self.settings.cluster or self.app.backend.uri,
             tokens=source or "none: everybody on this machine may do everything",
-            policy=self._settings.policy is not None,
+            policy=self.settings.policy is not None,
         )
-        if self._settings.port == 0:
+        if self.settings.announce is not None:
+            self.settings.announce(self.address)
+        elif self.settings.port == 0:
             print(f"http://{self.address}", flush=True)  # noqa: T201 - nobody else knows the port
 
     def _warn_of_no_policy(self) -> None:
@@ -274,7 +287,7 @@ class Server(uvicorn.Server):
             task.cancel()
         loop = asyncio.get_running_loop()
         patience = loop.call_later(
-            self._settings.limits.stop_seconds * _UNDISTURBED, self.app.cancel
+            self.settings.limits.stop_seconds * _UNDISTURBED, self.app.cancel
         )
         await super().shutdown(sockets)
         patience.cancel()
@@ -306,7 +319,7 @@ class Server(uvicorn.Server):
     def _warm_up(self) -> None:
         """Start Spark, so that the first large load need not wait for it."""
         try:
-            session.session(self._settings.spark)
+            session.session(self.settings.spark)
         except OmniGraphError as failed:
             warn("spark did not start", code=failed.code)
         else:
@@ -323,6 +336,30 @@ async def _again(what: str, seconds: float, work: Callable[[], Awaitable[None]])
         await asyncio.sleep(seconds)
 
 
+def serve_studio(settings: Settings) -> None:
+    """Serve a graph to the browser of this machine until a signal says stop, without a log."""
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    server = Server(app_of(settings), settings)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    _leave(server)
+
+
+def _watch() -> bool:
+    """Hand spans to OpenTelemetry when its variables ask for it; a server without it serves."""
+    from omnigraph.telemetry import otel
+
+    try:
+        is_watched = otel.start(os.environ)
+    except ConfigError as failed:
+        warn("telemetry is off", reason=failed.message, hint=failed.hint)
+        return False
+    if is_watched:
+        log("telemetry is on", service=os.environ["OTEL_SERVICE_NAME"])
+    return is_watched
+
+
 def serve(settings: Settings) -> None:
     """Serve a graph or a deployment until a signal says stop, in one process or in several."""
     configure()
@@ -333,10 +370,20 @@ def serve(settings: Settings) -> None:
         return
     sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(app_of(settings), settings)
+    is_watched = _watch()
     for variable in (JSON, SINGLE):  # what this process starts need not know them
         os.environ.pop(variable, None)
     with suppress(KeyboardInterrupt):
         server.run()
+    if is_watched:
+        from omnigraph.telemetry import otel
+
+        otel.stop()
+    _leave(server)
+
+
+def _leave(server: Server) -> None:
+    """End the process at once if requests are still running."""
     if server.abandoned:
         # The interpreter would wait for their threads. What they have not published is as if they
         # had never begun, as after a kill.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from omnigraph.api.access import Access
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import DeniedError, GraphNotFoundError, Json, NotFoundError, OmniGraphError
@@ -24,12 +25,20 @@ class ServedGraph:
     policy: NotedPolicy | None = None
     log: AnswerLog | None = None
     turns: WriteTurns = field(default_factory=WriteTurns)
+    budgets: Budgets = NO_BUDGETS
     problem: OmniGraphError | None = None
 
     @classmethod
-    def of(cls, name: str, graph: Graph, policy: NotedPolicy | None = None) -> "ServedGraph":
+    def of(
+        cls,
+        name: str,
+        graph: Graph,
+        policy: NotedPolicy | None = None,
+        budgets: Budgets = NO_BUDGETS,
+    ) -> "ServedGraph":
         """Return a graph that is open in service."""
-        return cls(name=name, graph=graph, policy=policy, log=AnswerLog(graph.repository))
+        log = AnswerLog(graph.repository)
+        return cls(name=name, graph=graph, policy=policy, log=log, budgets=budgets)
 
     @property
     def backend(self) -> LocalBackend:
@@ -60,6 +69,20 @@ class ServedGraph:
     def is_seen_by(self, actor: str | None) -> bool:
         """Return whether an actor may know of the graph: its policy has them in some group."""
         return self.policy is None or self.policy.knows(actor)
+
+    def rights(self, actor: str | None, branch: str) -> list[str]:
+        """Return the actions that an actor may do to a branch; without a policy, every one."""
+        known = [each for each in Action if each is not Action.GRAPH_LIST]
+        return [str(each) for each in known if self._may(actor, each, branch)]
+
+    def _may(self, actor: str | None, action: Action, branch: str) -> bool:
+        if self.policy is None:
+            return True
+        if action is Action.INVOKE_QUERY:
+            return actor is not None and self.policy.somewhere(actor, action)
+        named = {"target_branch": branch} if action.takes_target else {"branch": branch}
+        # Not noted: nobody asked to do this.
+        return self.policy.held.decide(Request(actor, action, **named)).allowed
 
     def _refusal(self) -> Refusal:
         problem = self.problem
@@ -110,6 +133,21 @@ class Site:
             ],
             "revision": self.number,
         }
+
+    def offered(self, actor: str | None, graph: str | None, branch: str) -> dict[str, Json]:
+        """Return which graphs an actor may see, and what they may do to a branch of one.
+
+        Where the actor may not list the graphs of a deployment, `graphs` is null.
+        """
+        if self.only is not None:
+            named = self.find(graph, actor) if graph is not None else self.only
+            return {"graph": named.name, "graphs": None, "may": [*named.rights(actor, branch)]}
+        try:
+            graphs = self.listed(actor)["graphs"]
+        except DeniedError:
+            graphs = None
+        may = [] if graph is None else self.find(graph, actor).rights(actor, branch)
+        return {"graph": graph, "graphs": graphs, "may": [*may]}
 
     def health(self) -> dict[str, Json]:
         """Return how a deployment is; nothing for a server of one graph."""

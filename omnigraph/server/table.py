@@ -8,6 +8,7 @@ from omnigraph.api.operations import (
     branches,
     changes,
     commits,
+    explore,
     maintenance,
     queries,
     read,
@@ -21,9 +22,11 @@ from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
+from omnigraph.server.studio import page
 
 _FAMILIES = (
     read,
+    explore,
     write,
     queries,
     schemas,
@@ -59,10 +62,11 @@ _OPERATIONS = tuple(
     for operation in family.OPERATIONS
 )
 # A server of one graph.
-TABLE: tuple[Route, ...] = (*_own(_OWN), *_OPERATIONS)
+TABLE: tuple[Route, ...] = (*_own(_OWN), *page.ROUTES, *_OPERATIONS)
 # A server of a deployment: the same operations, below the name of each graph.
 FLEET_TABLE: tuple[Route, ...] = (
     *_own((*_OWN, ("/graphs", "graphs", Audience.ACTORS, GraphsShape, handlers.graphs))),
+    *page.ROUTES,
     *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )
 # Where agents are met; MCP describes itself, so that OpenAPI has nothing to say about it.

@@ -76,6 +76,15 @@ def batches_where(
         yield from map(count_bytes, found)
 
 
+def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
+    """Return the first rows with their addresses, batch by batch."""
+    with report_as(f"cannot read {table.path}"):
+        scanner = table.dataset.scanner(
+            columns=list(columns), with_row_address=True, scan_in_order=True, limit=most
+        )
+        yield from map(count_bytes, scanner.to_batches())
+
+
 def rows_at(
     table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
 ) -> pa.Table:

@@ -1,6 +1,6 @@
 """Mutate: runs the statements of a mutation, each on what the earlier ones left."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -14,6 +14,7 @@ from omnigraph.data.values.columns import (
     convert,
     convert_each,
     default_of,
+    to_array,
     with_defaults,
 )
 from omnigraph.data.values.equality import Mask
@@ -21,9 +22,10 @@ from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.data.values.rules import Breach, check_keys
 from omnigraph.errors import Code, Violation
-from omnigraph.query.checked import Assigned, CheckedStatement, Delete, Insert, Replace, Update
+from omnigraph.query.checked import Assigned, Delete, Insert, Replace, SetRows, Update
 from omnigraph.query.expr import (
     Call,
+    ColumnRef,
     EntityKind,
     Expr,
     Predicate,
@@ -33,7 +35,7 @@ from omnigraph.query.expr import (
     map_operands,
     parts,
 )
-from omnigraph.query.plan import MutationPlan
+from omnigraph.query.plan import ROW_ID, FromMatch, MutationPlan, PlannedStatement, ReadPlan
 from omnigraph.read.execution import Execution
 from omnigraph.read.matches import ONE_ROW, Matches
 from omnigraph.read.operators.evaluate import Evaluation
@@ -44,15 +46,20 @@ from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import EnumType, ValueType
 from omnigraph.storage.reading import batches_where
 from omnigraph.write.draft import Draft, incident
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.upsert import forget_stale, keep_unnamed, with_column
 
 _ROW = "#row"
 
 
-def run_mutation(run: Execution, plan: MutationPlan, vectors: VectorFiller) -> Draft:
-    """Run the statements of a plan, each seeing the earlier ones, and return the changes."""
-    mutation = _StatementRunner(run, Draft(run.reader.snapshot))
+def run_mutation(
+    run: Execution, plan: MutationPlan, vectors: VectorFiller, read: Callable[[ReadPlan], pa.Table]
+) -> Draft:
+    """Run the statements of a plan, each seeing the earlier ones, and return the changes.
+
+    `read` returns what a statement matches: each different row once, where rows can be compared.
+    """
+    mutation = _StatementRunner(run, Draft(run.reader.snapshot), read)
     for statement in plan.statements:
         run.check(0)
         mutation.do(statement)
@@ -80,8 +87,9 @@ class _HeldRows(Domain):
 class _StatementRunner:
     run: Execution
     draft: Draft
+    read: Callable[[ReadPlan], pa.Table]
 
-    def do(self, statement: CheckedStatement) -> None:
+    def do(self, statement: PlannedStatement) -> None:
         """Run one statement."""
         match statement:
             case Insert(_, name, values):
@@ -89,7 +97,9 @@ class _StatementRunner:
             case Replace(_, name, values):
                 self._insert(self._stored(name), values, is_whole=True)
             case Update(_, name, values, where):
-                self._update(self._stored(name), values, where)
+                self._update(self._stored(name), values, self._rows(self._stored(name), where))
+            case FromMatch(rows, change):
+                self._change_matched(change, drop_repeats(self.read(rows)))
             case Delete(kind, name, where):
                 self._delete(self._stored(name), self._ids(self._stored(name), where), kind)
             case _:
@@ -103,17 +113,40 @@ class _StatementRunner:
                 batches = change.rows.combine_chunks().to_batches()
                 filled = [vectors.filled(change.stored, batch) for batch in batches]
                 if filled:
-                    self.draft.put(name, pa.Table.from_batches(filled))
+                    self.draft.put(name, pa.Table.from_batches([batch for batch, _ in filled]))
+                    self.draft.models[name] = join_models((), *(used for _, used in filled))
+
+    def _change_matched(self, change: Insert | Replace | SetRows, matched: pa.Table) -> None:
+        """Insert or set a row for each of those that were matched."""
+        stored = self._stored(change.type)
+        if isinstance(change, SetRows):
+            matched = matched.filter(matched[ROW_ID].is_valid())
+            matched = matched.filter(self._is_once(stored, to_array(matched[ROW_ID])))
+            rows = self._known(stored, to_array(matched[ROW_ID]))
+            places = pc.index_in(rows["id"], value_set=to_array(matched[ROW_ID]))
+            self._update(stored, change.values, rows, matched.take(places))
+        elif matched.num_rows:
+            is_whole = isinstance(change, Replace)
+            self._insert(stored, change.values, is_whole=is_whole, matched=matched)
 
     def _insert(
-        self, stored: StoredType, values: tuple[tuple[str, Assigned], ...], *, is_whole: bool
+        self,
+        stored: StoredType,
+        values: tuple[tuple[str, Assigned], ...],
+        *,
+        is_whole: bool,
+        matched: pa.Table | None = None,
     ) -> None:
-        """Store a row; one of the same id keeps what is not set, unless the row is whole."""
+        """Store a row, or one for each that was matched.
+
+        One of the same id keeps what is not set, unless the row is whole.
+        """
         schema = self.draft.change(stored.name).rows.schema
+        count = 1 if matched is None else matched.num_rows
         given = dict(values)
-        found = {name: self._column(stored, name, value) for name, value in given.items()}
+        found = {n: self._column(stored, n, value, matched=matched) for n, value in given.items()}
         columns = [
-            found[name].values if name in found else _unset(stored, name, kind)
+            found[name].values if name in found else _unset(stored, name, kind, count)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         batch = pa.record_batch(columns, schema=schema)
@@ -123,21 +156,41 @@ class _StatementRunner:
             return
         batch = batch.set_column(schema.get_field_index("id"), "id", assign_ids(stored, batch))
         self._tell(stored, batch["id"], _unfit(found))
-        row = pa.Table.from_batches([batch])
-        before = self._known(stored, row["id"].combine_chunks()) if not is_whole else None
-        if before is None or not before.num_rows:
-            row = pa.Table.from_batches([with_defaults(stored, batch)])
-        else:
-            row = keep_unnamed(stored, row, before, _unnamed(row, given))
-        self.draft.put(stored.name, row)
+        batch = batch.filter(self._is_once(stored, batch["id"]))
+        before = pa.Table.from_batches([batch.slice(0, 0)])
+        if not is_whole:
+            before = self._known(stored, batch["id"])
+        known = pc.is_in(batch["id"], value_set=before["id"].combine_chunks())
+        new = batch.filter(pc.invert(known))
+        if new.num_rows:
+            self.draft.put(stored.name, pa.Table.from_batches([with_defaults(stored, new)]))
+        if before.num_rows:
+            rows = pa.Table.from_batches([batch.filter(known)])
+            rows = keep_unnamed(stored, rows, before, _unnamed(rows, given))
+            self.draft.put(stored.name, rows)
+
+    def _is_once(self, stored: StoredType, ids: pa.Array) -> pa.Array:
+        """Return a mask of the rows for which matches agree; note the others."""
+        counts = ids.value_counts()
+        repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        reason = "two matches have different values for this row"
+        self.draft.unfit += [
+            Violation(code=Code.REPEATED_KEY, reason=reason, type=stored.name, field=None, id=each)
+            for each in repeated.to_pylist()
+        ]
+        return pc.invert(pc.is_in(ids, value_set=repeated))
 
     def _update(
-        self, stored: StoredType, values: tuple[tuple[str, Assigned], ...], where: Predicate
+        self,
+        stored: StoredType,
+        values: tuple[tuple[str, Assigned], ...],
+        before: pa.Table,
+        matched: pa.Table | None = None,
     ) -> None:
-        before = rows = self._rows(stored, where)
+        rows = before
         given = dict(values)
         for name, value in given.items():
-            found = self._column(stored, name, value, before)
+            found = self._column(stored, name, value, rows=before, matched=matched)
             self._tell(stored, before["id"], _unfit({name: found}))
             rows = with_column(rows, name, found.values)
         if rows.num_rows:
@@ -199,23 +252,42 @@ class _StatementRunner:
         return Evaluation(self.run, Matches(rows.num_rows, {_ROW: codes}))
 
     def _column(
-        self, stored: StoredType, name: str, value: Assigned, rows: pa.Table | None = None
+        self,
+        stored: StoredType,
+        name: str,
+        value: Assigned,
+        *,
+        rows: pa.Table | None = None,
+        matched: pa.Table | None = None,
     ) -> Conversion:
         """Return what a column is set to: a value for each row, or for the one that is new."""
         kind = stored.column(name)
         assert kind is not None
-        count = 1 if rows is None else rows.num_rows
-        if isinstance(value, PropertyRef | Call):
-            evaluation = (
-                Evaluation(self.run, ONE_ROW) if rows is None else self._evaluation(stored, rows)
-            )
-            computed = evaluation.column(_of_row(value))
+        of = rows if matched is None else matched
+        count = 1 if of is None else of.num_rows
+        if isinstance(value, PropertyRef | Call | ColumnRef):
+            computed = self._computed(stored, value, rows, matched)
             is_plain = computed.type == arrow_type(kind) and not isinstance(kind, EnumType)
             return Conversion(computed) if is_plain else convert(computed, kind)
         found = convert_each([self.run.constant(value)], kind)
         column = found.values.cast(arrow_type(kind)).take(pa.array(np.zeros(count, np.int64)))
         reasons = {row: why for row in range(count) for why in found.reasons.values()}
         return Conversion(column, reasons)
+
+    def _computed(
+        self,
+        stored: StoredType,
+        value: PropertyRef | Call | ColumnRef,
+        rows: pa.Table | None,
+        matched: pa.Table | None,
+    ) -> pa.Array:
+        if isinstance(value, ColumnRef):
+            assert matched is not None
+            return to_array(matched[value.column])
+        evaluation = (
+            Evaluation(self.run, ONE_ROW) if rows is None else self._evaluation(stored, rows)
+        )
+        return evaluation.column(_of_row(value))
 
     def _tell(
         self, stored: StoredType, ids: pa.Array | pa.ChunkedArray | None, broken: Iterable[Breach]
@@ -260,7 +332,20 @@ def _unnamed(rows: pa.Table, given: Mapping[str, Assigned]) -> dict[str, Mask]:
     return {name: np.zeros(rows.num_rows, bool) for name in names}
 
 
-def _unset(stored: StoredType, name: str, kind: pa.DataType) -> pa.Array:
+def _unset(stored: StoredType, name: str, kind: pa.DataType, count: int) -> pa.Array:
     """Return what an insert stores for a property that it does not set."""
     item = stored.properties.get(name)
-    return pa.nulls(1, kind) if item is None else default_of(item)
+    if item is None:
+        return pa.nulls(count, kind)
+    return default_of(item).take(pa.array(np.zeros(count, np.int64)))
+
+
+def drop_repeats(rows: pa.Table) -> pa.Table:
+    """Return each different row once, the first of them."""
+    types = rows.schema.types
+    if not any(pa.types.is_nested(each) or pa.types.is_large_binary(each) for each in types):
+        return rows  # what can be compared was made distinct by the read
+    seen: dict[str, int] = {}
+    for at, row in enumerate(rows.to_pylist()):
+        seen.setdefault(repr(row), at)
+    return rows.take(pa.array(seen.values(), pa.int64()))

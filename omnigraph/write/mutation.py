@@ -5,24 +5,27 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+import pyarrow as pa
+
 from omnigraph.data.derived.topology import Topology
 from omnigraph.errors import (
     Code,
     Violation,
     ViolationsError,
 )
-from omnigraph.query.plan import MutationPlan
+from omnigraph.query.plan import FromMatch, MutationPlan, ReadPlan, types_gone_through
+from omnigraph.read.answer import answer
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
 from omnigraph.schema.catalog import NodeType
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, Models
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert, WriteSet
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.draft import TypeChange
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.mutate import run_mutation
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
@@ -72,8 +75,8 @@ class _MutationPlanner:
     def propose(self) -> Proposal[tuple[MutationPlan, RowCounts]]:
         """Run the mutation and check what it leaves."""
         execution = self.terms.start(DenseReader(self.snapshot, self.topology))
-        vectors = VectorFiller.of(self.repository.store, self.terms.environment)
-        draft = run_mutation(execution, self.plan, vectors)
+        vectors = VectorFiller.on(self.snapshot, self.terms.environment)
+        draft = run_mutation(execution, self.plan, vectors, self._rows)
         changes = draft.changes()
         verdict = validate(self.snapshot, changes)
         if found := _drop_repeats([*draft.unfit, *verdict.violations]):
@@ -82,18 +85,34 @@ class _MutationPlanner:
         if not changes:
             return Proposal(None, (self.plan, counts))
         execution.check(0)
-        write_set = self._write_set(changes, verdict.looked_at)
+        write_set = self._write_set(changes, verdict.looked_at, draft.models)
         if self.request is not None:
             write_set = replace(write_set, request=_noted(self.request, counts))
         return Proposal(write_set, (self.plan, counts))
 
-    def _write_set(self, changes: Mapping[str, TypeChange], looked_at: frozenset[str]) -> WriteSet:
+    def _rows(self, plan: ReadPlan) -> pa.Table:
+        """Return what a statement reads, as it is before the mutation."""
+        terms = replace(self.terms, measures=False, streams=False)
+        found = answer(plan, self.snapshot, self.topology, terms).rows
+        return pa.Table.from_batches(list(found), found.schema)
+
+    def _write_set(
+        self,
+        changes: Mapping[str, TypeChange],
+        looked_at: frozenset[str],
+        models: Mapping[str, Models],
+    ) -> WriteSet:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
+        keys = {name: each.stored.identity for name, each in changes.items() if models.get(name)}
         return WriteSet(
             base=self.snapshot,
             writes=writes,
-            validated=(looked_at | self._cascades(changes)) - frozenset(writes),
+            validated=(looked_at | self._cascades(changes) | self._matched()) - frozenset(writes),
             affected=_affected(changes),
+            models={
+                key: join_models(self.snapshot.models(key), models[name])
+                for name, key in keys.items()
+            },
         )
 
     def _writes(self, change: TypeChange) -> tuple[TableWrite, ...]:
@@ -103,6 +122,15 @@ class _MutationPlanner:
             rows = change.rows.cast(table.schema)
             writes.append(Upsert(rows) if change.updated else Append(rows))
         return tuple(writes)
+
+    def _matched(self) -> frozenset[str]:
+        """Return the tables that statements match."""
+        found: set[str] = set()
+        for each in self.plan.statements:
+            if isinstance(each, FromMatch):
+                found |= types_gone_through(each.rows.operators)
+        stored = map(self.snapshot.catalog.stored, found)
+        return frozenset(each.identity for each in stored if each is not None)
 
     def _cascades(self, changes: Mapping[str, TypeChange]) -> frozenset[str]:
         """Return the tables in which edges of deleted nodes were sought."""

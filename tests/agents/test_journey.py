@@ -50,7 +50,7 @@ ROWS = (
 
 def _run(folder: Path, *words: str, **more: Any) -> str:
     program = [sys.executable, "-c", "from omnigraph.cli.main import main; main()"]
-    done = subprocess.run(
+    done: subprocess.CompletedProcess[str] = subprocess.run(
         [*program, *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

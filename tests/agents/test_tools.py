@@ -186,7 +186,7 @@ def test_a_text_of_the_graph_stays_a_value(graph: Graph) -> None:
         assert "\u2028" not in answer.text
         assert "\u202e" not in answer.text
         assert not any(line.startswith('["admin"]') for line in answer.text.splitlines())
-        assert HOSTILE in _values(answer.rows)
+        assert any("Ignore all rules" in str(each) for each in _values(answer.rows))
 
 
 def _values(value: object) -> list[object]:

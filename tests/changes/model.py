@@ -16,6 +16,7 @@ from tests.changes.programs import (
     Both,
     Delete,
     Insert,
+    Matched,
     Not,
     Query,
     Replace,
@@ -61,9 +62,13 @@ def after(before: State, query: Query) -> Left:
     if query.is_wrong:
         return Left(before, Counter(), (0, 0))
     state = {name: {key: dict(row) for key, row in rows.items()} for name, rows in before.items()}
+    broken: Broken = Counter()
     for statement in query.statements:
-        _apply(state, statement)
-    broken = Counter(_broken(state))
+        if isinstance(statement, Matched):
+            broken.update(_apply_matched(state, statement))
+        else:
+            _apply(state, statement)
+    broken.update(_broken(state))
     if broken:
         return Left(before, broken, (0, 0))
     return Left(state, broken, _affected(before, state))
@@ -83,6 +88,47 @@ def comparable(state: State) -> dict[str, list[str]]:
 def _known(key: str) -> str:
     made_up = key.startswith(NEW) or (len(key) == 26 and key.isalnum())
     return NEW if made_up else key
+
+
+def _apply_matched(state: State, statement: Matched) -> list[tuple[str, str, str | None]]:
+    """Change what a pattern matches; return the rows for which matches disagree."""
+    rows = list(_matched_rows(state, statement.name))
+    by_id: dict[str, list[Row]] = {}
+    for at, (name, row) in enumerate(rows):
+        key = _id(state, name, dict(row)) if name in KEYED or "id" in row else f"new {at}"
+        same = by_id.setdefault(key, [])
+        if row not in same:
+            same.append(row)
+    name = rows[0][0] if rows else ""
+    for key, values in by_id.items():
+        if len(values) > 1:
+            continue
+        if statement.name == "inherit":
+            state["Person"][key] |= {"age": values[0]["age"]}
+        else:
+            whole = statement.name == "copy"
+            _apply(state, (Replace if whole else Insert)(name, dict(values[0])))
+    return [("V11", name, None) for values in by_id.values() if len(values) > 1]
+
+
+def _matched_rows(state: State, change: str) -> Iterator[tuple[str, Row]]:
+    """Yield the type and the values of the rows that a change makes or sets."""
+    pairs = {(row["src"], row["dst"]) for row in state["Knows"].values()}
+    if change == "mirror":
+        for source, target in sorted(pairs, key=str):
+            yield "Knows", {"src": target, "dst": source, "weight": 0.5}
+    elif change == "inherit":
+        for source, target in sorted(pairs, key=str):
+            age = state["Person"][str(target)]["age"]
+            yield "Person", {"slug": source, "age": age}
+    elif change == "enrol":
+        for member in list(state["Person"]):
+            for team, row in list(state["Team"].items()):
+                yield "Member", {"src": member, "dst": team, "role": row["motto"]}
+    else:
+        for row in state["About"].values():
+            memo, person = state["Memo"][str(row["src"])], state["Person"][str(row["dst"])]
+            yield "Memo", {"id": row["dst"], "text": memo["text"], "size": person["age"]}
 
 
 def _apply(state: State, statement: Statement) -> None:

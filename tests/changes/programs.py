@@ -124,7 +124,20 @@ class Delete:
     where: Where
 
 
-Statement = Insert | Replace | Update | Delete
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A change of what a pattern matches, by its name in `MATCHED`."""
+
+    name: str
+
+
+MATCHED = {
+    "mirror": "match { $a knows $b } insert Knows { from: $b, to: $a, weight: 0.5 }",
+    "inherit": "match { $p: Person  $p knows $q } set $p { age: $q.age }",
+    "enrol": "match { $p: Person  $t: Team } insert Member { from: $p, to: $t, role: $t.motto }",
+    "copy": "match { $m about $p } replace Memo { id: $p.slug, text: $m.text, size: $p.age }",
+}
+Statement = Insert | Replace | Update | Delete | Matched
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +211,9 @@ def random_query(random: Random) -> Query:
     if chance < 0.25:
         return Query(tuple(_delete(random) for _ in range(count)))
     statements: list[Statement] = []
-    for _ in range(count):
+    if chance < 0.4:
+        statements.append(Matched(random.choice(list(MATCHED))))
+    for _ in range(count - len(statements)):
         statements += _constructive(random)
     return Query(tuple(statements))
 
@@ -279,6 +294,8 @@ def _compared(random: Random, name: str, column: str) -> Value:
 
 def _statement(text: Text, statement: Statement) -> str:
     match statement:
+        case Matched(name):
+            return MATCHED[name]
         case Insert(name, values):
             return f"insert {name} {{ {_assigned(text, name, values)} }}"
         case Replace(name, values):

@@ -12,7 +12,17 @@ from omnigraph.errors import ExpressionError, InputError, ParamsError, QueryErro
 from omnigraph.versioning.ulid import is_ulid
 from omnigraph.write.counts import RowCounts
 from tests.changes.statements import city, link, person
-from tests.changes.town import column, commits, content, counts, do, ends, refused, rows
+from tests.changes.town import (
+    column,
+    commits,
+    content,
+    counts,
+    do,
+    ends,
+    refused,
+    rows,
+    violations,
+)
 
 
 def test_an_insert_makes_a_row_with_its_defaults(graph: Graph) -> None:
@@ -387,3 +397,51 @@ def test_an_insert_computes_from_its_parameters(graph: Graph) -> None:
 def test_a_condition_of_a_delete_computes(settled: Graph) -> None:
     do(settled, "delete Person where length(slug) * 2 = 6 and age + 0 > 0")
     assert all(row["age"] is None for row in rows(settled, "Person"))
+
+
+def test_a_match_inserts_an_edge_for_each_different_pair(settled: Graph) -> None:
+    before = sorted(ends(settled, "Knows"))
+    receipt = do(settled, "match { $a knows $b  $c: Person } insert Knows { from: $b, to: $a }")
+
+    assert sorted(ends(settled, "Knows")) == sorted([*before, *((b, a) for a, b in set(before))])
+    assert counts(receipt) == (0, len(set(before)))
+
+
+def test_a_match_sets_rows_from_what_is_beside_them(settled: Graph) -> None:
+    receipt = do(
+        settled,
+        'match { $p: Person { slug: "bob" }  $q: Person { slug: "ada" } }'
+        ' set $p { age: $q.age + 1, name: name + "!" }',
+    )
+
+    assert counts(receipt) == (1, 0)
+    (bob,) = (row for row in rows(settled, "Person") if row["id"] == "bob")
+    (ada,) = (row for row in rows(settled, "Person") if row["id"] == "ada")
+    assert isinstance(ada["age"], int)
+    assert (bob["age"], bob["name"]) == (ada["age"] + 1, "Bob!")
+
+
+def test_matches_that_disagree_about_a_row_change_nothing(settled: Graph) -> None:
+    before = content(settled)
+    text = "match { $p: Person  $q: Person } set $p { name: $q.slug }"
+
+    assert {(each.code, each.type) for each in violations(settled, text)} == {("V11", "Person")}
+    assert content(settled) == before
+
+
+def test_a_change_without_matches_makes_no_commit(settled: Graph) -> None:
+    made = commits(settled)
+    receipt = do(settled, 'match { $p: Person { slug: "nobody" } } set $p { age: 3 }')
+
+    assert (receipt.commit, commits(settled)) == (None, made)
+
+
+def test_a_match_copies_lists_each_different_row_once(settled: Graph) -> None:
+    do(settled, 'update Person set { tags: ["a", "b"] } where slug = "ada"')
+    do(
+        settled,
+        'match { $p: Person { slug: "ada" }  $q: Person  $q.slug != "ada" }'
+        " set $q { tags: $p.tags }",
+    )
+
+    assert {tuple(row["tags"]) for row in rows(settled, "Person")} == {("a", "b")}

@@ -27,6 +27,8 @@ def _predicate(predicate: ast.Predicate) -> str:
             return " or ".join(_grouped(item, ast.Or) for item in items)
         case ast.Not(item, _):
             return f"not {_grouped(item, ast.And, ast.Or)}"
+        case ast.Exists(clauses, _):
+            return f"exists {{ {'  '.join(_clauses(clauses))} }}"
         case ast.FunctionCall():
             return expr_text(predicate)
 
@@ -129,6 +131,15 @@ def _statement(statement: ast.Statement) -> list[str]:
             return [f"update {kind.text} set {{", *body, f"}} where {_predicate(where)}"]
         case ast.Delete(kind, where):
             return [f"delete {kind.text} where {_predicate(where)}"]
+        case ast.FromMatch(clauses, change, _):
+            return ["match {", *_indented(_clauses(clauses)), "}", *_change(change)]
+
+
+def _change(change: ast.Insert | ast.Replace | ast.SetVariable) -> list[str]:
+    if not isinstance(change, ast.SetVariable):
+        return _statement(change)
+    body = _indented(_assignments(change.assignments))
+    return [f"set ${change.variable.name} {{", *body, "}"]
 
 
 def _assignments(assignments: Iterable[tuple[Name, ast.Expr]]) -> list[str]:

@@ -57,7 +57,13 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "ready": lambda _: Sample(),
     "metrics": lambda _: Sample(),
     "openapi": lambda _: Sample(),
+    "studio": lambda _: Sample(),
+    "studio_file": lambda _: Sample(path={"path": "review"}),
+    "studio_config": lambda _: Sample(query={"branch": "main"}),
+    "studio_session": lambda served: Sample(body={"code": served.handover.code}),
     "snapshot": lambda _: Sample(query={"branch": "main"}),
+    "search": lambda _: Sample(query={"text": "ana", "type": ["Person"]}),
+    "neighbors": lambda _: Sample(query={"type": "Person", "id": "ana", "edge": "Knows"}),
     "entity": lambda _: Sample(query={"table": "node:Person", "id": "ana", "version": 1}),
     "read": lambda _: Sample(body={"query_source": ALL}),
     "export": lambda _: Sample(body={"type_names": ["Person"]}),
@@ -108,6 +114,8 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
 # A request about something that is not there, for every route that names something.
 UNKNOWN: dict[str, Sample] = {
     "snapshot": Sample(query={"branch": "nowhere"}),
+    "search": Sample(query={"text": "ana", "branch": "nowhere"}),
+    "neighbors": Sample(query={"type": "Person", "id": "nobody"}),
     "entity": Sample(query={"table": "node:Person", "id": "ana", "version": 999}),
     "read": Sample(body={"query_source": ALL, "branch": "nowhere"}),
     "export": Sample(body={"table_keys": ["node:Nothing"]}),

@@ -15,6 +15,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.server.limits import Limits
 from omnigraph.server.serve import Server, Settings, app_of
+from omnigraph.server.studio.handover import Handover
 from tests.sample import new_graph
 
 TOKENS = {
@@ -61,6 +62,13 @@ class Served:
     server: Server
     address: str
     client: httpx.Client
+
+    @property
+    def handover(self) -> Handover:
+        """How a browser gets a token; its code works once."""
+        found = self.server.settings.handover
+        assert found is not None
+        return found
 
     @property
     def graph(self) -> Graph:
@@ -135,6 +143,7 @@ def serving(
         allows_writes=allows_writes,
         queries=folder / "queries",
         limits=limits,
+        handover=Handover("owner", seconds=600.0, token=TOKENS["owner"]),
         environment={"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)} if with_tokens else {},
     )
     with (

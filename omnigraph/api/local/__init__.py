@@ -3,6 +3,7 @@
 backend      runs every operation by the function for it
 places       which snapshot an operation reads, and what the policy says to that
 reads        queries, rows, schemas and single values
+explore      nodes that a text means, and the nodes around one
 writes       mutations and loads
 queries      stored queries, each found and run if the policy allows it
 branches     branches, tags, merges, reverts and runs

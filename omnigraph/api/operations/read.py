@@ -16,6 +16,7 @@ from omnigraph.api.operation import (
     Operation,
     PlaceOperation,
     Shape,
+    Work,
     ask,
     get,
 )
@@ -163,6 +164,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
     The result is a `ResultStream`, an `Explanation` or a `Profile`, as the mode says.
     """
 
+    work = Work.QUERY
     endpoint = ask("/read", "read", RowsShape, "ReadBody", also=(ARROW,), errors=(404, 502))
 
     query_source: str
@@ -207,6 +209,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
 class ExportRows(PlaceOperation[Iterator[bytes]], frozen=True, kw_only=True):
     """Return the rows of a branch or commit as JSON lines, while they are read."""
 
+    work = Work.EXPORT
     endpoint = ask("/export", "export", LINES, "ExportBody", guard=Action.EXPORT)
 
     type_names: list[str] | None = None

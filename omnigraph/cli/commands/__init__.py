@@ -4,6 +4,7 @@ graph        the commands `init` and `snapshot`, and the families `branch` and `
 importing    a graph from data that nobody described
 data         rows from files into a branch
 read         runs a query and shows its rows, or how they come about
+explore      the commands `search` and `neighbors`: nodes found by a text, or around another
 change       runs a mutation and shows its receipt
 query        the commands `query lint`, `query check` and `query explain`
 schema       what a graph's types are, and become
@@ -13,6 +14,7 @@ maintenance  how a graph is kept in good order
 backup       a copy of a graph in another place, and back
 export       the rows of a branch or commit, as lines or as files
 report       a page of HTML about a graph that opens without a network
+studio       a graph in the browser of this machine
 blob         writes the content of one Blob property
 embed        vectors for the records of a file, without a graph
 cluster      many graphs as one deployment: declared, planned, applied, rolled back

@@ -118,7 +118,7 @@ def _desk(session: Session, *, run: str, is_read_only: bool, **how: Any) -> "Cal
 
     @cache
     def desk() -> Desk:
-        if session.address.is_remote or session.has_policy:
+        if session.address.is_remote or session.policy_file is not None:
             rights = found.result().rights()
         else:
             rights = rights_of(session.acting, None)

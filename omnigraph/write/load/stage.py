@@ -17,8 +17,9 @@ from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
 from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.commit import Models
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.idle import Aside, IdleIds
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
@@ -54,11 +55,13 @@ class Stage:
                 break
         return staging.finish(lines)
 
-    def complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows in the form of the table: with vectors and ids, nulls only where allowed."""
-        filled = self.vectors.filled(stored, columns)
+    def complete(
+        self, stored: StoredType, columns: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, Models]:
+        """Return rows in the form of the table, with vectors and ids, and the vectors' models."""
+        filled, models = self.vectors.filled(stored, columns)
         arrays = [assign_ids(stored, filled), *filled.columns[1:]]
-        return pa.record_batch(arrays, schema=arrow_schema(stored))
+        return pa.record_batch(arrays, schema=arrow_schema(stored)), models
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
     `given` names the types without a key for which some rows had an id. `idle` has, by type, the
-    files with the ids of rows that stay as they are.
+    files with the ids of rows that stay as they are, and `models` the models that made vectors.
     """
 
     lines: int
@@ -74,6 +77,7 @@ class StagedSplit:
     pieces: Mapping[str, Sequence[Piece]]
     idle: Mapping[str, Sequence[IdleIds]]
     given: frozenset[str]
+    models: Mapping[str, Models]
     violations: bytes
     total: int
 
@@ -83,14 +87,16 @@ class _Staging:
 
     def __init__(self, task: Stage) -> None:
         self._task = task
-        self._pieces = _Pieces(task.meeting.places)
+        self._pieces = _Pieces(task.meeting.places, task.deadline)
         self._idle: dict[str, list[pa.Array]] = {}
         self._counts: dict[str, RowCounts] = {}
         self._given: set[str] = set()
+        self._models: dict[str, Models] = {}
         self.faults = _Faults(task.most_violations)
 
     def add(self, block: Block, lines_before: int) -> None:
         """Check the rows of a block, and write them unless something is wrong."""
+        self._pieces.make_room(sum(rows.columns.nbytes for rows in block.rows))
         broken: list[Violation] = []
         for rows in block.rows:
             name = rows.stored.name
@@ -109,11 +115,22 @@ class _Staging:
         faults = self.faults
         written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
         given = frozenset(self._given)
-        return StagedSplit(lines, self._counts, written, idle, given, faults.packed(), faults.total)
+        return StagedSplit(
+            lines=lines,
+            counts=self._counts,
+            pieces=written,
+            idle=idle,
+            given=given,
+            models=self._models,
+            violations=faults.packed(),
+            total=faults.total,
+        )
 
     def _write(self, met: MetRows) -> None:
         stored = met.rows.stored
-        rows = self._task.complete(stored, met.rows.columns)
+        rows, models = self._task.complete(stored, met.rows.columns)
+        if models:
+            self._models[stored.name] = join_models(self._models.get(stored.name, ()), models)
         counts = RowCounts(inserted=len(rows))
         if met.before.num_rows:
             rows, counts = self._changed(stored, rows, met.before)
@@ -219,8 +236,9 @@ class _Buffer:
 class _Pieces:
     """Rows by type, written whenever enough of one type have been collected."""
 
-    def __init__(self, places: Mapping[str, TablePlace]) -> None:
+    def __init__(self, places: Mapping[str, TablePlace], deadline: Deadline) -> None:
         self._places = places
+        self._deadline = deadline
         self._buffers: dict[str, _Buffer] = {}
         self._written: dict[str, list[Piece]] = {}
 
@@ -232,6 +250,19 @@ class _Pieces:
         buffer.size += batch.nbytes
         if buffer.size >= _MOST_BUFFERED:
             self._write(stored.name)
+
+    def make_room(self, size: int) -> None:
+        """Write rows early if those of a block would not fit in beside them.
+
+        Raises BudgetError for a block that is too large by itself.
+        """
+        self._deadline.check_bytes(2 * size)
+        while self._buffers and self._held + 2 * size > self._deadline.bytes:
+            self._write(max(self._buffers, key=lambda name: self._buffers[name].size))
+
+    @property
+    def _held(self) -> int:
+        return sum(each.size for each in self._buffers.values())
 
     def written(self) -> Mapping[str, Sequence[Piece]]:
         for name in list(self._buffers):
