@@ -54,7 +54,7 @@ _HOMES = {
     "report": "report",
     "studio": "studio",
     "example": "example",
-    "mcp": "mcp",
+    "mcp": "mcp.family",
     "doctor": "doctor",
     "completion": "completion",
 }

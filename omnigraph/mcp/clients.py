@@ -16,8 +16,8 @@ _PASTE = "add the entry that is shown by hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """A client: where its configuration is, and under which key it has its servers."""
+class ClientFile:
+    """The configuration of a client: where it is, and under which key servers stand."""
 
     name: str
     folder: str
@@ -37,15 +37,17 @@ class Client:
 
 
 CLIENTS = (
-    Client(name="claude-code", folder="", file=".mcp.json"),
-    Client(name="claude-desktop", folder="Claude", file="claude_desktop_config.json"),
-    Client(name="codex", folder="~/.codex", file="config.toml", key="mcp_servers", is_toml=True),
-    Client(name="cursor", folder="~/.cursor", file="mcp.json"),
-    Client(name="gemini", folder="~/.gemini", file="settings.json"),
-    Client(
+    ClientFile(name="claude-code", folder="", file=".mcp.json"),
+    ClientFile(name="claude-desktop", folder="Claude", file="claude_desktop_config.json"),
+    ClientFile(
+        name="codex", folder="~/.codex", file="config.toml", key="mcp_servers", is_toml=True
+    ),
+    ClientFile(name="cursor", folder="~/.cursor", file="mcp.json"),
+    ClientFile(name="gemini", folder="~/.gemini", file="settings.json"),
+    ClientFile(
         name="vscode", folder=".vscode", file="mcp.json", key="servers", more=(("type", "stdio"),)
     ),
-    Client(name="windsurf", folder="~/.codeium/windsurf", file="mcp_config.json"),
+    ClientFile(name="windsurf", folder="~/.codeium/windsurf", file="mcp_config.json"),
 )
 
 
@@ -53,7 +55,7 @@ CLIENTS = (
 class Installation:
     """An entry for a client, and what its file holds before and after it."""
 
-    client: Client
+    client: ClientFile
     path: Path
     name: str
     entry: Mapping[str, Any]
@@ -95,7 +97,7 @@ class Installation:
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def find_client(name: str) -> Client:
+def find_client(name: str) -> ClientFile:
     """Return a client by its name; raise InputError with the nearest one."""
     found = next((each for each in CLIENTS if each.name == name), None)
     if found is None:
@@ -106,7 +108,7 @@ def find_client(name: str) -> Client:
 
 
 def plan_installation(
-    client: Client, name: str, command: Sequence[str], home: Path, here: Path
+    client: ClientFile, name: str, command: Sequence[str], home: Path, here: Path
 ) -> Installation:
     """Return the entry for a client; raise InputError when its file cannot be read."""
     path = client.path(home, here)
@@ -119,7 +121,7 @@ def plan_installation(
     )
 
 
-def _servers(client: Client, path: Path, text: str | None) -> Mapping[str, Any]:
+def _servers(client: ClientFile, path: Path, text: str | None) -> Mapping[str, Any]:
     """Return the servers that a file has; one with comments in it is left to its owner."""
     if text is None or not text.strip():
         return {}
@@ -134,7 +136,7 @@ def _servers(client: Client, path: Path, text: str | None) -> Mapping[str, Any]:
     return found
 
 
-def _user_folder(client: Client, home: Path) -> Path:
+def _user_folder(client: ClientFile, home: Path) -> Path:
     if client.folder.startswith("~/"):
         return home / client.folder[2:] / client.file
     if sys.platform == "darwin":

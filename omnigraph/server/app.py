@@ -21,8 +21,9 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
-from omnigraph.server.agents import Agents, Visit, replayed
-from omnigraph.server.begun import Begun, begun
+from omnigraph.server.agents.speaker import Speaker, replayed
+from omnigraph.server.agents.visit import Visit
+from omnigraph.server.answers.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
@@ -41,6 +42,7 @@ from omnigraph.server.incoming import (
     Gone,
     Incoming,
     asked,
+    conditions,
     declared_size,
     decoded,
     has_body,
@@ -69,7 +71,7 @@ _HEARTBEAT_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class AgentRequest:
     """A request of an agent, whose answer the protocol makes."""
 
     visit: Visit
@@ -93,7 +95,7 @@ class App:
     deployment: Deployment | None = None
     shared: SharedTurns | None = None
     admission: Admission = field(init=False)
-    agents: Agents = field(init=False)
+    speaker: Speaker = field(init=False)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
     _begun: set[Future[Any]] = field(default_factory=set)
@@ -103,7 +105,7 @@ class App:
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits, self.shared)
-        self.agents = Agents(self.limits)
+        self.speaker = Speaker(self.limits)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
 
@@ -257,10 +259,10 @@ class _Exchange:
                     await self._follow(answer)
                 case Begun():
                     await self._stream(answer)
-                case Meeting(visit, body):
+                case AgentRequest(visit, body):
                     await self._speak(visit, body)
 
-    async def _served(self) -> WholeAnswer | Begun | Feed | Meeting:
+    async def _served(self) -> WholeAnswer | Begun | Feed | AgentRequest:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
@@ -297,11 +299,11 @@ class _Exchange:
         sent = _Sent(data=data, digest=incoming.digest.hexdigest())
         return await self._handled(route, params, query, key, sent)
 
-    async def _met(self, query: Any) -> Meeting:  # noqa: ANN401 - a RunQuery
+    async def _met(self, query: Any) -> AgentRequest:  # noqa: ANN401 - a RunQuery
         """Return a request of an agent with its body, which is read within our limits."""
         app, graph, actor = self._app, self._graph, self._actor
         assert graph is not None
-        await app.agents.load()
+        await app.speaker.load()
         graph.backend  # noqa: B018 - a Refusal when it is out of service
         limits = self._limits
         size = declared_size(self._headers)
@@ -317,7 +319,7 @@ class _Exchange:
             worked=lambda work: app.worked(actor, work),
             note=self._note_tool,
         )
-        return Meeting(visit, body)
+        return AgentRequest(visit, body)
 
     async def _speak(self, visit: Visit, body: bytes) -> None:
         """Let an agent be answered by the SDK, through what every answer goes through."""
@@ -331,7 +333,7 @@ class _Exchange:
 
         receive = replayed(body, self._receive, self._leave)
         try:
-            await self._app.agents.serve(visit, self._scope, receive, send)
+            await self._app.speaker.serve(visit, self._scope, receive, send)
         except BaseExceptionGroup as failed:
             # What tasks of the SDK raise comes in groups.
             if failed.split((Gone, Aborted))[1] is not None:
@@ -397,6 +399,7 @@ class _Exchange:
                 takes_gzip=takes_gzip(self._headers),
                 rows_size=size,
                 accept=wanted_media(self._headers, route),
+                conditions=conditions(self._headers),
                 limits=self._limits,
                 cancelled=self._cancelled,
                 turns=WriteTurns() if graph is None else graph.turns,

@@ -140,6 +140,8 @@ class ServerCall:
     takes_gzip: bool = False
     rows_size: int | None = None
     accept: str = JSON
+    # The headers that ask for a part of the bytes, or for none when they are known.
+    conditions: Mapping[str, str] = field(default_factory=dict)
     keyed: KeyedRequest | None = None
     pinned: Snapshot | None = None
     limits: Limits = field(default_factory=Limits)

@@ -15,10 +15,11 @@ from omnigraph.api.operations.branches import MergeBranch
 from omnigraph.api.operations.changes import GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
 from omnigraph.api.operations.queries import InvokeQuery
-from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
+from omnigraph.api.operations.read import ExportRows, GetBlob, GetSchema, ReadRows
 from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.server.answers.blobs import blob
 from omnigraph.server.call import (
     Answer,
     Handler,
@@ -225,6 +226,7 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
     InvokeQuery: invoke,
     ExportRows: export,
     GetSchema: schema,
+    GetBlob: blob,
     GetDiff: diff,
     ListChanges: changes,
     WatchChanges: watch,

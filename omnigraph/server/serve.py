@@ -291,7 +291,7 @@ class Server(uvicorn.Server):
         )
         await super().shutdown(sockets)
         patience.cancel()
-        await self.app.agents.close()
+        await self.app.speaker.close()
         self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
         self.abandoned = await loop.run_in_executor(None, self.app.close, _LAST_SECONDS)
         if self.abandoned:

@@ -17,7 +17,8 @@ from omnigraph.api.operations import (
     schemas,
     write,
 )
-from omnigraph.server import agents, handlers
+from omnigraph.server import handlers
+from omnigraph.server.agents import speaker
 from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
@@ -70,5 +71,5 @@ FLEET_TABLE: tuple[Route, ...] = (
     *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )
 # Where agents are met; MCP describes itself, so that OpenAPI has nothing to say about it.
-AGENTS: tuple[Route, ...] = (agents.ROUTE,)
-FLEET_AGENTS: tuple[Route, ...] = (replace(agents.ROUTE, path=f"{_GRAPH}{agents.ROUTE.path}"),)
+AGENTS: tuple[Route, ...] = (speaker.ROUTE,)
+FLEET_AGENTS: tuple[Route, ...] = (replace(speaker.ROUTE, path=f"{_GRAPH}{speaker.ROUTE.path}"),)
