@@ -33,6 +33,7 @@ from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.run_record import RunRecord
+from omnigraph.policy.rights import Rights
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
@@ -462,6 +463,10 @@ class AsyncGraph(Handle[Graph]):
         Raises UnavailableError for a server's graph, where the token says who acts.
         """
         return AsyncGraph(self._handle.acting_as(actor), self._calls)
+
+    async def rights(self) -> Rights:
+        """Return who acts through this handle, and what the policy lets them do."""
+        return await self._calls.run(self._handle.rights)
 
     @property
     def catalog(self) -> Pending[Catalog]:
