@@ -26,6 +26,7 @@ explain     a plan as text for people and as JSON for programs
 layout      queries laid out in one way; nothing but white space changes
 editing     what helps people who write queries: words, names in scope, completion
 lint        checks every query of a file and reports errors and doubtful queries
+editor      what an editor asks about a text of queries while it is written
 """
 
 from omnigraph.query.compile import compile_queries, compile_query

@@ -206,6 +206,8 @@ class ReadPlan:
     params: tuple[ParamDecl, ...]
     operators: tuple[Operator, ...]
     columns: tuple[ResultColumn, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,8 @@ class MutationPlan:
     name: str
     params: tuple[ParamDecl, ...]
     statements: tuple[PlannedStatement, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 Plan: TypeAlias = ReadPlan | MutationPlan

@@ -62,6 +62,8 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "studio_config": lambda _: Sample(query={"branch": "main"}),
     "studio_session": lambda served: Sample(body={"code": served.handover.code}),
     "snapshot": lambda _: Sample(query={"branch": "main"}),
+    "lint": lambda _: Sample(body={"query_source": ALL}),
+    "complete": lambda _: Sample(body={"query_source": "match { $p: ", "position": 12}),
     "search": lambda _: Sample(query={"text": "ana", "type": ["Person"]}),
     "neighbors": lambda _: Sample(query={"type": "Person", "id": "ana", "edge": "Knows"}),
     "entity": lambda _: Sample(query={"table": "node:Person", "id": "ana", "version": 1}),
@@ -106,6 +108,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "publish_run": lambda served: Sample(path=_new_run(served), body={}),
     "abort_run": lambda served: Sample(path=_new_run(served)),
     "fail_run": lambda served: Sample(path=_new_run(served)),
+    "rights": lambda _: Sample(),
     "coverage": lambda _: Sample(),
     "optimize": lambda _: Sample(body={}),
     "cleanup": lambda _: Sample(body={"keep": 100}),
@@ -114,6 +117,8 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
 # A request about something that is not there, for every route that names something.
 UNKNOWN: dict[str, Sample] = {
     "snapshot": Sample(query={"branch": "nowhere"}),
+    "lint": Sample(body={"query_source": ALL, "branch": "nowhere"}),
+    "complete": Sample(body={"query_source": "", "position": 0, "branch": "nowhere"}),
     "search": Sample(query={"text": "ana", "branch": "nowhere"}),
     "neighbors": Sample(query={"type": "Person", "id": "nobody"}),
     "entity": Sample(query={"table": "node:Person", "id": "ana", "version": 999}),
