@@ -135,7 +135,9 @@ def test_pruning_keeps_what_a_channel_of_changes_is_rebuilt_from(saver: OmniGrap
     for step, values in enumerate([{"log": ["a"]}, {}, {}]):
         checkpoint = generate_checkpoint(channel_values=values)
         checkpoint["channel_versions"] = {"log": step + 1}
-        counters = {} if step == 0 else {"counters_since_delta_snapshot": {"log": (step, step)}}
+        counters: Any = (
+            {} if step == 0 else {"counters_since_delta_snapshot": {"log": (step, step)}}
+        )
         noted = generate_metadata(step=step, **counters)
         configs.append(saver.put(configs[-1], checkpoint, noted, {"log": step + 1}))
         saver.put_writes(configs[-1], [("log", [str(step)])], f"task-{step}")
