@@ -225,8 +225,15 @@ def _equals_one(
 def _equals_any(
     value: "Column", kind: "ValueType | EntityType | None", members: "Column", own: ValueType
 ) -> "Column":
-    """Return where a value equals an item of a list."""
-    return fn.exists(members, lambda each: compare(each, own, Operator.EQUAL, value, kind))
+    """Return where a value equals an item of a list.
+
+    The value stands beside each item, because what Python computes cannot be in a lambda.
+    """
+    values = fn.array_repeat(value, fn.size(members))
+    tests = fn.zip_with(
+        members, values, lambda each, one: compare(each, own, Operator.EQUAL, one, kind)
+    )
+    return fn.exists(tests, lambda each: each)
 
 
 def compare(
