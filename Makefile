@@ -104,6 +104,7 @@ attack: $(STAMP) ## Kills, faults, floods and hostile uploads against a live ser
 
 docs: $(STAMP) ## Write the pages anew that are made: the commands, and the licences of dependencies
 	$(BIN)/python -m tests.docs.reference
+	$(BIN)/python -m tests.aio.handles
 	$(BIN)/python -m tests.docs.licences
 
 $(TOOLS)/.ready: requirements-build.lock

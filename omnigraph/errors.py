@@ -47,6 +47,7 @@
     ├── OutcomeUnknownError       the store failed; the write may or may not have landed
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
     ├── EmbeddingError            a text could not be embedded; nothing was done
+    │   └── EmbeddingModelError   the vectors that are there were made by another model
     ├── BudgetError               a query needs more time, rows or memory than its budget
     ├── ResultOverflowError       a number in a result does not fit its type
     ├── CancelledError            the operation was cancelled; nothing was done
@@ -800,6 +801,12 @@ class EmbeddingError(OmniGraphError):
     """A text could not be embedded; nothing was done."""
 
     code = "embedding_failed"
+
+
+class EmbeddingModelError(EmbeddingError):
+    """The vectors that are there were made by another model; nothing was done."""
+
+    code = "embedding_model"
 
 
 class BudgetError(OmniGraphError):

@@ -106,7 +106,8 @@ def migrate_tables(
         if before is not None and is_touched(before, stored):
             table = evolve_table(snapshot.table(key), before, stored, deadline)
             repository.tables.sync_table(table)
-            states[key] = TableState(table.path, table.version, table.count(), branch)
+            models = snapshot.models(key)
+            states[key] = TableState(table.path, table.version, table.count(), branch, models)
     return states
 
 

@@ -19,6 +19,7 @@ from omnigraph.syntax.literal import datetime_text, literal_text
 _ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-"), Direction.BOTH: ("<-", "->")}
 _LABEL = 10
 _SHOWN_ITEMS = 8
+_NOTES = ("description", "instruction")
 
 
 def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
@@ -28,18 +29,19 @@ def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
     """
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
+    notes = [f"{name}: {note}" for name in _NOTES if (note := getattr(query, name)) is not None]
     if isinstance(query, plan.MutationPlan):
         body = [line for each in query.statements for line in _statement_lines(each)]
     else:
         body = _operators(query.operators, expected)
-    return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
+    return "\n".join([head, *(f"  {line}" for line in (*notes, *body))]) + "\n"
 
 
 def explain_json(query: plan.Plan) -> dict[str, Json]:
     """Return the plan as JSON; every object names its kind in `op`."""
     encoded = _json(query)
     assert isinstance(encoded, dict)
-    return encoded
+    return {name: each for name, each in encoded.items() if name not in _NOTES or each is not None}
 
 
 def operator_text(operator: plan.Operator) -> str:

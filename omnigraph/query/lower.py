@@ -41,15 +41,24 @@ _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     """Return the plan of a checked query, before any rewriting."""
-    if isinstance(query.body, CheckedRead):
-        return _read(query.body, query, catalog)
-    if isinstance(query.body, CheckedUnion):
-        return _union(query.body, query, catalog)
+    if isinstance(query.body, CheckedRead | CheckedUnion):
+        read = (
+            _union(query.body, query, catalog)
+            if isinstance(query.body, CheckedUnion)
+            else _read(query.body, query, catalog)
+        )
+        return replace(read, description=query.description, instruction=query.instruction)
     statements = (
         _from_match(each, query, catalog) if isinstance(each, FromMatch) else each
         for each in query.body.statements
     )
-    return plan.MutationPlan(name=query.name, params=query.params, statements=tuple(statements))
+    return plan.MutationPlan(
+        name=query.name,
+        params=query.params,
+        statements=tuple(statements),
+        description=query.description,
+        instruction=query.instruction,
+    )
 
 
 def _read(body: CheckedRead, query: CheckedQuery, catalog: Catalog) -> plan.ReadPlan:

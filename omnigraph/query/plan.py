@@ -216,6 +216,8 @@ class ReadPlan:
     params: tuple[ParamDecl, ...]
     operators: tuple[Operator, ...]
     columns: tuple[ResultColumn, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 def reads_of(plan: ReadPlan) -> tuple[ReadPlan, ...]:
@@ -246,6 +248,8 @@ class MutationPlan:
     name: str
     params: tuple[ParamDecl, ...]
     statements: tuple[PlannedStatement, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 Plan: TypeAlias = ReadPlan | MutationPlan

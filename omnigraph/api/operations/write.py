@@ -169,9 +169,24 @@ class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
         return _unseen(answer)
 
 
+class EmbedAgain(RowsOperation[Loaded], frozen=True, kw_only=True):
+    """Make all vectors of types anew, by the model that is chosen now; without types, of all."""
+
+    endpoint = post(
+        "/embed", "embed_again", Action.CHANGE, LoadedShape, "EmbedBody", errors=(404, 409, 502)
+    )
+    result_type = Loaded
+
+    types: list[str] | None = None
+    message: str | None = None
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        return _unseen(answer)
+
+
 def _unseen(answer: dict[str, Any]) -> dict[str, Json]:
     """Return an answer without what tells which rows a branch holds already."""
     return {**answer, **counts_document(None), "commits": {}}
 
 
-OPERATIONS = (Mutate, Ingest, Load)
+OPERATIONS = (Mutate, Ingest, Load, EmbedAgain)

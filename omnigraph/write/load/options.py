@@ -58,7 +58,8 @@ class LoadOptions:
     `report` is a file that gets the first `reported` violations as JSON lines; an error holds
     `shown` of them. A dry run checks everything, makes no vectors and commits nothing. An
     `operation_id` that was used for a load before returns the commit of that time. The `deadline`
-    ends a load that has not begun to publish.
+    ends a load that has not begun to publish. A load that `embeds_again` brings all rows of a type
+    as they are at the commit `expect`, without their vectors, which may be of another model then.
     """
 
     mode: LoadMode
@@ -73,6 +74,8 @@ class LoadOptions:
     operation_id: str | None
     progress: Progress
     deadline: Deadline
+    expect: str | None = None
+    embeds_again: bool = False
 
     @property
     def most_kept(self) -> int:
