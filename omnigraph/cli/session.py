@@ -193,6 +193,11 @@ class Session(Naming):
         return None if config is None else config.policy.file
 
     @property
+    def has_queries(self) -> bool:
+        """Whether the configuration names stored queries."""
+        return self.config is not None and self.config.queries is not None
+
+    @property
     def acting(self) -> str | None:
         """Who acts: of `--as`, or else of the profile."""
         if self.actor is not None or self.profile is None:

@@ -1,6 +1,7 @@
 """Server: the HTTP server `omnigraph-server`; each handler decodes, calls and encodes.
 
 admission    who is worked for next; no actor can take the turns of the others
+agents       what speaks MCP to the agents of a server; each request brings its own desk
 answers      answers that are no document: large ones, and bytes
 app          takes a request through the gate, its body and a turn to its handler, and answers
 call         one request on its way, as a handler sees it, and the answers that it can give

@@ -118,6 +118,10 @@ class ServedBackend(LocalBackend):
     def uri(self) -> str:
         return LocalBackend(self.access).uri.rstrip("/").rpartition("/")[2]
 
+    def acting_as(self, actor: str | None) -> "ServedBackend":
+        """Return the same graph for another actor."""
+        return ServedBackend(self.access.acting_as(actor))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCall:

@@ -26,6 +26,7 @@ from omnigraph.server.call import (
     ServedBackend,
     ServerCall,
     WholeAnswer,
+    WriteTurns,
     json_answer,
 )
 from omnigraph.server.feed import EVENTS, ChangeFeed, Feed
@@ -141,8 +142,9 @@ def perform(call: ServerCall) -> Answer:
     if keyed is not None:
         operation = operation.keyed(keyed.name_for(call.backend.actor))
     try:
-        with _turn(call, operation):
-            result = call.backend.run(operation, _options(call, operation))
+        options = replace(call.options, engine=engine_of(operation, call.rows_size))
+        with turn_of(call.turns, operation):
+            result = call.backend.run(operation, options)
     except operation.settled_by as done:
         if keyed is None or not keyed.repeats:
             raise
@@ -231,21 +233,21 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
 }
 
 
-def _turn(call: ServerCall, operation: Operation[Any]) -> AbstractContextManager[None]:
+def turn_of(turns: WriteTurns, operation: Operation[Any]) -> AbstractContextManager[None]:
     """Let mutations of a branch come one after another, so that none has to be run again."""
     if isinstance(operation, Mutate):
-        return call.turns.of(named_or_main(operation.branch))
+        return turns.of(named_or_main(operation.branch))
     return nullcontext()
 
 
-def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN401
-    """Return the options of a call, with Spark for much work if it runs already.
+def engine_of(operation: Operation[Any], size: int | None) -> str | None:
+    """Return who does much work: Spark if it runs already, for nobody waits until it has started.
 
-    Nobody waits until it has started.
+    `size` is how many bytes of rows came with it, if any did.
     """
     if not isinstance(operation, Load | Ingest | EmbedAgain | MergeBranch | OptimizeBranch):
-        return call.options
-    return replace(call.options, engine=engine_for_request(call.rows_size))
+        return None
+    return engine_for_request(size)
 
 
 def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:

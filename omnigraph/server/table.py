@@ -13,11 +13,13 @@ from omnigraph.api.operations import (
     maintenance,
     queries,
     read,
+    rights,
     runs,
     schemas,
     write,
 )
 from omnigraph.server import handlers
+from omnigraph.server.agents import speaker
 from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
@@ -35,6 +37,7 @@ _FAMILIES = (
     branches,
     commits,
     runs,
+    rights,
     maintenance,
 )
 _OWN = (
@@ -69,3 +72,6 @@ FLEET_TABLE: tuple[Route, ...] = (
     *page.ROUTES,
     *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )
+# Where agents are met; MCP describes itself, so that OpenAPI has nothing to say about it.
+AGENTS: tuple[Route, ...] = (speaker.ROUTE,)
+FLEET_AGENTS: tuple[Route, ...] = (replace(speaker.ROUTE, path=f"{_GRAPH}{speaker.ROUTE.path}"),)

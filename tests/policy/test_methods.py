@@ -81,6 +81,7 @@ GRAPH = {
     "changes": Use(lambda g, _: list(g.changes("open")), (OPEN,)),
     "merge_base": Use(lambda g, _: g.merge_base("vault", "open"), (VAULT, OPEN)),
     "commit": Use(lambda g, w: g.commit(w.shown), (OPEN,)),
+    "rights": Use(lambda g, _: g.rights()),
     "branches": Use(lambda g, _: g.branches()),
     "tags": Use(lambda g, _: g.tags()),
     "runs": Use(lambda g, _: g.runs()),
@@ -201,6 +202,9 @@ class AllBut:
     def groups_of(self, actor: str | None) -> tuple[str, ...]:
         return ()
 
+    def somewhere(self, actor: str | None, action: str, query: str | None = None) -> bool:
+        return True
+
 
 class Nothing:
     """Denies everything."""
@@ -210,6 +214,9 @@ class Nothing:
 
     def groups_of(self, actor: str | None) -> tuple[str, ...]:
         return ()
+
+    def somewhere(self, actor: str | None, action: str, query: str | None = None) -> bool:
+        return False
 
 
 @pytest.mark.parametrize("kind", TABLES, ids=lambda kind: kind.__name__)
@@ -250,6 +257,7 @@ def test_who_may_nothing_gets_nothing(name: str, world: World, tmp_path: Path) -
     harmless = {
         "Graph.acting_as",
         "Graph.close",
+        "Graph.rights",
         "Graph.branch",
         "Branch.name",
         "Branch.place",

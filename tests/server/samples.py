@@ -108,6 +108,7 @@ SAMPLES: dict[str, Callable[[Served], Sample]] = {
     "publish_run": lambda served: Sample(path=_new_run(served), body={}),
     "abort_run": lambda served: Sample(path=_new_run(served)),
     "fail_run": lambda served: Sample(path=_new_run(served)),
+    "rights": lambda _: Sample(),
     "coverage": lambda _: Sample(),
     "optimize": lambda _: Sample(body={}),
     "cleanup": lambda _: Sample(body={"keep": 100}),

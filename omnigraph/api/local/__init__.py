@@ -9,5 +9,6 @@ writes       mutations and loads
 queries      stored queries, each found and run if the policy allows it
 branches     branches, tags, merges, reverts and runs
 changes      commits, and what differs between them
+rights       what the policy lets the actor do
 maintenance  schemas, indexes, files and the health of a graph
 """

@@ -14,6 +14,7 @@ from omnigraph.api.local import (
     maintenance,
     queries,
     reads,
+    rights,
     writes,
 )
 from omnigraph.api.local.places import Functions
@@ -23,7 +24,7 @@ from omnigraph.telemetry.spans import Kind, span
 
 FUNCTIONS: Functions = {
     operation: function
-    for family in (reads, explore, editing, writes, queries, branches, changes, maintenance)
+    for family in (reads, explore, editing, writes, queries, branches, changes, rights, maintenance)
     for operation, function in family.FUNCTIONS.items()
 }
 

@@ -10,5 +10,6 @@ schemas      plans to give a branch other types, and their application
 branches     branches, tags, merges and reverts
 changes      what differs between two commits, what each commit changed, and who set a value
 runs         changes made aside, published at once or given up
+rights       what a policy lets the actor do
 maintenance  indexes, files and the health of a graph
 """
