@@ -143,7 +143,7 @@ def _between(old: Lens, new: Lens, most_held: int = _ROWS_HELD) -> TableDiff | N
 
 
 def _holding(side: Lens, addresses: Addresses) -> Lens:
-    return HeldLens(side.stored, side.table, side.sources, addresses)
+    return HeldLens(side.stored, side.table, side.sources, addresses, past=side.past)
 
 
 def match_rows(

@@ -67,8 +67,10 @@ class WriteSet:
     With `creates_branch` the commit is the first of a new branch, which starts at the snapshot.
     An operation id that was used before leads to the commit of that time. With `expected_head` the
     branch must still stand at this commit, and so must other branches at those that `standing` has
-    by name. `schema` is the digest of the branch's new schema, if it gets one. `sources` are
-    further commits whose tables the change takes over, as they are or as the base of new versions.
+    by name. `schema` is the digest of the branch's new schema, if it gets one, and `dropped` names
+    the tables that the commit no longer has. `sources` are further commits whose tables the change
+    takes over, as they are or as the base of new versions, and `restored` are single versions of
+    which it does, by table key.
     """
 
     base: Snapshot
@@ -85,7 +87,9 @@ class WriteSet:
     affected: tuple[int, int] | None = None
     request: str | None = None
     schema: str | None = None
+    dropped: frozenset[str] = frozenset()
     sources: tuple[str, ...] = ()
+    restored: frozenset[tuple[str, int]] = frozenset()
 
     def __post_init__(self) -> None:
         check_notes(actor=self.actor, message=self.message, operation=self.operation_id)
