@@ -222,5 +222,6 @@ def _values(count: int) -> str:
 
 def is_index(step: MigrationStep) -> bool:
     """Whether a step is about an index, which finds rows without any demand on them."""
-    is_rule = isinstance(step, AddConstraint | DropConstraint)
-    return is_rule and isinstance(step.constraint, IndexConstraint)
+    if not isinstance(step, AddConstraint | DropConstraint):
+        return False
+    return isinstance(step.constraint, IndexConstraint)

@@ -1,9 +1,8 @@
 """Lost: refuses a merge in which one side drops what the other side wrote."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import SchemaConflictError
@@ -46,7 +45,9 @@ def _lost(
         if kept is not None and not gone:
             continue
         for base in (each for each in bases if key in each.commit.tables):
-            counts = _written(base, side, stored, gone, is_type=kept is None)
+            found = table_diff(base, side, stored)
+            changes = () if found is None else found.changes()
+            counts = _rows(stored, changes) if kept is None else _values(stored, gone, changes)
             yield from (
                 f"{name} was dropped on {dropping} side and written in "
                 f"{count:,} {'row' if count == 1 else 'rows'} on {writing}"
@@ -55,29 +56,20 @@ def _lost(
             )
 
 
-def _written(
-    base: Snapshot, side: Snapshot, stored: StoredType, gone: list[str], *, is_type: bool
+def _rows(stored: StoredType, changes: Iterable[RowChanges]) -> dict[str, int]:
+    """Count the changed rows of a type."""
+    return {stored.name: sum(map(len, changes))}
+
+
+def _values(
+    stored: StoredType, names: Iterable[str], changes: Iterable[RowChanges]
 ) -> Counter[str]:
-    """Count the changed rows of a type, or those with changed values of some properties."""
-    found = table_diff(base, side, stored)
-    counts = dict.fromkeys(
-        [stored.name] if is_type else [f"{stored.name}.{each}" for each in gone], 0
-    )
-    for changes in () if found is None else found.changes():
-        if is_type:
-            counts[stored.name] += len(changes)
-            continue
-        for name in gone:
-            counts[f"{stored.name}.{name}"] += _values(changes, name)
+    """Count the values that rows got of some properties; a row that was deleted got none."""
+    counts = Counter[str]()
+    for each in changes:
+        for name in names:
+            if each.op is Op.INSERT:
+                counts[f"{stored.name}.{name}"] += pc.count(each.after[name]).as_py()
+            elif each.op is Op.UPDATE:
+                counts[f"{stored.name}.{name}"] += int(each.changed[name].sum())
     return counts
-
-
-def _values(changes: RowChanges, name: str) -> int:
-    """Count the values of a property that rows got; a row that was deleted got none."""
-    match changes.op:
-        case Op.DELETE:
-            return 0
-        case Op.INSERT:
-            return len(changes) - changes.after[name].null_count
-        case Op.UPDATE:
-            return int(pc.sum(pa.array(changes.changed[name])).as_py() or 0)

@@ -107,7 +107,7 @@ class _Builder:
         notes = read_annotations(declaration.annotations, place, self.problems)
         old = self._accepted_type(place, declaration.name, notes.renamed_from)
         known = self._dropped_types(place, declaration.name.text) if old is None else []
-        renamed = frozenset(self.renamed)
+        renamed: set[tuple[str, str]] = {*self.renamed}
         for dropped in known:
             made = make(declaration, notes, cast(_Stored, dropped))
             if self.problems.total or fits(place, dropped, made):
@@ -214,7 +214,7 @@ class _Builder:
         """Return what an accepted type dropped before, the last first."""
         if old is None or self.accepted is None:
             return ()
-        return tuple(reversed(self.accepted.dropped_properties(old.identity).values()))
+        return [*self.accepted.dropped_properties(old.identity).values()][::-1]
 
     def _check_end(self, end: Name) -> None:
         if end.text in self.nodes:

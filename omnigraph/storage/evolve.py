@@ -1,6 +1,7 @@
 """Evolve: versions of a table with columns arranged anew or added, and without some indexes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,7 +97,8 @@ def _numbered(table: Table, schema: pa.Schema, numbers: Mapping[str, int]) -> La
         padded += [pa.field(f" {each}", pa.bool_()) for each in range(free, number)]
         padded.append(schema.field(name))
         free = number + _width(padded[-1])
-    made, (metadata, *protos) = LanceSchema.from_pyarrow(pa.schema(padded)).__reduce__()
+    reduced: tuple[Any, ...] = tuple(LanceSchema.from_pyarrow(pa.schema(padded)).__reduce__())
+    made, (metadata, *protos) = reduced
     parts, first = {}, 0
     for each in padded:
         parts[each.name] = protos[first : first + _width(each)]
