@@ -100,7 +100,7 @@ def note_dropped(accepted: Catalog, desired: Catalog, commit: str) -> Catalog:
     }
     noted = [replace(each, item=_at_new_ends(each.item, names)) for each in accepted.dropped]
     noted += [
-        Dropped(item=each, owner=each.identity, commit=commit)
+        Dropped(item=_at_new_ends(each, names), owner=each.identity, commit=commit)
         for each in accepted.by_identity.values()
     ]
     # A type that is restored may come back without some of its properties.
