@@ -10,11 +10,11 @@
     │   ├── SchemaIrError         a stored schema cannot be read back
     │   ├── SchemaEditedError     the graph's readable copy of its schema was edited by hand
     │   ├── UnsupportedMigrationError  the graph cannot be migrated to the given schema
-    │   ├── DataLossError          the given schema drops something, and that was not allowed
+    │   ├── DataLossError         the given schema drops something, and that was not allowed
     │   ├── UnreadableError       a file cannot be read
     │   ├── ConfigError           a configuration file is invalid
     │   │   └── DeclarationError  the files of a deployment are invalid
-    │   ├── ApprovalNeededError   a graph would be deleted, and nobody approved of that
+    │   ├── ApprovalNeededError   a graph would lose data, and nobody approved of that
     │   ├── ViolationsError       records break the rules of their types
     │   ├── StoreError            the location cannot hold a graph
     │   ├── BranchNameError       the name is not a valid branch name
@@ -434,7 +434,7 @@ class DeclarationError(ConfigError):
 
 
 class ApprovalNeededError(InputError):
-    """A graph would be deleted, and nobody approved of the plan that does so."""
+    """A graph would be deleted or lose data, and nobody approved of the plan that does so."""
 
     code = "approval_needed"
 
