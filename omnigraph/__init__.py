@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from omnigraph import aio
     from omnigraph.api.branch import Branch
     from omnigraph.api.graph import Graph, connect, init, open, restore  # noqa: A004
     from omnigraph.api.view import View
@@ -131,6 +132,7 @@ __all__ = [
     "View",
     "ViolationsError",
     "__version__",
+    "aio",
     "compile_query",
     "compile_schema",
     "connect",
@@ -144,6 +146,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "aio":
+        return import_module("omnigraph.aio")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")

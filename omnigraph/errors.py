@@ -48,6 +48,7 @@
     ├── OutcomeUnknownError       the store failed; the write may or may not have landed
     ├── SparkError                Spark cannot start, or a job on it failed; nothing was done
     ├── EmbeddingError            a text could not be embedded; nothing was done
+    │   └── EmbeddingModelError   the vectors that are there were made by another model
     ├── BudgetError               a query needs more time, rows or memory than its budget
     ├── ResultOverflowError       a number in a result does not fit its type
     ├── CancelledError            the operation was cancelled; nothing was done
@@ -133,6 +134,7 @@ class Code(StrEnum):
     VALUE_OUT_OF_RANGE = "T26"
     MISUSED_FUNCTION = "T27"
     STALE_MATCH = "T28"
+    MISPLACED_EXISTS = "T29"
 
     UNCOMPUTABLE = "E1"
 
@@ -824,13 +826,19 @@ class EmbeddingError(OmniGraphError):
     code = "embedding_failed"
 
 
+class EmbeddingModelError(EmbeddingError):
+    """The vectors that are there were made by another model; nothing was done."""
+
+    code = "embedding_model"
+
+
 class BudgetError(OmniGraphError):
-    """A query needs more time, rows or memory than its budget allows, or a write more time."""
+    """Some work needs more time, rows or memory than its budget allows."""
 
     code = "budget_exceeded"
 
-    def __init__(self, message: str, *, limit: str) -> None:
-        super().__init__(message, hint=f"allow more {limit}, or ask for less")
+    def __init__(self, message: str, *, limit: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or f"allow more {limit}, or ask for less")
         self.limit = limit
 
     def to_json(self) -> dict[str, Json]:

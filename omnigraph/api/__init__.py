@@ -10,6 +10,7 @@ registry    the files of stored queries, read and checked together
 texts       queries and schemas as a caller hands them over: a Path is a file, a str the text
 operation   a request as a value: its fields, its route, and how its result travels
 operations  every request that a graph takes, as values, one module for each family
+budgets     what the work on a graph may take there, for all actors and for some of them
 backend     what runs operations on a graph, in this process or through a server
 local       operations run on a graph at hand, each on an `Access` that asks the policy first
 access      what all handles of one graph share: its repository, its topology, its policy

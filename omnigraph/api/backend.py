@@ -36,6 +36,7 @@ class CallOptions:
     spark: "SparkSettings | None" = None
     concurrency: int | None = None
     seconds: float | None = None
+    bytes: int | None = None
     progress: "Progress | None" = None
     report: "str | os.PathLike[str] | None" = None
     reported: int | None = None

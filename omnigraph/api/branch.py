@@ -12,7 +12,7 @@ from omnigraph.api.operations.branches import MergeBranch, RevertCommit
 from omnigraph.api.operations.changes import ListChanges
 from omnigraph.api.operations.commits import ListCommits
 from omnigraph.api.operations.schemas import ApplySchema, PlanSchema
-from omnigraph.api.operations.write import Load, Mutate
+from omnigraph.api.operations.write import EmbedAgain, Load, Mutate
 from omnigraph.api.texts import named_query, query_source, schema_source
 from omnigraph.api.view import Place, View, filter_fields, place_of
 from omnigraph.errors import InputError
@@ -110,6 +110,17 @@ class Branch(View):
             data=data,
         )
         return self._backend.run(rows, self._working(how, type_name=type))
+
+    def embed_again(self, *types: str, **how: "Unpack[LoadKeywords]") -> Loaded:
+        """Make all vectors of types anew, of all that have `@embed` without one, as one commit.
+
+        They are made by the model that is chosen now, which queries and changes have to use then.
+        """
+        self._refuse_expect()
+        again = EmbedAgain(
+            branch=self.name, types=list(types) or None, message=how.get("message", self._message)
+        )
+        return self._backend.run(again, self._working(how))
 
     def merge(
         self,
@@ -249,28 +260,47 @@ class Branch(View):
         long. A view of `graph.at()` and `since` its commit give all rows, and then every change
         to them. Raises HistoryGapError when a cleanup removed what was not seen yet.
         """
+        looks = self._looks(since=since, kinds=kinds, types=types, ops=ops, seconds=seconds)
+        return self._watched(looks)
+
+    def _watched(self, looks: "Iterator[CommitChanges | float]") -> Iterator[CommitChanges]:
+        cancelled = self._options.cancelled
+        for each in looks:
+            if isinstance(each, CommitChanges):
+                yield each
+            elif cancelled is None:
+                time.sleep(each)
+            else:
+                cancelled.wait(each)
+
+    def _looks(
+        self,
+        *,
+        since: str | None,
+        kinds: Iterable[str],
+        types: Iterable[str],
+        ops: Iterable[str],
+        seconds: float | None,
+    ) -> "Iterator[CommitChanges | float]":
+        """Return what each look at the branch finds, and after it the seconds until the next."""
         end = None if seconds is None else time.monotonic() + seconds
         wanted = filter_fields(kinds, types, ops)
         cursor = self._backend.pin(self.name).commit_id if since is None else since
-        return self._watched(cursor, wanted, end)
+        return self._looked(cursor, wanted, end)
 
-    def _watched(
+    def _looked(
         self, cursor: str, wanted: dict[str, Any], end: float | None
-    ) -> Iterator[CommitChanges]:
-        wait = _LEAST_WAIT
-        while True:
+    ) -> "Iterator[CommitChanges | float]":
+        wait, cancelled = _LEAST_WAIT, self._options.cancelled
+        while cancelled is None or not cancelled.is_set():
             found = self._run(ListChanges(branch=self.name, since=cursor, **wanted))
             for each in found:
                 cursor, wait = each.cursor, _LEAST_WAIT
                 if not any(wanted.values()) or each.changes.stats or each.changes.schema_steps:
                     yield each
-            cancelled = self._options.cancelled
             if end is not None and time.monotonic() + wait > end:
                 return
-            if cancelled is None:
-                time.sleep(wait)
-            elif cancelled.wait(wait):
-                return
+            yield wait
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _working(self, how: Any, **more: Any) -> CallOptions:  # noqa: ANN401

@@ -10,7 +10,7 @@ from weakref import finalize
 
 from omnigraph import errors
 from omnigraph.api.closing import Closing
-from omnigraph.api.operation import ARROW, LINES
+from omnigraph.api.operation import ARROW, JSON, LINES
 from omnigraph.errors import (
     InputError,
     Json,
@@ -21,6 +21,7 @@ from omnigraph.errors import (
     error_from_json,
 )
 from omnigraph.span import Source
+from omnigraph.telemetry.spans import headers as sent_from
 
 if TYPE_CHECKING:
     import httpx
@@ -49,16 +50,24 @@ class Client(Closing):
     Paths begin with `/`; `segment` makes part of one of any name. A request that cannot change
     anything raises UnreachableError or RemoteError when there is no answer. One that can raises
     OutcomeUnknownError once it was sent, because nobody here can tell then whether it was done.
-    When a connection breaks, what changes nothing or has a key is sent once more.
+    When a connection breaks, what changes nothing or has a key is sent once more. Requests go
+    through a `transport` of one's own, if there is one.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        seconds: float | None = None,
+        transport: "httpx.BaseTransport | None" = None,
+    ) -> None:
         self.url = _checked(url)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InputError("the token contains characters that no token has")
         self._token = token
         self._seconds = seconds
-        self._connections = self._connected()
+        self._connections = self._connected(transport)
         self._closing = finalize(self, self._connections.close)
 
     def __repr__(self) -> str:
@@ -70,7 +79,7 @@ class Client(Closing):
 
     def get(self, path: str, **query: Field) -> Json:
         """Return the document at a path."""
-        return _json(self._send("GET", path, query=query))
+        return _json(self._send("GET", path, query=query, headers={"accept": JSON}))
 
     def get_text(self, path: str) -> str:
         """Return the text at a path."""
@@ -163,7 +172,7 @@ class Client(Closing):
                 params=given,
                 json=body,
                 content=content,
-                headers=headers,
+                headers={**(headers or {}), **sent_from()},
             )
             try:
                 answer = _whole(client, request)
@@ -203,12 +212,12 @@ class Client(Closing):
     def _at(self, path: str) -> str:
         return self.url + path
 
-    def _connected(self) -> "httpx.Client":
+    def _connected(self, transport: "httpx.BaseTransport | None") -> "httpx.Client":
         import httpx
 
         headers = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
         timeout = httpx.Timeout(self._seconds, connect=_SECONDS_TO_CONNECT)
-        return httpx.Client(headers=headers, timeout=timeout)
+        return httpx.Client(headers=headers, timeout=timeout, transport=transport)
 
 
 def segment(name: str) -> str:

@@ -32,6 +32,7 @@ from omnigraph.api.operations.maintenance import (
     OptimizeBranch,
 )
 from omnigraph.api.operations.read import GetEntity, GetSnapshot
+from omnigraph.api.operations.rights import GetRights
 from omnigraph.api.operations.runs import (
     AbortRun,
     BeginRun,
@@ -53,6 +54,7 @@ from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.run_record import RunRecord
+from omnigraph.policy.rights import Rights
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
@@ -131,6 +133,10 @@ class Graph(Closing):
         Raises UnavailableError for a server's graph, where the token says who acts.
         """
         return Graph(self.backend.acting_as(actor))
+
+    def rights(self) -> Rights:
+        """Return who acts through this handle, and what the policy lets them do."""
+        return self.backend.run(GetRights())
 
     @property
     def catalog(self) -> Catalog:
@@ -373,6 +379,10 @@ class Graph(Closing):
         """Load rows into a branch as one commit; see `Branch.load`."""
         return self.branch(branch).load(data, type=type, **how)
 
+    def embed_again(self, *types: str, branch: str = MAIN, **how: "Unpack[LoadKeywords]") -> Loaded:
+        """Make all vectors of types anew; see `Branch.embed_again`."""
+        return self.branch(branch).embed_again(*types, **how)
+
     def ingest(
         self,
         data: "Data",
@@ -579,6 +589,7 @@ class Graph(Closing):
         types: Iterable[str] = (),
         confirm: bool = False,
         progress: "Progress | None" = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> Cleaned:
         """Remove what only old commits need; without `confirm`, report what that would be.
 
@@ -586,7 +597,7 @@ class Graph(Closing):
         `older_than`, such as `7d`; at least one of the two has to be given. What branches, tags
         and runs stand at always stays, and so does everything of the last `grace`. Runs to which
         nobody wrote within `older_than` end as failed. With `branches` or `types`, only what their
-        commits and tables have goes.
+        commits and tables have goes. `seconds` and `cancelled` end it before anything is removed.
         """
         retention(keep, older_than, grace)
         wanted = CleanUp(
@@ -597,7 +608,7 @@ class Graph(Closing):
             types=list(types) or None,
             confirm=confirm,
         )
-        return self.backend.run(wanted, CallOptions(progress=progress))
+        return self.backend.run(wanted, CallOptions(progress=progress).with_how(limits))
 
     def fsck(
         self,
@@ -605,13 +616,15 @@ class Graph(Closing):
         branches: Iterable[str] = (),
         types: Iterable[str] = (),
         progress: "Progress | None" = None,
+        **limits: "Unpack[TimeKeywords]",
     ) -> Checkup:
         """Check everything that the graph is made of and name all damage; nothing is changed.
 
-        With `branches` or `types`, only their versions and rows are read.
+        With `branches` or `types`, only their versions and rows are read. `seconds` and `cancelled`
+        end it early.
         """
         wanted = CheckFiles(branches=list(branches) or None, types=list(types) or None)
-        return self.backend.run(wanted, CallOptions(progress=progress))
+        return self.backend.run(wanted, CallOptions(progress=progress).with_how(limits))
 
     def backup(self, dest: str | os.PathLike[str], **how: "Unpack[BackupKeywords]") -> Copied:
         """Make a consistent copy of the graph in an empty place, or renew the one that is there.

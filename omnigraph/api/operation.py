@@ -36,6 +36,7 @@ JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 LINES = "application/x-ndjson"
 TEXT = "text/plain"
+BYTES = "application/octet-stream"
 Key = Annotated[str, Meta(min_length=1, max_length=1_000)]
 # How many members of a list an answer holds at most; None is for all, and never sent.
 if TYPE_CHECKING:
@@ -107,6 +108,17 @@ class Audience(StrEnum):
 
     ANYBODY = "anybody"
     ACTORS = "actors"
+
+
+class Work(StrEnum):
+    """Kinds of work that have a budget of their own."""
+
+    QUERY = "query"
+    LOAD = "load"
+    MERGE = "merge"
+    EXPORT = "export"
+    CHANGES = "changes"
+    WRITE = "write"
 
 
 class Shape(Struct, frozen=True, kw_only=True):
@@ -209,10 +221,12 @@ class Operation(Struct, Generic[R], frozen=True, kw_only=True, forbid_unknown_fi
 
     An operation without an `endpoint` works where the graph is, and not through a server. Its
     `result_type` reads an answer with `from_json`; without one the result is None. Errors of
-    `settled_by` tell a repeated request that the operation was done before.
+    `settled_by` tell a repeated request that the operation was done before. `work` names the budget
+    of its time and memory.
     """
 
     endpoint: ClassVar[Endpoint | None] = None
+    work: ClassVar[Work] = Work.WRITE
     result_type: ClassVar[Any] = None
     settled_by: ClassVar[tuple[type[OmniGraphError], ...]] = ()
 

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 from omnigraph.api.backend import USUAL, Backend, CallOptions
 from omnigraph.api.operation import Operation, R, place_fields
 from omnigraph.api.operations.changes import GetBlame, GetDiff
+from omnigraph.api.operations.editing import CompleteText, LintText
+from omnigraph.api.operations.explore import (
+    MOST_HITS,
+    MOST_NEIGHBORS,
+    GetNeighbors,
+    SearchNodes,
+)
 from omnigraph.api.operations.read import (
     ExportFiles,
     ExportRows,
@@ -38,7 +45,11 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.export.export import ExportKeywords, ExportResult
+    from omnigraph.query.editor.complete import Completions
+    from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
+    from omnigraph.read.hits import Hits
+    from omnigraph.read.neighbors import Direction, Neighborhood
     from omnigraph.spark.progress import Progress
 
 # A branch or a commit: by its name or id, or by a handle on it.
@@ -140,6 +151,64 @@ class View:
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
         """Return the plan of a read, and the road it would take; nothing is run."""
         return cast("Explanation", self._read(source, named_query(name, None, {}), mode="explain"))
+
+    def lint(self, source: str | Path | Source) -> "Diagnosis":
+        """Return the problems of queries on this schema, and what each takes and returns."""
+        return self._run(
+            LintText(query_source=query_source(source).text, **place_fields(self.place))
+        )
+
+    def complete(self, text: str, position: int) -> "Completions":
+        """Return what may be written at a position of a text of queries, which need not parse.
+
+        The position counts characters; items replace the text from `start` up to it.
+        """
+        if not isinstance(position, int) or not 0 <= position < 1 << 31:
+            raise InputError(f"a position is a number of characters, not {position!r}")
+        return self._run(
+            CompleteText(query_source=text, position=position, **place_fields(self.place))
+        )
+
+    def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> "Hits":
+        """Return the nodes that a text may mean, best first: by key, by words and by meaning.
+
+        Words are found in texts that the schema indexes, meaning in the vectors that it makes of
+        texts; other texts are compared within a bound, of which `notes` tell.
+        """
+        check_limit(limit, MOST_HITS)
+        asked = SearchNodes(
+            text=text, types=names_of(types, "types"), limit=limit, **place_fields(self.place)
+        )
+        return self._run(asked)
+
+    def neighbors(
+        self,
+        type_name: str,
+        node_id: str,
+        *,
+        edge: str | None = None,
+        direction: "Direction | None" = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> "Neighborhood":
+        """Return a node with the number of its edges by type; with `edge`, some of these edges.
+
+        They come by their ids with the nodes at their other ends; `after` goes on behind the
+        `cursor` of a page. Values are those of JSON, without blobs and vectors.
+        """
+        check_limit(limit, MOST_NEIGHBORS)
+        if direction not in (None, "out", "in"):
+            raise InputError(f"a direction is 'out' or 'in', not {direction!r}")
+        asked = GetNeighbors(
+            type=type_name,
+            id=node_id,
+            edge=edge,
+            direction=direction,
+            limit=limit,
+            cursor=after,
+            **place_fields(self.place),
+        )
+        return self._run(asked)
 
     def blob(self, type_name: str, row_id: str, name: str, /) -> "Blob | None":
         """Return a Blob property of one node or edge to read from; None when it is null."""
@@ -244,6 +313,12 @@ def place_of(place: Place) -> str:
         hint = "name a branch, a tag or a commit, or pass a handle on one"
         raise InputError(f"a {type(name).__name__} is no place of a graph", hint=hint)
     return name
+
+
+def check_limit(limit: int, most: int) -> None:
+    """Raise InputError unless a number of members is one that an answer can have."""
+    if not isinstance(limit, int) or not 1 <= limit <= most:
+        raise InputError(f"a limit is a whole number from 1 to {most:,}, not {limit!r}")
 
 
 def names_of(given: Iterable[str], what: str) -> list[str]:

@@ -49,9 +49,12 @@ _HOMES = {
     "fsck": "maintenance",
     "backup": "backup",
     "restore": "backup",
+    "search": "explore",
+    "neighbors": "explore",
     "report": "report",
     "studio": "studio",
     "example": "example",
+    "mcp": "mcp.family",
     "doctor": "doctor",
     "completion": "completion",
 }

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from omnigraph.api.budgets import parse_budgets
 from omnigraph.api.registry import (
     SUFFIX,
     parse_query_files,
@@ -44,8 +45,8 @@ from omnigraph.syntax.source import decode
 
 FILE_NAME = "cluster.yaml"
 
-_TOP = ("version", "metadata", "state", "storage", "graphs", "policies", "providers")
-_GRAPH = ("schema", "queries", "embedding_provider")
+_TOP = ("version", "metadata", "state", "storage", "graphs", "policies", "providers", "limits")
+_GRAPH = ("schema", "queries", "embedding_provider", "limits")
 _PROVIDER = ("kind", "base_url", "model", "api_key")
 _LINE = re.compile(r":(\d+): ")
 
@@ -129,6 +130,7 @@ class _Reading:
         found: dict[str, GraphDefinition] = {}
         if "graphs" not in top:
             top.note("'graphs' is missing; a deployment has at least one graph")
+        common = parse_budgets(top, "limits")
         for name, section in top.sections("graphs", _GRAPH).items():
             if GRAPH_ID.fullmatch(name) is None or name == CLUSTER:
                 section.note("is no name of a graph: use a-z, 0-9, - and _, and not 'cluster'")
@@ -136,7 +138,12 @@ class _Reading:
             groups = [each.groups for each, to in rules.values() if name in to]
             queries = self._queries(section, catalog, {group for each in groups for group in each})
             provider = section.choice("embedding_provider", tuple(providers))
-            found[name] = GraphDefinition(schema=schema, queries=queries, provider=provider)
+            found[name] = GraphDefinition(
+                schema=schema,
+                queries=queries,
+                provider=provider,
+                budgets=parse_budgets(section, "limits").under(common),
+            )
         return found
 
     def _schema(self, section: Section) -> tuple[Source, Catalog | None]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.errors import ConfigError
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.span import Source
@@ -18,11 +19,12 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphDefinition:
-    """A graph: its schema, its stored queries, and who embeds its texts."""
+    """A graph: its schema, its stored queries, who embeds its texts, and what work may take."""
 
     schema: Source
     queries: StoredQueries = NO_QUERIES
     provider: str | None = None
+    budgets: Budgets = NO_BUDGETS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,8 @@ def _resources(document: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
             yield f"query.{graph}.{name}", query
         if each["embedding_provider"] is not None:
             yield f"graph.{graph}.embedding_provider", each["embedding_provider"]
+        if "limits" in each:
+            yield f"graph.{graph}.limits", each["limits"]
     for name, policy in document.get("policies", {}).items():
         yield f"policy.{name}", policy
     for name, provider in document.get("providers", {}).items():

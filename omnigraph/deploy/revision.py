@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from omnigraph.api.budgets import Budgets
 from omnigraph.deploy.definition import (
     Definition,
     GraphDefinition,
@@ -46,6 +47,7 @@ def encode(definition: Definition) -> Revision:
                 "schema": kept(each.schema),
                 "queries": {query.name: _query(query, kept) for query in each.queries.values()},
                 "embedding_provider": each.provider,
+                **({"limits": each.budgets.to_json()} if each.budgets else {}),
             }
             for name, each in definition.graphs.items()
         },
@@ -79,6 +81,7 @@ def decode(data: bytes, text_of: Callable[[str], bytes]) -> Definition:
                 schema=source(each["schema"]),
                 queries=_queries(each["queries"], source),
                 provider=each["embedding_provider"],
+                budgets=Budgets.from_json(each.get("limits", {})),
             )
             for name, each in document["graphs"].items()
         },

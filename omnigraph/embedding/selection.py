@@ -10,7 +10,7 @@ from omnigraph.embedding.http import HttpEmbedder, Service
 from omnigraph.embedding.local import DEFAULT, local_embedder
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.embedding.openai import OpenAI
-from omnigraph.errors import EmbeddingError
+from omnigraph.errors import EmbeddingError, EmbeddingModelError
 
 _KINDS = "gemini-NAME, text-embedding-NAME, openai:NAME, local, local:NAME or mock"
 _MOCKS = ("NANOGRAPH_EMBEDDINGS_MOCK", "OMNIGRAPH_EMBEDDINGS_MOCK")
@@ -44,15 +44,30 @@ _GEMINI = _Variables(
 )
 
 
-def embedder_for(model: str | None, environment: Mapping[str, str]) -> Embedder:
+def embedder_for(
+    model: str | None, environment: Mapping[str, str], *, filled_by: str | None = None
+) -> Embedder:
     """Return the embedder of a model, or of the one that the environment selects.
 
-    Documents and queries must use the same model, or their vectors cannot be compared.
+    Vectors can be compared only with those of the same model. `filled_by` is the model of the
+    vectors that are there: it is used unless another one is named, which raises EmbeddingError.
     """
     if any(_flag(environment, name) for name in _MOCKS):
-        return MockEmbedder()
-    wanted = model or _value(environment, "OMNIGRAPH_EMBED_MODEL")
-    return _default(environment) if wanted is None else _named(wanted, environment)
+        return _checked(MockEmbedder(), filled_by)
+    wanted = model or _value(environment, "OMNIGRAPH_EMBED_MODEL") or filled_by
+    found = _default(environment) if wanted is None else _named(wanted, environment)
+    return _checked(found, filled_by)
+
+
+def _checked(embedder: Embedder, filled_by: str | None) -> Embedder:
+    if filled_by not in (None, embedder.model):
+        raise EmbeddingModelError(
+            f"the vectors here were made by '{filled_by}'; '{embedder.model}' makes others, which "
+            "cannot be compared with them",
+            hint=f"set OMNIGRAPH_EMBED_MODEL to {filled_by}, or make all vectors of the type anew "
+            "with omnigraph embed --again",
+        )
+    return embedder
 
 
 def _named(model: str, environment: Mapping[str, str]) -> Embedder:

@@ -34,7 +34,7 @@ from omnigraph.span import Source
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Table
-from omnigraph.versioning.commit import CommitKind, TableState
+from omnigraph.versioning.commit import CommitKind, Models, TableState
 from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.schema_lock import schema_lock
@@ -110,16 +110,30 @@ def migrate_tables(
         deadline.check()
         found = past.get(key)
         if found is not None:
-            states[key] = found.state
-            table = _evolved(outlook, found.table, found.stored, stored)
+            before, state, table = found.stored, found.state, found.table
+            states[key] = state
         elif key in known and is_touched(known[key], stored):
-            table = _evolved(outlook, snapshot.table(key), known[key], stored)
+            before, state, table = known[key], snapshot.state(key), snapshot.table(key)
         else:
             continue
-        if found is None or table.version != found.state.version:
+        table = _evolved(outlook, table, before, stored)
+        if table.version != state.version:
             repository.tables.sync_table(table)
-            states[key] = TableState(table.path, table.version, table.count(), branch)
+            models = _models(outlook, state, before, stored)
+            states[key] = TableState(table.path, table.version, table.count(), branch, models)
     return states
+
+
+def _models(outlook: Outlook, state: TableState, before: StoredType, stored: StoredType) -> Models:
+    """Return the models of a table's vectors; a property that comes back empty has none."""
+    kept = {item.identity for item in before.properties.values()}
+    values = past_columns(outlook.past, before, stored)
+    empty = {
+        item.identity
+        for item in stored.properties.values()
+        if item.identity not in kept and item.name not in values
+    }
+    return tuple(each for each in state.models if each[0] not in empty)
 
 
 def _evolved(outlook: Outlook, table: Table, before: StoredType, stored: StoredType) -> Table:

@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.columns import to_array
 from omnigraph.schema.catalog import Property, StoredType
-from omnigraph.storage.delta import Addresses
-from omnigraph.storage.reading import ADDRESS, read_with_addresses, rows_at
+from omnigraph.storage.reading import ADDRESS, Addresses, read_with_addresses, rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import TableState
 from omnigraph.versioning.repository import Repository

@@ -117,7 +117,8 @@ def export_lines(
 ) -> Iterator[bytes]:
     """Yield all rows as JSON lines, many at a time: nodes, then edges, by type and by id.
 
-    Raises CancelledError or BudgetError when the deadline is over before the last of them.
+    The time of the deadline begins with each type, whose rows are sorted before the first is
+    yielded. Raises CancelledError or BudgetError when it is over.
     """
     types = selection.pick(snapshot.catalog)
     return _render_types(snapshot, types, progress, deadline or Deadline())
@@ -186,13 +187,14 @@ def _render_types(
     done = 0
     for stored in types:
         for batch in sort_by_id(_read_batches(snapshot.table(stored.identity), stored, deadline)):
-            deadline.check()
+            deadline.check_cancelled()
             yield from render_lines(stored, batch)
             done += len(batch)
             progress.advance(done, total)
 
 
 def _read_batches(table: Table, stored: StoredType, deadline: Deadline) -> Iterator[pa.RecordBatch]:
+    deadline = deadline.from_now()
     for share in shares(table, _ROWS_PER_FILE):
         for batch in share.batches(arrow_schema(stored).names):
             deadline.check()

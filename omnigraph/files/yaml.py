@@ -1,5 +1,6 @@
 """Yaml: strict YAML: no aliases, duplicate or unknown keys; every problem with its line."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -112,6 +113,20 @@ class Section:
             self.report(key, f"must be a whole number of at least 1, not {node.value}")
             return None
         return int(digits)
+
+    def number(self, key: str) -> float | None:
+        """Return a field as a number of more than 0, or None."""
+        node = self._field(key)
+        if node is None or not self._is(node, self._path(key), "int", "float"):
+            return None
+        try:
+            found = float(node.value)
+        except ValueError:
+            found = math.nan
+        if not 0 < found < math.inf:
+            self.report(key, f"must be a number of more than 0, not {node.value}")
+            return None
+        return found
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a field as a list of texts."""

@@ -11,6 +11,7 @@ from omnigraph.maintain.reports import Cleaned, CleanedTable
 from omnigraph.maintain.scope import WHOLE_GRAPH, Scope
 from omnigraph.merge.runs import expire_runs, find_outdated
 from omnigraph.schema.catalog import Catalog
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.failures import CommitRejectedError
@@ -40,6 +41,7 @@ def cleanup(
     confirm: bool,
     scope: Scope = WHOLE_GRAPH,
     progress: Progress = NO_PROGRESS,
+    deadline: Deadline = NO_DEADLINE,
 ) -> Cleaned:
     """Remove what no kept commit needs; without `confirm`, only report what that is.
 
@@ -48,16 +50,18 @@ def cleanup(
 
     All files are listed first, and only those older than the grace period are removed. Whoever
     creates a branch meanwhile either keeps its commit from being cleaned up, or gets an error.
+    Raises CancelledError or BudgetError when the deadline is over before anything is removed.
     """
     if not confirm:
-        return _plan(repository, rule, scope, progress).report(confirmed=False)
+        return _plan(repository, rule, scope, progress, deadline).report(confirmed=False)
     repository.check_writable()
+    deadline.check()
     if rule.older_than is not None and scope.is_all:
         expire_runs(repository, repository.clock.time() - rule.age)
     for _ in attempts(repository.patience.seconds):
         try:
             _revoke_interrupted(repository)
-            plan = _plan(repository, rule, scope, progress)
+            plan = _plan(repository, rule, scope, progress, deadline)
             claimed = _claim(repository, plan)
         except CommitRejectedError:
             continue
@@ -115,11 +119,12 @@ class _CleanupPlan:
 
 
 def _plan(
-    repository: Repository, rule: Retention, scope: Scope, progress: Progress
+    repository: Repository, rule: Retention, scope: Scope, progress: Progress, deadline: Deadline
 ) -> _CleanupPlan:
     """Find out what can be removed; the files are listed before the manifest is read."""
     progress.begin("listing files")
     listing = repository.store.objects.listing()
+    deadline.check()
     manifest = repository.manifest
     progress.begin("reading commits")
     at = manifest.newest()
@@ -144,6 +149,7 @@ def _plan(
         _tables_of(by_table(listing), commits.values(), scope, catalogs),
         _needed(commits[each] for each in kept),
         now - rule.grace,
+        deadline.check,
     )
     gone = {(each.path, version) for each in found for version in each.versions}
     doomed = {

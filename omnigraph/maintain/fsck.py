@@ -19,6 +19,7 @@ from omnigraph.merge.runs import PREFIX
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import Catalog, StoredType
 from omnigraph.schema.codec import decode_catalog
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.storage import layout
 from omnigraph.storage.forward import attached_versions
@@ -52,11 +53,17 @@ _LOOKS_TOGETHER = 16
 _Note: TypeAlias = tuple[Damage, str, str]
 
 
-def fsck(store: Store, scope: Scope = WHOLE_GRAPH, progress: Progress = NO_PROGRESS) -> Checkup:
+def fsck(
+    store: Store,
+    scope: Scope = WHOLE_GRAPH,
+    progress: Progress = NO_PROGRESS,
+    deadline: Deadline = NO_DEADLINE,
+) -> Checkup:
     """Check every row of the manifest, every version with its files and indexes, and every run.
 
     All rows of the newest versions, at which branches and tags stand, are read. A scope limits the
-    versions and rows, not the manifest.
+    versions and rows, not the manifest. Raises CancelledError or BudgetError when the deadline is
+    over before the last of them.
     """
     progress.begin("reading the manifest")
     tables = Tables(store, durable=False)
@@ -72,7 +79,8 @@ def fsck(store: Store, scope: Scope = WHOLE_GRAPH, progress: Progress = NO_PROGR
         return _unreadable_manifest(listing, "none of its versions exists")
     except StorageError as failed:
         return _unreadable_manifest(listing, failed.message)
-    checking = _Checking(store, tables, found, listing, scope, progress)
+    deadline.check()
+    checking = _Checking(store, tables, found, listing, scope, progress, deadline)
     checking.check_manifest(at)
     checking.check_lost()
     checking.check_schemas()
@@ -113,6 +121,7 @@ class _Checking:
     listing: list[Stored]
     scope: Scope
     progress: Progress
+    deadline: Deadline
     opened: set[tuple[str, int]] = field(default_factory=set)
     unreadable: set[tuple[str, int]] = field(default_factory=set)
     compared: set[tuple[object, ...]] = field(default_factory=set)
@@ -263,6 +272,7 @@ class _Checking:
 
     def _readable(self, path: str, version: int) -> Table | None:
         """Open a version, unless it was found that this is not possible."""
+        self.deadline.check()
         place = path, version
         if place not in self.opened or place in self.unreadable:
             return None
@@ -305,6 +315,7 @@ class _Checking:
 
     def _look(self, key: str, state: TableState) -> "_Look":
         """Return what a version has, and what is wrong with its files."""
+        self.deadline.check()
         where = f"{key}@{state.version}"
         try:
             table = self.tables.open(state.path, state.version)

@@ -12,6 +12,7 @@ from omnigraph.errors import CommitCleanedError, RowNotFoundError, StorageError,
 from omnigraph.evolve.lens import Lens, lens
 from omnigraph.merge.blamed import Blamed
 from omnigraph.schema.catalog import StoredType, field_name
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.storage.row_place import PlacedRow, RowPlace, find_row, is_stored_at, row_before
 from omnigraph.versioning.commit import Commit, CommitKind
 from omnigraph.versioning.history import Walk
@@ -21,7 +22,13 @@ from omnigraph.versioning.snapshot import Snapshot
 _PLAIN = (pa.utf8(), pa.bool_(), pa.int32(), pa.int64(), pa.date32())
 
 
-def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: str) -> list[Blamed]:
+def blame(
+    repository: Repository,
+    snapshot: Snapshot,
+    type_name: str,
+    row_id: str,
+    deadline: Deadline = NO_DEADLINE,
+) -> list[Blamed]:
     """Return, for each property of a row, the commit that set its value.
 
     A merge passes the question on to the side that the value came from. Where a cleanup removed
@@ -30,7 +37,7 @@ def blame(repository: Repository, snapshot: Snapshot, type_name: str, row_id: st
     stored = snapshot.catalog.stored(type_name)
     if stored is None:
         raise TableNotFoundError(f"no type '{type_name}'")
-    search = _BlameWalk(repository, Walk(repository), stored, row_id)
+    search = _BlameWalk(repository, Walk(repository), stored, row_id, deadline)
     found = search.row(snapshot.commit)
     if found is None:
         raise RowNotFoundError(f"no {type_name} '{row_id}'")
@@ -66,12 +73,14 @@ class _BlameWalk:
     walk: Walk
     stored: StoredType
     row_id: str
+    deadline: Deadline
     found: dict[str, tuple[Commit, bool]] = field(default_factory=dict)
 
     def run(self, commit: Commit, seen: _Seen) -> None:
         """Find the commit of every property of a row that was seen at a commit."""
         waiting = [(commit, seen, set(seen.row.column_names))]
         while waiting:
+            self.deadline.check()
             commit, seen, names = self._follow(*waiting.pop())
             is_unsure = False
             for parent in self.walk.parents(commit) if names else ():

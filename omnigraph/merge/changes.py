@@ -12,16 +12,22 @@ from omnigraph.schema.catalog import EdgeType, StoredType, field_name
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import MigrationStep
 from omnigraph.schema.types import BLOB, VectorType
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
 from omnigraph.versioning.snapshot import Snapshot
 
 
 @dataclass(frozen=True, repr=False)
 class SnapshotChanges(ChangeSet):
-    """The net changes from one snapshot to another; iterating reads them a few at a time."""
+    """The net changes from one snapshot to another; iterating reads them a few at a time.
+
+    The time of the deadline begins when it is first looked for them, and again when they are
+    counted; rows are read as fast as they are taken.
+    """
 
     old: Snapshot = field(repr=False)
     new: Snapshot = field(repr=False)
     filter: ChangeFilter = field(default_factory=ChangeFilter)
+    deadline: Deadline = field(default=NO_DEADLINE, repr=False)
 
     @cached_property
     def schema_steps(self) -> tuple[MigrationStep, ...]:
@@ -48,12 +54,16 @@ class SnapshotChanges(ChangeSet):
     def __iter__(self) -> Iterator[Change]:
         for found in self._tables:
             for rows in found.changes():
+                self.deadline.check_cancelled()
                 if self.filter.admits_op(rows.op):
                     yield from _entities(rows)
 
     @cached_property
     def stats(self) -> Mapping[str, Mapping[Op, int]]:
-        counted = {found.stored.name: found.counts() for found in self._tables}
+        deadline, counted = self.deadline.from_now(), {}
+        for found in self._tables:
+            deadline.check()
+            counted[found.stored.name] = found.counts()
         wanted = {
             name: {op: count for op, count in counts.items() if self.filter.admits_op(op)}
             for name, counts in counted.items()
@@ -62,7 +72,14 @@ class SnapshotChanges(ChangeSet):
 
     @cached_property
     def _tables(self) -> Sequence[TableDiff]:
-        return [each for each in diff(self.old, self.new) if self.filter.admits(each.stored)]
+        found: list[TableDiff] = []
+        held, deadline = 0, self.deadline.from_now()
+        for each in diff(self.old, self.new, deadline):
+            if self.filter.admits(each.stored):
+                found.append(each)
+                held += each.ids.nbytes + len(each) * 8
+                deadline.check_bytes(held)
+        return found
 
 
 def _entities(rows: RowChanges) -> Iterator[Change]:

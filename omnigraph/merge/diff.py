@@ -14,13 +14,17 @@ from omnigraph.data.values.equality import Mask, equal_rows, equal_values
 from omnigraph.evolve.lens import HeldLens, Lens, lens
 from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
-from omnigraph.storage.delta import Addresses, delta_between
+from omnigraph.spark.deadline import NO_DEADLINE, Deadline
+from omnigraph.storage.delta import delta_between
+from omnigraph.storage.reading import Addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 
 _ROWS_AT_A_TIME = 8_192
 # Up to this many differing rows are read whole at once, instead of their ids first.
 _ROWS_HELD = 2_048
+# What a row that may differ takes about, by its id and its address.
+_BYTES_OF_ID = 40
 
 
 @dataclass(frozen=True)
@@ -94,26 +98,28 @@ class TableDiff:
                 yield RowChanges(self.stored, Op.UPDATE, *on_both)
 
 
-def diff(old: Snapshot, new: Snapshot) -> Iterator[TableDiff]:
+def diff(old: Snapshot, new: Snapshot, deadline: Deadline = NO_DEADLINE) -> Iterator[TableDiff]:
     """Yield the types whose rows may differ between two snapshots, nodes first.
 
     If the schemas differ, rows are shown under the new one; types that only the old one has come
-    last.
+    last. Raises BudgetError before the ids of more rows are read than may be held.
     """
     lost = old.catalog.by_identity.keys() - new.catalog.by_identity.keys()
     gone = [stored for key, stored in old.catalog.by_identity.items() if key in lost]
     for stored in (*new.catalog.by_identity.values(), *gone):
-        found = table_diff(old, new, stored)
+        found = table_diff(old, new, stored, deadline)
         if found is not None and len(found):
             yield found
 
 
-def table_diff(old: Snapshot, new: Snapshot, stored: StoredType) -> TableDiff | None:
+def table_diff(
+    old: Snapshot, new: Snapshot, stored: StoredType, deadline: Deadline = NO_DEADLINE
+) -> TableDiff | None:
     """Return the rows of a type that may differ; None when its table is the same."""
     states = [each.commit.tables.get(stored.identity) for each in (old, new)]
     if None not in states and len({each.place for each in states if each is not None}) == 1:
         return None  # without opening it: there may be hundreds of types
-    return _between(lens(old, stored), lens(new, stored))
+    return _between(lens(old, stored), lens(new, stored), deadline=deadline)
 
 
 def diff_of(
@@ -126,7 +132,9 @@ def diff_of(
     return _between(Lens(stored, old), Lens(stored, new), 0 if only_ids else _ROWS_HELD)
 
 
-def _between(old: Lens, new: Lens, most_held: int = _ROWS_HELD) -> TableDiff | None:
+def _between(
+    old: Lens, new: Lens, most_held: int = _ROWS_HELD, deadline: Deadline = NO_DEADLINE
+) -> TableDiff | None:
     if old.table is None and new.table is None:
         return None
     if old.table is None or new.table is None:
@@ -137,6 +145,7 @@ def _between(old: Lens, new: Lens, most_held: int = _ROWS_HELD) -> TableDiff | N
         delta = delta_between(old.table, new.table, sys.maxsize)
         assert delta is not None
         removed, added = delta.removed, delta.added
+    deadline.check_bytes((len(removed) + len(added)) * _BYTES_OF_ID)
     if len(removed) + len(added) <= most_held:
         old, new = _holding(old, removed), _holding(new, added)
     return _matched(old, new, (removed, old.ids(removed)), (added, new.ids(added)))

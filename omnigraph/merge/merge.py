@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from omnigraph.errors import (
     Code,
+    EmbeddingModelError,
     InputError,
     MergeConflictsError,
     Violation,
@@ -23,12 +24,13 @@ from omnigraph.merge.row_change import Op
 from omnigraph.merge.rowmerge import MergedType, TypeMerge, in_order, merge_rows
 from omnigraph.merge.settle import Settling, stored_type
 from omnigraph.merge.threeway import Terms
+from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.migration import plan_schema_migration
 from omnigraph.schema.steps import Drop, UnsupportedChange
 from omnigraph.spark.deadline import Deadline
 from omnigraph.storage.table import Table
 from omnigraph.versioning import history
-from omnigraph.versioning.commit import Commit, CommitKind
+from omnigraph.versioning.commit import Commit, CommitKind, Models
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
@@ -42,7 +44,7 @@ from omnigraph.versioning.writes import (
     apply_writes,
 )
 from omnigraph.write.draft import TypeChange
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 
 _KINDS = {
     Code.UNIQUE_VALUE: ConflictKind.UNIQUE,
@@ -243,6 +245,7 @@ class _MergePlan:
     bulky: dict[str, TypeMerge] = field(default_factory=dict)
     settled: Mapping[str, set[str]] = field(default_factory=dict)
     revalued: frozenset[str] = frozenset()
+    models: dict[str, Models] = field(default_factory=dict)
 
     @property
     def base(self) -> Snapshot:
@@ -268,9 +271,12 @@ class _MergePlan:
     def plan(self, options: MergeOptions) -> None:
         """Work out what their changes mean for us."""
         known: dict[str, tuple[Violation, ...]] = {}
+        held = 0
         for type_merge in self._type_merges():
             options.check()
             merged = self._merged(type_merge, options)
+            held += merged.change.rows.nbytes + merged.change.gone.nbytes
+            options.deadline.check_bytes(held)
             name = type_merge.stored.name
             self.counts[name] = merged.counts
             self.conflicts += merged.conflicts
@@ -291,6 +297,26 @@ class _MergePlan:
         patch.refuse_rest()
         self.adopted -= patch.touched
         self.revalued = frozenset(patch.touched)
+        for change in self.changes.values():
+            self._join_models(change.stored)
+
+    def _join_models(self, stored: StoredType) -> None:
+        """Note the models of a type's vectors; raises when each side has vectors of another."""
+        key = stored.identity
+        ours, theirs = self.ours.models(key), self.theirs.models(key)
+        if stored.name not in self.adopted:
+            names = {each.identity: each.name for each in stored.properties.values()}
+            for identity, model in theirs:
+                before = dict(ours).get(identity, model)
+                if before != model:
+                    raise EmbeddingModelError(
+                        f"'{stored.name}.{names.get(identity, identity)}' has vectors of "
+                        f"'{before}' on our side and of '{model}' on theirs",
+                        hint="make those of one side anew with omnigraph embed --again, then merge",
+                    )
+        joined = theirs if stored.name in self.adopted else join_models(ours, theirs)
+        if joined != ours:
+            self.models[key] = joined
 
     def _type_merges(self) -> Iterator[TypeMerge]:
         """Yield the types whose tables on their side differ from a base."""
@@ -340,6 +366,7 @@ class _MergePlan:
             sources=(self.theirs.commit.id,),
             standing={found.source: merged} if options.holds and merged is not None else {},
             message=_message(found, options, reverts=merged is None),
+            models=self.models,
         )
 
     def result(self, source: str, target: str, commit: Commit | None = None) -> Merge:
@@ -429,9 +456,13 @@ class _MergePlan:
 
     def _filled(self, change: TypeChange) -> pa.Table:
         """Return the rows with vectors for the texts that were set to a value of neither side."""
-        vectors = VectorFiller.of(self.ours.tables.store)
+        vectors = VectorFiller.on(self.ours)
         batches = change.rows.combine_chunks().to_batches()
-        return pa.Table.from_batches([vectors.filled(change.stored, each) for each in batches])
+        filled = [vectors.filled(change.stored, each) for each in batches]
+        key = change.stored.identity
+        before = self.models.get(key, self.ours.models(key))
+        self.models[key] = join_models(before, *(used for _, used in filled))
+        return pa.Table.from_batches([each for each, _ in filled])
 
     def _stats(self) -> Mapping[str, Mapping[Op, int]]:
         """Count what their side did since the base."""

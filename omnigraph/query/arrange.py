@@ -13,6 +13,7 @@ from omnigraph.query.plan import (
     AntiJoin,
     Expand,
     Filter,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -157,7 +158,7 @@ def _rearrange(
     graph, rest = take_apart(operators, catalog)
     found = list(put_together(graph, next(orders)))
     for each in rest:
-        if isinstance(each, AntiJoin | Optional):
+        if isinstance(each, AntiJoin | Optional | Mark):
             found.append(replace(each, inner=_rearrange(each.inner, orders, catalog)))
         else:
             found.append(each)

@@ -179,8 +179,16 @@ class Not:
     span: Span = field(compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`exists { … }`: whether the pattern has a match for a row."""
+
+    clauses: tuple["Clause", ...]
+    span: Span = field(compare=False, repr=False)
+
+
 # A call is a predicate when it is a text search.
-Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | FunctionCall
+Predicate: TypeAlias = Comparison | NullTest | And | Or | Not | Exists | FunctionCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A match block, or the inside of `not` or `optional`."""
+    """A match block, or the inside of `not`, `optional` or `exists`.
+
+    `marks` are the patterns of `exists { … }`, by the columns that filters read of them.
+    """
 
     bound: tuple[BoundVariable, ...] = ()
     outer: tuple[str, ...] = ()
@@ -74,13 +77,14 @@ class Pattern:
     filters: tuple[Predicate, ...] = ()
     negations: tuple["Pattern", ...] = ()
     optionals: tuple["Pattern", ...] = ()
+    marks: tuple[tuple[str, "Pattern"], ...] = ()
 
 
 def types_read(pattern: Pattern) -> set[str]:
     """Return the node and edge types that a pattern reads."""
     found = {name for each in pattern.bound for name in each.type.types}
     found |= {step.edge for link in pattern.links for step in link.steps}
-    for inner in (*pattern.negations, *pattern.optionals):
+    for inner in (*pattern.negations, *pattern.optionals, *(each for _, each in pattern.marks)):
         found |= types_read(inner)
     return found
 

@@ -19,6 +19,7 @@ from omnigraph.syntax.literal import datetime_text, literal_text
 _ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-"), Direction.BOTH: ("<-", "->")}
 _LABEL = 10
 _SHOWN_ITEMS = 8
+_NOTES = ("description", "instruction")
 
 
 def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
@@ -28,18 +29,19 @@ def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
     """
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
+    notes = [f"{name}: {note}" for name in _NOTES if (note := getattr(query, name)) is not None]
     if isinstance(query, plan.MutationPlan):
         body = [line for each in query.statements for line in _statement_lines(each)]
     else:
         body = _operators(query.operators, expected)
-    return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
+    return "\n".join([head, *(f"  {line}" for line in (*notes, *body))]) + "\n"
 
 
 def explain_json(query: plan.Plan) -> dict[str, Json]:
     """Return the plan as JSON; every object names its kind in `op`."""
     encoded = _json(query)
     assert isinstance(encoded, dict)
-    return encoded
+    return {name: each for name, each in encoded.items() if name not in _NOTES or each is not None}
 
 
 def operator_text(operator: plan.Operator) -> str:
@@ -50,6 +52,8 @@ def operator_text(operator: plan.Operator) -> str:
 def predicate_text(node: expr.Predicate) -> str:
     """Return a typed predicate as the language writes it."""
     match node:
+        case expr.Comparison(expr.ColumnRef(name, _)) if name.startswith(expr.MARK):
+            return name
         case expr.Comparison(left, operator, right):
             return f"{expr_text(left)} {operator} {expr_text(right)}"
         case expr.NullTest(operand, negated):
@@ -170,7 +174,7 @@ def _operators(operators: Iterable[plan.Operator], expected: Sequence[int] = ())
     for operator, rows in zip_longest(operators, expected):
         about = "" if rows is None else f"  ~{rows:,} {'row' if rows == 1 else 'rows'}"
         lines.append(f"{operator_text(operator)}{about}")
-        if isinstance(operator, plan.AntiJoin | plan.Optional):
+        if isinstance(operator, plan.AntiJoin | plan.Optional | plan.Mark):
             lines += [f"  {line}" for line in _operators(operator.inner)]
     return lines
 
@@ -189,6 +193,8 @@ def _operator(operator: plan.Operator) -> list[str]:
             return ["Filter", predicate_text(predicate)]
         case plan.AntiJoin(outer, _):
             return ["AntiJoin", f"on {', '.join(map(_variable, outer))}"]
+        case plan.Mark(column, outer, _):
+            return ["Mark", column, f"on {', '.join(map(_variable, outer))}"]
         case plan.Optional(outer, _, _):
             return ["Optional", f"on {', '.join(map(_variable, outer))}" if outer else ""]
         case plan.Rank(column, ranking, restricts):

@@ -109,6 +109,10 @@ class ColumnRef:
     type: "ResultType"
 
 
+# The beginning of the names of columns that say whether `exists { … }` has a match.
+MARK = "#exists"
+
+
 @dataclass(frozen=True, slots=True)
 class EveryRow:
     """What `count(*)` counts: no row lacks it."""
@@ -357,6 +361,12 @@ def variables(node: "Expr | Predicate") -> set[str]:
             assert part.variable is not None
             found.add(part.variable)
     return found
+
+
+def marks(node: "Expr | Predicate") -> set[str]:
+    """Return the columns of `exists { … }` that a node reads."""
+    columns = (part.column for part in parts(node) if isinstance(part, ColumnRef))
+    return {name for name in columns if name.startswith(MARK)}
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:

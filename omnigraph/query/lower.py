@@ -41,12 +41,19 @@ _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     """Return the plan of a checked query, before any rewriting."""
     if isinstance(query.body, CheckedRead):
-        return _read(query.body, query, catalog)
+        read = _read(query.body, query, catalog)
+        return replace(read, description=query.description, instruction=query.instruction)
     statements = (
         _from_match(each, query, catalog) if isinstance(each, FromMatch) else each
         for each in query.body.statements
     )
-    return plan.MutationPlan(name=query.name, params=query.params, statements=tuple(statements))
+    return plan.MutationPlan(
+        name=query.name,
+        params=query.params,
+        statements=tuple(statements),
+        description=query.description,
+        instruction=query.instruction,
+    )
 
 
 def _read(body: CheckedRead, query: CheckedQuery, catalog: Catalog) -> plan.ReadPlan:
@@ -105,8 +112,15 @@ def _pattern(
     for optional in pattern.optionals:
         inner = _pattern(optional, bound, catalog)
         operators.append(plan.Optional(optional.outer, binds(optional), tuple(inner)))
-    operators += [plan.Filter(each) for each in pattern.filters]
-    return [*operators, *(_negation(each, bound, catalog) for each in late)]
+    operators += [_negation(each, bound, catalog) for each in late]
+    operators += [_mark(name, each, bound, catalog) for name, each in pattern.marks]
+    return [*operators, *map(plan.Filter, pattern.filters)]
+
+
+def _mark(name: str, pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.Mark:
+    inner = _pattern(pattern, bound, catalog)
+    bound -= set(binds(pattern))
+    return plan.Mark(name, pattern.outer, tuple(inner))
 
 
 def _negation(pattern: Pattern, bound: set[str], catalog: Catalog) -> plan.AntiJoin:

@@ -18,6 +18,7 @@ from omnigraph.query.ast import (
     Comparison,
     Delete,
     EdgeName,
+    Exists,
     Expr,
     Filter,
     FromMatch,
@@ -96,6 +97,10 @@ class _ExpressionParser(Cursor):
     _values = 0
     _operators = 0
 
+    def clauses(self) -> tuple[Clause, ...]:
+        """Take the clauses of a pattern, in braces."""
+        raise NotImplementedError
+
     def predicate(self) -> Predicate:
         items = [self._conjunction()]
         while self.accept_word("or"):
@@ -128,6 +133,11 @@ class _ExpressionParser(Cursor):
         return not (second.kind in _SIGNS or second.text in (*_WORD_OPERATORS, "is"))
 
     def _test(self) -> Predicate:
+        if self.at_word("exists") and self.peek(1).kind == "{":
+            start = self.advance()
+            with self.nested():
+                clauses = self.clauses()
+            return Exists(clauses, start.span.to(self.peek(-1).span))
         if self.at("(") and not self._parentheses_hold_a_value():
             self.advance()
             with self.nested():

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import BoundVariable, Link, Pattern
-from omnigraph.query.expr import NullTest, Predicate, VariableRef, variables
+from omnigraph.query.expr import MARK, NullTest, Predicate, VariableRef, variables
 from omnigraph.query.infer import Inference, edge_variable, node_variable
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
@@ -31,6 +31,7 @@ class PatternChecker:
     params: Mapping[str, TypeRef]
     problems: Problems
     anonymous: int = field(default=0)
+    marked: int = field(default=0)
 
     def check(
         self, clauses: tuple[ast.Clause, ...], outer: VariableScope
@@ -48,13 +49,15 @@ class PatternChecker:
             for clause in clauses
             if isinstance(clause, ast.OptionalMatch)
         ]
-        filters = [*_null_tests(bindings, outer), *self._filters(clauses, scope)]
+        marks: dict[str, Pattern] = {}
+        filters = [*_null_tests(bindings, outer), *self._filters(clauses, scope, marks)]
         negations = [
             self._negation(clause, scope) for clause in clauses if isinstance(clause, ast.Negation)
         ]
         own = scope.maps[0]
         new = tuple(b for name, b in own.items() if name not in outer and not b.optional)
-        mentioned = self._mentioned(traversals, bindings, filters, [*negations, *optionals])
+        nested = [*negations, *optionals, *marks.values()]
+        mentioned = self._mentioned(traversals, bindings, filters, nested)
         pattern = Pattern(
             bound=new,
             outer=tuple(name for name in mentioned if name in outer),
@@ -62,6 +65,7 @@ class PatternChecker:
             filters=tuple(filters),
             negations=tuple(negations),
             optionals=tuple(optionals),
+            marks=tuple(marks.items()),
         )
         return pattern, scope
 
@@ -183,10 +187,14 @@ class PatternChecker:
         return True
 
     def _filters(
-        self, clauses: tuple[ast.Clause, ...], scope: Mapping[str, BoundVariable]
+        self, clauses: tuple[ast.Clause, ...], scope: VariableScope, marks: dict[str, Pattern]
     ) -> list[Predicate]:
         expressions = ExpressionResolver(
-            catalog=self.catalog, params=self.params, problems=self.problems, scope=scope
+            catalog=self.catalog,
+            params=self.params,
+            problems=self.problems,
+            scope=scope,
+            exists=lambda node: self._mark(node, scope, marks),
         )
         predicates: list[ast.Predicate] = []
         for clause in clauses:
@@ -230,6 +238,23 @@ class PatternChecker:
             hint = "it would keep all rows or none; connect it to the pattern"
             self.problems.report(Code.UNCORRELATED_NEGATION, clause.span, message, hint)
         return pattern
+
+    def _mark(
+        self, node: ast.Exists, scope: VariableScope, marks: dict[str, Pattern]
+    ) -> str | None:
+        """Check the pattern of `exists { … }`; return the column that says whether it matches."""
+        before = self.problems.total
+        pattern, _ = self.check(node.clauses, scope)
+        if not pattern.outer and self.problems.total == before:
+            message = "this exists uses no variable of the enclosing pattern"
+            hint = "it would be true for all rows or for none; connect it to the pattern"
+            self.problems.report(Code.UNCORRELATED_NEGATION, node.span, message, hint)
+        if self.problems.total > before:
+            return None
+        column = f"{MARK}{self.marked}"
+        self.marked += 1
+        marks[column] = pattern
+        return column
 
     def _optional(self, clause: ast.OptionalMatch, scope: VariableScope) -> Pattern:
         """Check an optional block, and put what it binds into scope."""

@@ -92,6 +92,15 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Adds a column that says whether the inner pipeline, seeded with a row, has a match."""
+
+    column: str
+    outer: tuple[str, ...]
+    inner: tuple["Operator", ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Adds a column of scores; rows without a score go when it restricts, else have null."""
 
@@ -142,6 +151,7 @@ Operator: TypeAlias = (
     | Filter
     | AntiJoin
     | Optional
+    | Mark
     | Rank
     | Aggregate
     | Project
@@ -155,7 +165,7 @@ def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
     """Yield operators and those nested in them."""
     for operator in operators:
         yield operator
-        if isinstance(operator, AntiJoin | Optional):
+        if isinstance(operator, AntiJoin | Optional | Mark):
             yield from flatten(operator.inner)
 
 
@@ -175,7 +185,7 @@ def can_precede_counting(operator: Operator) -> bool:
 
     A condition that can fail has to be asked about the rows of the pattern alone.
     """
-    return isinstance(operator, Filter | AntiJoin | Optional) and not any(
+    return isinstance(operator, Filter | AntiJoin | Optional | Mark) and not any(
         isinstance(each, Filter) and may_fail(each.predicate) for each in flatten((operator,))
     )
 
@@ -196,6 +206,8 @@ class ReadPlan:
     params: tuple[ParamDecl, ...]
     operators: tuple[Operator, ...]
     columns: tuple[ResultColumn, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +232,8 @@ class MutationPlan:
     name: str
     params: tuple[ParamDecl, ...]
     statements: tuple[PlannedStatement, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 Plan: TypeAlias = ReadPlan | MutationPlan

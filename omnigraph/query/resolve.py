@@ -63,7 +63,8 @@ class ExpressionResolver:
 
     `scope` holds the bound variables, `aliases` the projections that a bare name may mean, `row`
     the type whose properties a bare name may mean. Aggregates and rankings are allowed only
-    where `in_result` is set.
+    where `in_result` is set. `exists` checks the pattern of `exists { … }` where that is allowed,
+    and returns the column that says whether it has a match.
     """
 
     catalog: Catalog
@@ -73,6 +74,7 @@ class ExpressionResolver:
     aliases: Mapping[str, expr.Expr] | None = None
     row: StoredType | None = None
     in_result: bool = False
+    exists: Callable[[ast.Exists], str | None] | None = None
 
     def predicate(self, node: ast.Predicate) -> expr.Predicate | None:
         """Type a predicate; return None if a problem was reported."""
@@ -86,6 +88,8 @@ class ExpressionResolver:
             case ast.Not(item):
                 only = self.predicate(item)
                 return None if only is None else expr.Not(only)
+            case ast.Exists():
+                return self._exists(node)
             case ast.Comparison():
                 return self._comparison(node)
             case ast.NullTest(operand, negated, _):
@@ -102,6 +106,20 @@ class ExpressionResolver:
             return self._value(node)
         except Unresolved:
             return None
+
+    def _exists(self, node: ast.Exists) -> expr.Predicate | None:
+        if self.exists is None:
+            hint = "ask it in match"
+            if self.row is not None:
+                hint = "match the rows: match { $p: Type  exists { … } } set $p { … }"
+            message = "exists { … } is only asked in a pattern"
+            self.problems.report(Code.MISPLACED_EXISTS, node.span, message, hint)
+            return None
+        column = self.exists(node)
+        if column is None:
+            return None
+        is_true = expr.Constant(value=True, type=BOOL)
+        return expr.Comparison(expr.ColumnRef(column, BOOL), ast.Operator.EQUAL, is_true)
 
     def _predicates(self, items: tuple[ast.Predicate, ...]) -> tuple[expr.Predicate, ...] | None:
         typed = [self.predicate(item) for item in items]

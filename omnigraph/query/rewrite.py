@@ -15,6 +15,7 @@ from omnigraph.query.expr import (
     conjuncts,
     counts_rows,
     equality,
+    marks,
     may_fail,
     parts,
     shown_variables,
@@ -27,6 +28,7 @@ from omnigraph.query.plan import (
     Expand,
     Filter,
     FromMatch,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -161,7 +163,7 @@ def _inside(operators: Operators, change: Callable[[Operator], Operator]) -> Ope
     """Change every operator, also those nested in others."""
     return tuple(
         replace(each, inner=_inside(each.inner, change))
-        if isinstance(each, AntiJoin | Optional)
+        if isinstance(each, AntiJoin | Optional | Mark)
         else change(each)
         for each in operators
     )
@@ -178,13 +180,14 @@ def _push(operators: Operators) -> Operators:
     for at, operator in enumerate(binders):
         for name in _bound_by(operator):
             first.setdefault(name, at)
-        if isinstance(operator, AntiJoin | Optional):
+        if isinstance(operator, AntiJoin | Optional | Mark):
             binders[at] = replace(operator, inner=_push(operator.inner))
     tests: defaultdict[int, list[Predicate]] = defaultdict(list)
     for predicate in filters:
         if may_fail(predicate):
             continue
-        at = max((first.get(name, -1) for name in variables(predicate)), default=len(binders) - 1)
+        names = variables(predicate) | marks(predicate)
+        at = max((first.get(name, -1) for name in names), default=len(binders) - 1)
         tests[at].append(predicate)
     pushed: list[Operator] = [Filter(each) for each in tests[-1]]
     for at, operator in enumerate(binders):
@@ -222,6 +225,8 @@ def _bound_by(operator: Operator) -> list[str]:
             return names if operator.edge_variable is None else [*names, operator.edge_variable]
         case Optional(binds=binds):
             return list(binds)
+        case Mark(column=column):
+            return [column]
         case _:
             return []
 
@@ -268,7 +273,7 @@ def _references(operators: Operators) -> set[str]:
     needed: set[str] = set()
     for operator in operators:
         match operator:
-            case AntiJoin(outer=outer) | Optional(outer=outer):
+            case AntiJoin(outer=outer) | Optional(outer=outer) | Mark(outer=outer):
                 needed |= set(outer)
             case Filter(predicate):
                 needed |= variables(predicate)
@@ -310,7 +315,7 @@ def _expressions(operators: Operators) -> list[Expr | Predicate]:
         match operator:
             case Filter(predicate):
                 found.append(predicate)
-            case AntiJoin(inner=inner) | Optional(inner=inner):
+            case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                 found += _expressions(inner)
             case Aggregate(keys, aggregates):
                 found += [column.expr for column in (*keys, *aggregates)]
@@ -341,7 +346,7 @@ def _types(operators: Operators) -> dict[str, tuple[str, ...]]:
                 types.setdefault(operator.target, operator.types)
                 if operator.edge_variable is not None:
                     types[operator.edge_variable] = tuple(step.edge for step in operator.steps)
-            case AntiJoin(inner=inner) | Optional(inner=inner):
+            case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                 types |= {k: v for k, v in _types(inner).items() if k not in types}
     return types
 
@@ -398,4 +403,4 @@ class _PropertyOrder:
         return self._of_type[kind]
 
 
-_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional)
+_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional, Mark)

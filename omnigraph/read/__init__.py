@@ -14,6 +14,8 @@ blocks          a pattern that makes many rows is matched some of them at a time
 matches         the matches of a pattern so far: for each variable a column of codes, and a weight
 operators       one module for each step of a plan
 profile         what each operator of one execution cost and returned
+hits            the nodes that a text may mean: by key, by words and by meaning
+neighbors       the nodes around one node: how many by each edge type, and a page of them
 blob            the content of one Blob property, decoded a range at a time
 spark           the same plan as DataFrame operations, with the same rows in the same order
 """

@@ -13,6 +13,7 @@ from omnigraph.read.profile import Measurement
 from omnigraph.read.reader import Reader
 from omnigraph.read.road import LOOKUP_ROWS, Road, RoadChoice, choose_road, find_columns_read
 from omnigraph.read.sparse_reader import SparseReader, TooManyLookups
+from omnigraph.telemetry.spans import COMMIT_ID, Kind, is_watched, span
 from omnigraph.versioning.snapshot import Snapshot
 
 
@@ -34,6 +35,16 @@ def answer(
     When more rows have to be looked up than estimated, the plan runs again from whole tables;
     reading changes nothing, so that is safe.
     """
+    with span(Kind.QUERY, plan.name, {COMMIT_ID: snapshot.commit.id}) as query:
+        found = _answered(plan, snapshot, topology, request)
+        if is_watched():
+            query.note({"omnigraph.road": str(found.road)})
+        return found
+
+
+def _answered(
+    plan: ReadPlan, snapshot: Snapshot, topology: Topology, request: PlanRequest
+) -> PlanAnswer:
     plan = arrange_plan(plan, snapshot, topology, request.params).plan
     choice = choose_road(plan, snapshot, topology)
     if choice.road is Road.INDEX:

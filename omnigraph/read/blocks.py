@@ -15,6 +15,7 @@ import pyarrow as pa
 from omnigraph.data.derived.codes import number_combinations
 from omnigraph.data.derived.numbering import Numbers
 from omnigraph.query.expr import (
+    MARK,
     EntityKind,
     EntityType,
     Expr,
@@ -28,6 +29,7 @@ from omnigraph.query.plan import (
     Expand,
     Filter,
     Limit,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -43,7 +45,7 @@ from omnigraph.read.operators.order import last_row, sort_rows
 _MOST_AT_ONCE = 1 << 22
 _BLOCK = 1 << 20
 
-_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional)
+_ROW_OPERATORS = (NodeScan, Expand, Filter, AntiJoin, Optional, Mark)
 
 
 def count_row_operators(operators: Sequence[Operator]) -> int:
@@ -89,7 +91,9 @@ class KeptRows:
 
     def add(self, rows: Matches) -> None:
         """Keep of some rows what the operators after the pattern need."""
-        self.parts.append(self._reduce(rows))
+        # Whether a pattern has a match is read by the pattern's own conditions alone.
+        columns = {name: each for name, each in rows.columns.items() if not name.startswith(MARK)}
+        self.parts.append(self._reduce(replace(rows, columns=columns)))
         count = sum(part.count for part in self.parts)
         if count > _MOST_AT_ONCE:
             self.parts = [self._reduce(join_matches(self.parts))]

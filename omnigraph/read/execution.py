@@ -1,14 +1,14 @@
 """Execution: one execution of a plan: its parameters, instant, variables and budget."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
 
 import numpy as np
 
-from omnigraph.embedding import EmbeddingTask, embedder_for
+from omnigraph.embedding import embedder_for, query_vector
 from omnigraph.errors import BudgetError, CancelledError
 from omnigraph.query.expr import Constant, EntityType, ListOf, Now, ParamRef, PropertyRef
 from omnigraph.query.plan import Expand
@@ -70,13 +70,21 @@ class Execution:
         if not isinstance(query, str):
             return np.asarray(query, np.float32)
         types = self.domains[field.variable or ""].types
-        name = next(name for name in types if self.reader.type_of(name, field.property))
-        item = self.reader.stored(name).properties[field.property]
+        names = [name for name in types if self.reader.type_of(name, field.property)]
+        item = self.reader.stored(names[0]).properties[field.property]
         model = None if item.embed is None else item.embed.model
         assert isinstance(item.type, VectorType)
-        embedder = embedder_for(model, self.environment)
-        vector: np.ndarray = embedder.embed([query], item.type.dimension, EmbeddingTask.QUERY)[0]
-        return vector
+        known = dict.fromkeys(self._models(names, field.property)) or (None,)
+        for each in known:
+            embedder = embedder_for(model, self.environment, filled_by=each)
+        return query_vector(embedder, query, item.type.dimension)
+
+    def _models(self, names: Iterable[str], name: str) -> Iterator[str]:
+        """Yield the models that filled a property in some types."""
+        for each in map(self.reader.stored, names):
+            known = dict(self.reader.snapshot.models(each.identity))
+            if (found := known.get(each.properties[name].identity)) is not None:
+                yield found
 
     def check_cancelled(self) -> None:
         """Raise CancelledError when nobody waits for the rows any more."""

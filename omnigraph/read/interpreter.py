@@ -19,6 +19,7 @@ from omnigraph.query.plan import (
     Expand,
     Filter,
     Limit,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -46,6 +47,7 @@ from omnigraph.read.operators.project import (
 from omnigraph.read.operators.scan import cross_nodes
 from omnigraph.read.operators.search import score_rows
 from omnigraph.read.operators.traverse import filter_rows, follow_edges
+from omnigraph.telemetry.spans import ROWS, Kind, is_watched, span
 
 _SEED = "#seed"
 _FIRST_ROWS = 1_024
@@ -210,6 +212,22 @@ def _measure(
     make: Callable[[], Matches],
     step: _Step | None = None,
 ) -> Matches:
+    if not is_watched():
+        return _timed(execution, operators, make, step)
+    with span(Kind.OPERATOR, type(operators[0]).__name__) as watched:
+        rows = _timed(execution, operators, make, step)
+        ran = operators if step is None else operators[: step.ran]
+        names = ", ".join(type(each).__name__ for each in ran)
+        watched.note({ROWS: rows.count, "omnigraph.operators": names})
+    return rows
+
+
+def _timed(
+    execution: Execution,
+    operators: Sequence[Operator],
+    make: Callable[[], Matches],
+    step: _Step | None,
+) -> Matches:
     if execution.stopwatch is None:
         return make()
     with execution.stopwatch.measure(operators) as measuring:
@@ -232,6 +250,8 @@ def _execute_operator(
             return filter_rows(execution, rows, (predicate,))
         case AntiJoin(_, inner):
             return rows.keep(~_has_match(execution, rows, inner))
+        case Mark(column, _, inner):
+            return rows.with_column(column, pa.array(_has_match(execution, rows, inner)))
         case Optional():
             return _match_optional(execution, rows, operator)
         case Rank():

@@ -13,6 +13,7 @@ from omnigraph.query.plan import (
     AntiJoin,
     Expand,
     Filter,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -179,7 +180,7 @@ class _Estimate:
                     rows *= self._scan(operator)
                 case Expand():
                     rows = self._expand(operator, rows)
-                case AntiJoin(inner=inner) | Optional(inner=inner):
+                case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                     self.add(inner, rows)
                 case Filter() | Rank():
                     pass

@@ -11,6 +11,7 @@ identity     stable identities of types and properties, and the ids of nodes wit
 build        the syntax tree of a schema to its catalog, checked against every static rule
 catalog      the checked schema: every type with its properties, constraints and identity
 compile      `.pg` text to catalog in one call
+labels       the text by which people know a node, and its key
 json_rows    rows of a type, decoded from the JSON of an answer
 arrow        the Arrow schema of each node and edge table
 codec        the catalog as JSON and back, and the hash of its content

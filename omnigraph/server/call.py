@@ -11,7 +11,7 @@ import msgspec
 
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.backend import LocalBackend
-from omnigraph.api.operation import JSON
+from omnigraph.api.operation import JSON, Work
 from omnigraph.errors import DeniedError, Json, NotFoundError
 from omnigraph.read.execution import Budget
 from omnigraph.server.feed import Feed
@@ -118,6 +118,10 @@ class ServedBackend(LocalBackend):
     def uri(self) -> str:
         return LocalBackend(self.access).uri.rstrip("/").rpartition("/")[2]
 
+    def acting_as(self, actor: str | None) -> "ServedBackend":
+        """Return the same graph for another actor."""
+        return ServedBackend(self.access.acting_as(actor))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCall:
@@ -136,6 +140,8 @@ class ServerCall:
     takes_gzip: bool = False
     rows_size: int | None = None
     accept: str = JSON
+    # The headers that ask for a part of the bytes, or for none when they are known.
+    conditions: Mapping[str, str] = field(default_factory=dict)
     keyed: KeyedRequest | None = None
     pinned: Snapshot | None = None
     limits: Limits = field(default_factory=Limits)
@@ -154,15 +160,19 @@ class ServerCall:
         """How much a query and its answer may take."""
         return Budget(seconds=self.limits.query_seconds, bytes=self.limits.query_bytes)
 
+    @property
+    def work(self) -> Work:
+        """What the operation is counted as."""
+        return Work.WRITE if self.operation is None else self.operation.work
+
     def rows(self, parts: Iterator[bytes], media_type: str) -> Stream:
         """Return the rows of a query as an answer."""
         return Stream(parts, media_type, self.budget, self.limits.answer_seconds)
 
     def export(self, parts: Iterator[bytes], media_type: str) -> Stream:
         """Return rows that are read while they are sent as an answer."""
-        limits = self.limits
-        budget = Budget(seconds=limits.export_seconds, bytes=limits.export_bytes)
-        return Stream(parts, media_type, budget)
+        seconds = self.limits.seconds_of(self.work)
+        return Stream(parts, media_type, Budget(seconds=seconds, bytes=self.limits.export_bytes))
 
     def may_read(self, branch: str) -> bool:
         """Return whether the actor may read a branch."""
@@ -179,7 +189,8 @@ class ServerCall:
             operation_id=None if self.keyed is None else self.keyed.key,
             budget=self.budget,
             cancelled=self.cancelled,
-            seconds=self.limits.write_seconds,
+            seconds=self.limits.seconds_of(self.work),
+            bytes=self.limits.bytes_of(self.work),
             pinned=self.pinned,
         )
 

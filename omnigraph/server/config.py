@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omnigraph.api.budgets import NO_BUDGETS, Budgets, parse_budgets
 from omnigraph.errors import ConfigError, UnreadableError
 from omnigraph.files.bytes import file_bytes
 from omnigraph.files.dotenv import parse_dotenv
@@ -50,10 +51,11 @@ class GraphConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Which graph the server serves, and at which address."""
+    """Which graph the server serves, at which address, and what work on it may take."""
 
     graph: str | None = None
     bind: str | None = None
+    budgets: Budgets = NO_BUDGETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ cli:
 # server:
 #   graph: {name}
 #   bind: 127.0.0.1:8080
+#   limits: {{query_seconds: 30, load_seconds: 300, actors: {{guest: {{query_seconds: 5}}}}}}
 # query:
 #   roots: [queries]               # folders with .gq files
 # queries:
@@ -217,7 +220,7 @@ def _config(path: Path, top: Section) -> Config:
         path=path,
         project=top.section("project", ("name",)).text("name"),
         graphs=graphs,
-        server=_server(top.section("server", ("graph", "bind")), graphs),
+        server=_server(top.section("server", ("graph", "bind", "limits")), graphs),
         cli=_cli(top.section("cli", _CLI), graphs),
         query_roots=tuple(
             _resolved(root, folder) for root in top.section("query", ("roots",)).texts("roots")
@@ -242,7 +245,7 @@ def _server(section: Section, graphs: Iterable[str]) -> ServerConfig:
     parts = None if bind is None else _BIND.fullmatch(bind)
     if bind is not None and (parts is None or int(parts[1]) > 65_535):
         section.report("bind", f"is an address and a port like 127.0.0.1:8080, not '{bind}'")
-    return ServerConfig(_known_graph(section, graphs), bind)
+    return ServerConfig(_known_graph(section, graphs), bind, parse_budgets(section, "limits"))
 
 
 def _cli(section: Section, graphs: Iterable[str]) -> CliConfig:

@@ -115,7 +115,8 @@ class Deployment:
                 graph = open_graph(graph_uri(self.storage, name), environment=environment)
                 known = ServedGraph.of(name, graph)
             access = known.access.with_queries(definition.queries)
-            return replace(known, graph=Graph(LocalBackend(access)), problem=None)
+            graph = Graph(LocalBackend(access))
+            return replace(known, graph=graph, budgets=definition.budgets, problem=None)
         except OmniGraphError as failed:
             warn("graph out of service", graph=name, code=failed.code)
             return ServedGraph(name=name, graph=None, problem=failed)

@@ -6,6 +6,7 @@ from itertools import islice
 
 import msgspec
 
+from omnigraph.api.backend import USUAL, CallOptions
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operations.changes import WatchChanges
 from omnigraph.errors import Json
@@ -27,6 +28,7 @@ class ChangeFeed:
 
     backend: LocalBackend
     operation: WatchChanges
+    options: CallOptions = USUAL
     _cursor: str | None = field(init=False)
     _made: Iterator[bytes] | None = None
 
@@ -56,7 +58,7 @@ class ChangeFeed:
             self._cursor = commit
             document: Json = {"branch": operation.branch, "commit": commit, "cursor": commit}
             yield event("baseline", document, commit)
-        for each in self.backend.run(operation.listing(self._cursor)):
+        for each in self.backend.run(operation.listing(self._cursor), self.options):
             yield from self._commit(each)
 
     def _commit(self, found: CommitChanges) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,7 +138,7 @@ def omnigraph_server(
                 needs_all_graphs=needs_all_graphs,
                 workers=workers,
                 worker=WorkerSettings.of(os.environ),
-                limits=_limits(limits),
+                limits=_limits(found, limits),
             )
         )
     except OmniGraphError as error:
@@ -162,6 +162,7 @@ def _settings(
     bind: str | None,
     cluster: str | None,
 ) -> "Settings":
+    from omnigraph.api.budgets import Budgets
     from omnigraph.server.serve import Settings
     from omnigraph.spark.session import settings_from
 
@@ -182,6 +183,7 @@ def _settings(
         port=port,
         policy=None if config is None else config.policy.file,
         queries=None if config is None else config.queries,
+        budgets=Budgets() if config is None else Budgets(actors=config.server.budgets.actors),
         spark=settings_from(os.environ, default=None if config is None else config.spark),
     )
 
@@ -217,23 +219,16 @@ def _uri(config: "Config | None", target: str | None) -> str:
     return config.graph(name).uri
 
 
-def _limits(given: tuple[str, ...]) -> "Limits":
-    from omnigraph.server.limits import Limits
+def _limits(config: "Config | None", given: tuple[str, ...]) -> "Limits":
+    """Return the limits of the command, which go before those of omnigraph.yaml."""
+    from omnigraph.server.limits import Limits, parse_limit
 
-    found = Limits()
-    known = {each.name: type(getattr(found, each.name)) for each in fields(Limits)}
-    for each in given:
-        name, _, value = each.partition("=")
-        if name not in known:
-            raise click.UsageError(f"no limit '{name}'; the limits are: {', '.join(known)}")
-        try:
-            number = known[name](value)
-        except ValueError:
-            raise click.UsageError(f"the limit '{name}' is a number, not '{value}'") from None
-        if number <= 0:
-            raise click.UsageError(f"the limit '{name}' has to be more than 0")
-        found = replace(found, **{name: number})
-    return found
+    found = {} if config is None else dict(config.server.budgets.common)
+    try:
+        found |= dict(map(parse_limit, given))
+    except ValueError as wrong:
+        raise click.UsageError(str(wrong)) from None
+    return Limits().with_values(found)
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ STATUSES: tuple[tuple[type[OmniGraphError], int], ...] = (
     (errors.ResultOverflowError, 400),
     (errors.CancelledError, 503),
     (errors.StorageError, 503),
+    (errors.EmbeddingModelError, 409),
     (errors.EmbeddingError, 502),
     (errors.UnavailableError, 501),
     (OmniGraphError, 500),

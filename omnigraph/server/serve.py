@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import open as open_graph
 from omnigraph.api.registry import QueryFiles
 from omnigraph.errors import ConfigError, OmniGraphError
@@ -37,7 +38,7 @@ from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.server.studio.handover import Handover
-from omnigraph.server.table import FLEET_TABLE, TABLE
+from omnigraph.server.table import AGENTS, FLEET_AGENTS, FLEET_TABLE, TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
 from omnigraph.spark import session
 from omnigraph.spark.session import SparkSettings
@@ -66,6 +67,7 @@ class Settings:
     worker: WorkerSettings | None = None
     policy: Path | None = None
     queries: QueryFiles | None = None
+    budgets: Budgets = NO_BUDGETS
     hosts: tuple[str, ...] = ()
     is_public: bool = False
     allows_writes: bool = False
@@ -122,8 +124,9 @@ def app_of(settings: Settings) -> App:
     policy, deployment = _policy(settings, has_tokens=source.is_given), None
     if settings.cluster is None:
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
-        only = ServedGraph.of(graph.uri.rpartition("/")[2], graph, policy)
-        site, table = Site(graphs={only.name: only}, only=only), TABLE
+        name = graph.uri.rpartition("/")[2]
+        only = ServedGraph.of(name, graph, policy, settings.budgets)
+        site, table, met = Site(graphs={only.name: only}, only=only), TABLE, AGENTS
     else:
         deployment = Deployment.at(
             settings.cluster,
@@ -132,7 +135,7 @@ def app_of(settings: Settings) -> App:
             environment=settings.environment,
             default=policy,
         )
-        site, table, policy = deployment.site, FLEET_TABLE, None
+        site, table, met, policy = deployment.site, FLEET_TABLE, FLEET_AGENTS, None
         _check_policies(site, has_tokens=source.is_given)
     shared = None
     if settings.worker is not None:
@@ -147,7 +150,7 @@ def app_of(settings: Settings) -> App:
         site=site,
         deployment=deployment,
         shared=shared,
-        router=Router(table),
+        router=Router((*table, *met)),
         gate=Gate(source, policy, metrics),
         limits=settings.worker_limits,
         about=about,
@@ -288,6 +291,7 @@ class Server(uvicorn.Server):
         )
         await super().shutdown(sockets)
         patience.cancel()
+        await self.app.speaker.close()
         self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
         self.abandoned = await loop.run_in_executor(None, self.app.close, _LAST_SECONDS)
         if self.abandoned:
@@ -342,6 +346,20 @@ def serve_studio(settings: Settings) -> None:
     _leave(server)
 
 
+def _watch() -> bool:
+    """Hand spans to OpenTelemetry when its variables ask for it; a server without it serves."""
+    from omnigraph.telemetry import otel
+
+    try:
+        is_watched = otel.start(os.environ)
+    except ConfigError as failed:
+        warn("telemetry is off", reason=failed.message, hint=failed.hint)
+        return False
+    if is_watched:
+        log("telemetry is on", service=os.environ["OTEL_SERVICE_NAME"])
+    return is_watched
+
+
 def serve(settings: Settings) -> None:
     """Serve a graph or a deployment until a signal says stop, in one process or in several."""
     configure()
@@ -352,10 +370,15 @@ def serve(settings: Settings) -> None:
         return
     sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(app_of(settings), settings)
+    is_watched = _watch()
     for variable in (JSON, SINGLE):  # what this process starts need not know them
         os.environ.pop(variable, None)
     with suppress(KeyboardInterrupt):
         server.run()
+    if is_watched:
+        from omnigraph.telemetry import otel
+
+        otel.stop()
     _leave(server)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from omnigraph.api.access import Access
+from omnigraph.api.budgets import NO_BUDGETS, Budgets
 from omnigraph.api.graph import Graph
 from omnigraph.api.local.backend import LocalBackend
 from omnigraph.errors import DeniedError, GraphNotFoundError, Json, NotFoundError, OmniGraphError
@@ -24,12 +25,20 @@ class ServedGraph:
     policy: NotedPolicy | None = None
     log: AnswerLog | None = None
     turns: WriteTurns = field(default_factory=WriteTurns)
+    budgets: Budgets = NO_BUDGETS
     problem: OmniGraphError | None = None
 
     @classmethod
-    def of(cls, name: str, graph: Graph, policy: NotedPolicy | None = None) -> "ServedGraph":
+    def of(
+        cls,
+        name: str,
+        graph: Graph,
+        policy: NotedPolicy | None = None,
+        budgets: Budgets = NO_BUDGETS,
+    ) -> "ServedGraph":
         """Return a graph that is open in service."""
-        return cls(name=name, graph=graph, policy=policy, log=AnswerLog(graph.repository))
+        log = AnswerLog(graph.repository)
+        return cls(name=name, graph=graph, policy=policy, log=log, budgets=budgets)
 
     @property
     def backend(self) -> LocalBackend:

@@ -110,10 +110,13 @@ class InlineRunner:
         reduce: Reduce[Found],
         progress: Progress = NO_PROGRESS,
     ) -> list[Found]:
+        held = [0]
+
         def parcels(item: Item) -> list[Parcel]:
             found = []
             for parcel in task(item):
-                self.deadline.check()
+                held[0] += len(parcel.payload)
+                self.deadline.check_bytes(held[0])
                 found.append(parcel)
             return found
 

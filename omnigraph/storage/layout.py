@@ -5,7 +5,7 @@ from datetime import timedelta
 from omnigraph.schema.identity import fnv1a64
 
 # The newest format of a manifest that this release knows, and the one that it writes.
-FORMAT = 2
+FORMAT = 3
 
 MANIFEST = "__manifest"
 SCHEMA_SOURCE = "_schema.pg"

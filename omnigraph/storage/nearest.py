@@ -11,6 +11,8 @@ from omnigraph.storage.indexes import IndexKind, IndexSpec, covered_fragments
 from omnigraph.storage.reading import ADDRESS, count_bytes
 from omnigraph.storage.table import Table
 
+DISTANCE = "_distance"
+
 # Partitions of an index that are searched: a tenth of them, and never fewer than this.
 _LEAST_PROBES = 16
 _PROBED_OF = 10
@@ -44,7 +46,16 @@ class VectorIndex:
             found += len(np.intersect1d(exact, self.nearest(wanted, _NEAREST)))
         return found / total if total else None
 
+    def measured(self, wanted: "np.ndarray", most: int) -> pa.Table:
+        """Return address and cosine distance of rows near to a vector; the index may miss some."""
+        return self._measured(wanted, most, uses_index=True)
+
     def _found(self, wanted: "np.ndarray", most: int, *, uses_index: bool) -> "np.ndarray":
+        found = self._measured(wanted, most, uses_index=uses_index)
+        addresses: np.ndarray = found[ADDRESS].to_numpy()
+        return addresses
+
+    def _measured(self, wanted: "np.ndarray", most: int, *, uses_index: bool) -> pa.Table:
         asked = {
             "column": self.column,
             "q": wanted,
@@ -55,10 +66,9 @@ class VectorIndex:
         }
         with report_as(f"cannot search {self.table.path}"):
             scanner = self.table.dataset.scanner(
-                columns=["_distance"], nearest=asked, with_row_address=True
+                columns=[DISTANCE], nearest=asked, with_row_address=True
             )
-            addresses: np.ndarray = count_bytes(scanner.to_table())[ADDRESS].to_numpy()
-        return addresses
+            return count_bytes(scanner.to_table())
 
     def _sample(self) -> list["np.ndarray"]:
         """Return the vectors of rows spread evenly over the table."""
@@ -69,6 +79,12 @@ class VectorIndex:
         values: pa.ChunkedArray = taken[self.column].drop_null()
         vectors = [np.asarray(each, np.float32) for each in values.to_pylist()]
         return [each for each in vectors if np.linalg.norm(each) > 0]
+
+
+def nearest_rows(table: Table, column: str, wanted: "np.ndarray", most: int) -> pa.Table:
+    """Return address and cosine distance of the rows nearest to a vector, by index if there is."""
+    index = vector_index(table, column) or VectorIndex(table, column, _LEAST_PROBES)
+    return index.measured(wanted, most)
 
 
 def vector_index(table: Table, column: str) -> VectorIndex | None:

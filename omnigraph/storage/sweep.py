@@ -1,6 +1,6 @@
 """Sweep: the files that no version of a table needs, from a listing and the versions."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -58,13 +58,14 @@ def find_unneeded(
     files: Mapping[str, Iterable[Stored]],
     needed: Mapping[str, Set[int]],
     before: int,
+    check: Callable[[], None] = lambda: None,
 ) -> list[UnneededFiles]:
     """Return the files that no needed version uses and that were written before a time.
 
     `needed` has the versions that are needed of each table, by its folder. Versions of a moving
     table are always needed, and so are versions written after that time, which somebody may be
     about to publish. Raises StorageError when a needed version cannot be read; those of a table
-    without older files are not read.
+    without older files are not read. `check` is called before each version is read.
     """
     old_files = {
         path: old
@@ -73,7 +74,7 @@ def find_unneeded(
     }
     wanted = {path: attached_versions(files[path]) | needed.get(path, set()) for path in old_files}
     young = {path: _young(files[path], before) - wanted[path] for path in old_files}
-    named = _named(tables, wanted, young)
+    named = _named(tables, wanted, young, check)
     found = []
     for path, old in old_files.items():
         gone = [file for file in old if _is_unneeded(path, file, wanted[path], named[path])]
@@ -95,7 +96,7 @@ def needed(
     wanted = {
         path: attached_versions(files.get(path, ())) | each for path, each in versions.items()
     }
-    named = _named(tables, wanted, {})
+    named = _named(tables, wanted, {}, lambda: None)
     return [file for path in wanted for file in parts_of(path, files.get(path, ()), named[path])]
 
 
@@ -128,7 +129,10 @@ def _young(files: Iterable[Stored], before: int) -> set[int]:
 
 
 def _named(
-    tables: Tables, wanted: Mapping[str, Set[int]], young: Mapping[str, Set[int]]
+    tables: Tables,
+    wanted: Mapping[str, Set[int]],
+    young: Mapping[str, Set[int]],
+    check: Callable[[], None],
 ) -> dict[str, set[str]]:
     """Return all files that versions use, by the folder of their table.
 
@@ -140,6 +144,7 @@ def _named(
 
     def files(item: tuple[str, int, bool]) -> set[str]:
         path, version, must = item
+        check()
         try:
             return tables.files_of(path, version)
         except StorageError:

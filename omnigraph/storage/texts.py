@@ -33,14 +33,18 @@ class TextIndex:
         """Return address and BM25 score of the rows that contain any of the words."""
         return self._found(MatchQuery(words, self.column))
 
+    def best(self, words: str, most: int) -> pa.Table:
+        """Return address and score of the rows with the best scores for any of the words."""
+        return self._found(MatchQuery(words, self.column), most)
+
     def phrase(self, phrase: str) -> pa.Table:
         """Return address and score of the rows that contain the words of a phrase in order."""
         return self._found(PhraseQuery(phrase, self.column))
 
-    def _found(self, query: FullTextQuery) -> pa.Table:
+    def _found(self, query: FullTextQuery, most: int | None = None) -> pa.Table:
         with report_as(f"cannot search {self.path}"):
             scanner = self.dataset.scanner(
-                columns=[SCORE], full_text_query=query, with_row_address=True
+                columns=[SCORE], full_text_query=query, with_row_address=True, limit=most
             )
             return count_bytes(scanner.to_table())
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from omnigraph.errors import Json
 from omnigraph.html import html_facts
@@ -21,14 +21,22 @@ class CommitKind(StrEnum):
     PHYSICAL = "physical"
 
 
+# The model that filled a vector property, by the identity of the property.
+Models: TypeAlias = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One table at one commit: its folder, version and row count, and the branch that wrote it."""
+    """One table at one commit: its folder, version and row count, and the branch that wrote it.
+
+    `models` has the model of every vector property that was filled from texts.
+    """
 
     path: str
     version: int
     row_count: int
     branch: str
+    models: Models = ()
 
     @property
     def place(self) -> tuple[str, int]:

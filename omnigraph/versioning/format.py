@@ -68,7 +68,15 @@ def _mark_primary_key(tables: Tables, at: Table) -> Table:
     return stamped
 
 
-STEPS: dict[int, Callable[[Tables, Table], Table]] = {1: _mark_primary_key}
+def _stamp_models(tables: Tables, at: Table) -> Table:
+    """From 2 to 3: commits may name the models that filled vector properties; those here do not."""
+    stamped = tables.set_schema_keys(at, {STAMP: "3"})
+    tables.sync_table(stamped)
+    reached("migration: stamped")
+    return stamped
+
+
+STEPS: dict[int, Callable[[Tables, Table], Table]] = {1: _mark_primary_key, 2: _stamp_models}
 
 
 def _newest(tables: Tables) -> Table:

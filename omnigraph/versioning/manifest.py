@@ -24,7 +24,7 @@ from omnigraph.storage.fold import MANIFEST_LEVELS, WHOLE_LEVELS, Level
 from omnigraph.storage.indexes import IndexKind, IndexSpec
 from omnigraph.storage.table import Table, Tables
 from omnigraph.syntax.problems import nearest_name
-from omnigraph.versioning.commit import Commit, CommitKind, TableState
+from omnigraph.versioning.commit import Commit, CommitKind, Models, TableState
 from omnigraph.versioning.commit_cache import CommitCache
 from omnigraph.versioning.freshness import MANIFEST_AGE, Freshness
 from omnigraph.versioning.names import MAIN, TAG, fold, is_system, normalize_name
@@ -581,6 +581,7 @@ def _matching(rows: pa.Table, ids: list[str]) -> dict[str, Commit]:
 
 
 def _encoded(commit: Commit) -> str:
+    models = {key: state.models for key, state in commit.tables.items() if state.models}
     record = {
         "id": commit.id,
         "parents": commit.parents,
@@ -598,16 +599,24 @@ def _encoded(commit: Commit) -> str:
             key: [state.path, state.version, state.row_count, state.branch]
             for key, state in commit.tables.items()
         },
+        **({"models": models} if models else {}),
     }
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def _models(pairs: Iterable[tuple[str, str]]) -> Models:
+    return tuple((sys.intern(identity), sys.intern(model)) for identity, model in pairs)
 
 
 def decode_commit(text: str) -> Commit:
     """Return the commit that a record holds."""
     record = json.loads(text)
     # The names are the same in all commits, and there are as many of them as commits and tables.
+    models = {key: _models(pairs) for key, pairs in record.pop("models", {}).items()}
     tables = {
-        sys.intern(key): TableState(sys.intern(path), version, rows, sys.intern(branch))
+        sys.intern(key): TableState(
+            sys.intern(path), version, rows, sys.intern(branch), models.get(key, ())
+        )
         for key, (path, version, rows, branch) in record.pop("tables").items()
     }
     kind = CommitKind(record.pop("kind"))

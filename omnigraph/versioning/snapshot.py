@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 from omnigraph.errors import Json, StorageError, TableNotFoundError, UnavailableError
 from omnigraph.html import html_facts, html_table
 from omnigraph.schema.catalog import Catalog
-from omnigraph.versioning.commit import Commit, TableState, commit_named, with_commits
+from omnigraph.versioning.commit import Commit, Models, TableState, commit_named, with_commits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,11 @@ class Snapshot:
             known = ", ".join(map(self.key_of, self.commit.tables)) or "none"
             raise TableNotFoundError(f"no table '{key}'", hint=f"the tables are: {known}")
         return found
+
+    def models(self, key: str) -> Models:
+        """Return the models that filled the vector properties of a table; a new one has none."""
+        found = self.commit.tables.get(key)
+        return () if found is None else found.models
 
     def key_of(self, identity: str) -> str:
         """Return the key by which users know the table of a type, by the name it has here."""

@@ -10,6 +10,7 @@ from omnigraph.errors import (
     HeadMovedError,
     OmniGraphError,
 )
+from omnigraph.telemetry.spans import BRANCH, COMMIT_ID, Kind, note, span
 from omnigraph.versioning.attempts import attempts
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.names import normalize_name
@@ -115,7 +116,10 @@ def _attempt(
     )
     staged = stage(write_set, intent.branch)
     intent.check()  # not called again: from here on the change is published
-    commit = publish(repository, intent.branch, staged)
+    with span(Kind.COMMIT, "commit", {BRANCH: intent.branch}) as published:
+        commit = publish(repository, intent.branch, staged)
+        published.note({COMMIT_ID: commit.id})
+    note({COMMIT_ID: commit.id, BRANCH: intent.branch})
     if not _is_of(commit, staged):
         return TransactResult(commit, None)
     _extend(repository, write_set.base, commit)

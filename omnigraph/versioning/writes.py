@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from omnigraph.storage.indexes import indexes_of
 from omnigraph.storage.table import Rows, Table
-from omnigraph.versioning.commit import CommitKind, TableState
+from omnigraph.versioning.commit import CommitKind, Models, TableState
 from omnigraph.versioning.names import normalize_name
 from omnigraph.versioning.notes import check_notes
 from omnigraph.versioning.snapshot import Snapshot
@@ -70,7 +70,8 @@ class WriteSet:
     by name. `schema` is the digest of the branch's new schema, if it gets one, and `dropped` names
     the tables that the commit no longer has. `sources` are further commits whose tables the change
     takes over, as they are or as the base of new versions, and `restored` are single versions of
-    which it does, by table key.
+    which it does, by table key. `models` has the models of a table's vectors where they are other
+    than before.
     """
 
     base: Snapshot
@@ -90,6 +91,7 @@ class WriteSet:
     dropped: frozenset[str] = frozenset()
     sources: tuple[str, ...] = ()
     restored: frozenset[tuple[str, int]] = frozenset()
+    models: Mapping[str, Models] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_notes(actor=self.actor, message=self.message, operation=self.operation_id)
@@ -117,7 +119,8 @@ def stage(write_set: WriteSet, branch: str) -> Staged:
         made = next((each.table for each in writes if isinstance(each, StagedVersion)), None)
         after = made or apply_writes(write_set.base, key, writes)
         files |= after.files() if write_set.base.tables.durable else set()
-        states[key] = TableState(after.path, after.version, after.count(), branch)
+        models = write_set.models.get(key, write_set.base.models(key))
+        states[key] = TableState(after.path, after.version, after.count(), branch, models)
     return Staged(write_set=write_set, tables=states, files=frozenset(files))
 
 

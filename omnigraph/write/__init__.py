@@ -4,6 +4,7 @@ mutation  publishes a mutation as one commit, or changes nothing
 mutate    runs the statements of a mutation, each on what the earlier ones left
 draft     the rows changed so far, on top of a snapshot that does not change
 upsert    a row that exists keeps what a change does not name
+again     the rows of types whose vectors are to be made anew, without those vectors
 filling   fills `@embed` properties with vectors of the text beside them
 validate  checks a changed graph against its schema, at a cost that grows with the change
 counts    how many rows a change inserted, updated, deleted and found unchanged

@@ -10,6 +10,7 @@ from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.storage.table import Table
+from omnigraph.versioning.commit import Models
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.upsert import find_unchanged
@@ -48,11 +49,13 @@ class TypeChange:
 class Draft:
     """Changes to several types on one snapshot; a later one sees the earlier ones.
 
-    `unfit` has the values that no row can hold; the row lacks them.
+    `unfit` has the values that no row can hold; the row lacks them. `models` has the models that
+    made vectors for it, by type.
     """
 
     snapshot: Snapshot
     unfit: list[Violation] = field(default_factory=list)
+    models: dict[str, Models] = field(default_factory=dict)
     _changes: dict[str, TypeChange] = field(default_factory=dict)
 
     def change(self, name: str) -> TypeChange:

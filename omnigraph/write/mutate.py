@@ -46,7 +46,7 @@ from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.schema.types import EnumType, ValueType
 from omnigraph.storage.reading import batches_where
 from omnigraph.write.draft import Draft, incident
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.upsert import forget_stale, keep_unnamed, with_column
 
 _ROW = "#row"
@@ -113,7 +113,8 @@ class _StatementRunner:
                 batches = change.rows.combine_chunks().to_batches()
                 filled = [vectors.filled(change.stored, batch) for batch in batches]
                 if filled:
-                    self.draft.put(name, pa.Table.from_batches(filled))
+                    self.draft.put(name, pa.Table.from_batches([batch for batch, _ in filled]))
+                    self.draft.models[name] = join_models((), *(used for _, used in filled))
 
     def _change_matched(self, change: Insert | Replace | SetRows, matched: pa.Table) -> None:
         """Insert or set a row for each of those that were matched."""

@@ -18,14 +18,14 @@ from omnigraph.read.answer import answer
 from omnigraph.read.dense_reader import DenseReader
 from omnigraph.read.execution import PlanRequest
 from omnigraph.schema.catalog import NodeType
-from omnigraph.versioning.commit import Commit
+from omnigraph.versioning.commit import Commit, Models
 from omnigraph.versioning.repository import Repository
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transact import Intent, Proposal, transact
 from omnigraph.versioning.writes import Append, DeleteRows, TableWrite, Upsert, WriteSet
 from omnigraph.write.counts import RowCounts
 from omnigraph.write.draft import TypeChange
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.mutate import run_mutation
 from omnigraph.write.receipt import Receipt
 from omnigraph.write.validate import validate
@@ -75,7 +75,7 @@ class _MutationPlanner:
     def propose(self) -> Proposal[tuple[MutationPlan, RowCounts]]:
         """Run the mutation and check what it leaves."""
         execution = self.terms.start(DenseReader(self.snapshot, self.topology))
-        vectors = VectorFiller.of(self.repository.store, self.terms.environment)
+        vectors = VectorFiller.on(self.snapshot, self.terms.environment)
         draft = run_mutation(execution, self.plan, vectors, self._rows)
         changes = draft.changes()
         verdict = validate(self.snapshot, changes)
@@ -85,7 +85,7 @@ class _MutationPlanner:
         if not changes:
             return Proposal(None, (self.plan, counts))
         execution.check(0)
-        write_set = self._write_set(changes, verdict.looked_at)
+        write_set = self._write_set(changes, verdict.looked_at, draft.models)
         if self.request is not None:
             write_set = replace(write_set, request=_noted(self.request, counts))
         return Proposal(write_set, (self.plan, counts))
@@ -96,13 +96,23 @@ class _MutationPlanner:
         found = answer(plan, self.snapshot, self.topology, terms).rows
         return pa.Table.from_batches(list(found), found.schema)
 
-    def _write_set(self, changes: Mapping[str, TypeChange], looked_at: frozenset[str]) -> WriteSet:
+    def _write_set(
+        self,
+        changes: Mapping[str, TypeChange],
+        looked_at: frozenset[str],
+        models: Mapping[str, Models],
+    ) -> WriteSet:
         writes = {each.stored.identity: self._writes(each) for each in changes.values()}
+        keys = {name: each.stored.identity for name, each in changes.items() if models.get(name)}
         return WriteSet(
             base=self.snapshot,
             writes=writes,
             validated=(looked_at | self._cascades(changes) | self._matched()) - frozenset(writes),
             affected=_affected(changes),
+            models={
+                key: join_models(self.snapshot.models(key), models[name])
+                for name, key in keys.items()
+            },
         )
 
     def _writes(self, change: TypeChange) -> tuple[TableWrite, ...]:

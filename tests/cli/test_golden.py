@@ -15,7 +15,7 @@ TRANSCRIPT = GOLDEN / "transcript.txt"
 SHAPES = json.loads(Path("docs/documents.schema.json").read_text())
 PROMPT = "$ omnigraph "
 # They start Spark, talk to a person, or need a server; each has tests of its own.
-ELSEWHERE = ("doctor", "login", "logout", "shell")
+ELSEWHERE = ("doctor", "login", "logout", "shell", "studio")
 
 
 @pytest.fixture

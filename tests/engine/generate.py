@@ -40,7 +40,7 @@ _ORDERINGS = ("<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`not { … }` or `optional { … }`."""
+    """`not { … }`, `optional { … }`, or `exists { … }` with what stands before it."""
 
     word: str
     clauses: tuple["Clause", ...]
@@ -205,6 +205,7 @@ class _Writer:
         blocks = [self.optional(scope, 1) for _ in range(self.pick((0, 0, 0, 1, 1, 2)))]
         clauses += [self.predicate(scope) for _ in range(self.pick((0, 0, 0, 0, 1, 1, 2)))]
         clauses += [self.negation(scope, 1) for _ in range(self.pick((0, 0, 0, 0, 1)))]
+        clauses += [self.exists(scope, 1) for _ in range(self.pick((0, 0, 0, 0, 0, 1, 2)))]
         self.random.shuffle(clauses)
         # Which block sees the variables of which depends on the order in which they stand.
         for block in reversed(blocks):
@@ -340,7 +341,19 @@ class _Writer:
             clauses.append(self.predicate(scope))
         if depth < 3 and self.chance(0.15):
             clauses.append(self.negation(scope, depth + 1))
+        if depth < 3 and self.chance(0.1):
+            clauses.append(self.exists(scope, depth + 1))
         return clauses
+
+    def exists(self, scope: list[Variable], depth: int) -> Block:
+        """Give a condition of which `exists { … }` is a part."""
+        inner = self.negation(scope, depth)
+        before = self.pick(("", "", "not ", f"({self.predicate(scope)}) or "))
+        if self.chance(0.15):
+            before = f"not ({self.predicate(scope)}) and not "
+        elif self.chance(0.1):
+            before = f"{self.negation(scope, 3)} or not ".replace("not {", "exists {", 1)
+        return replace(inner, word=f"{before}exists")
 
     def edges_of(self, types: tuple[str, ...]) -> list[EdgeType]:
         edges = self.catalog.edges.values()

@@ -75,8 +75,10 @@ class Entity:
     id: str
 
 
+# The variables of a row, and for each `exists { … }` something if it has a match.
 Row: TypeAlias = dict[str, Entity | None]
 Rows: TypeAlias = list[Row]
+_SOME = Entity("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,15 @@ class Oracle:
             rows = self._kept(
                 pattern, tests, rows, known, negates=optional is pattern.optionals[-1]
             )
+        asked: set[str] = set()
+        for name, inner in pattern.marks:
+            rows = [
+                {**found, name: _SOME if self.matches(inner, found) else None} for found in rows
+            ]
+            asked.add(name)
+            for test in tests:
+                if not expr.may_fail(test) and name in expr.marks(test) <= asked:
+                    rows = [found for found in rows if _Group(self, [found]).truth(test)]
         for test in tests:
             if expr.may_fail(test):
                 rows = [found for found in rows if _Group(self, [found]).truth(test)]
@@ -155,7 +166,8 @@ class Oracle:
     ) -> Rows:
         """Give the rows that pass the conditions on what is known, first those that cannot fail."""
         for each in tests:
-            if not expr.may_fail(each) and expr.variables(each) <= known:
+            is_known = expr.variables(each) <= known and not expr.marks(each)
+            if is_known and not expr.may_fail(each):
                 rows = [found for found in rows if _Group(self, [found]).truth(each)]
         for negation in pattern.negations if negates else ():
             if set(negation.outer) <= known:
@@ -364,6 +376,8 @@ class _Group:
                 assert variable is not None
                 entity = self.rows[0][variable]
                 return None if entity is None else self.oracle.property(entity, name)
+            case expr.ColumnRef(name, _):
+                return self.rows[0][name] is not None
             case expr.Aggregate():
                 return self._aggregate(node)
             case expr.EveryRow():

@@ -79,13 +79,32 @@ add("an entity", lambda g, _: g.entity_at("node:Person", "ana", 1))
 add("an entity with nulls", lambda g, _: g.entity_at("node:Person", "bo", 1, "main"))
 add("an entity that was not yet there", lambda g, _: g.entity_at("node:Person", "ana", 0))
 add("a merge base", lambda g, _: g.merge_base("main", g.at()))
+add("rights", lambda g, _: sorted(g.rights().actions))
 add("branches", lambda g, _: g.branches())
 add("log", lambda g, _: list(g.log()))
 add("the start of the log", lambda g, _: list(g.branch().log(limit=1)))
 add("the rest of the log", lambda g, _: list(g.log(after=head(g))))
 add("a commit", lambda g, _: g.commit(head(g)))
 
+add("lint", lambda g, _: g.branch().lint(QUERIES))
+add("lint what is wrong", lambda g, _: g.at().lint("query q() { match { $p: Persn } }"))
+add("complete", lambda g, _: g.branch().complete("match { $p: Person } return { $p.", 33))
+add("complete nowhere", lambda g, _: g.branch().complete("", -1))
+add("search", lambda g, _: g.branch().search("ana"))
+add("search a type", lambda g, _: g.at().search("a", types="Person", limit=2))
+add("the groups around a node", lambda g, _: g.branch().neighbors("Person", "ana"))
+add(
+    "the nodes around a node",
+    lambda g, _: g.at().neighbors("Person", "ana", edge="Knows", direction="out", limit=1),
+)
+
 # Reads that fail
+add("search nothing", lambda g, _: g.branch().search(" "))
+add("search no type", lambda g, _: g.branch().search("ana", types=["Persn"]))
+add("search no number", lambda g, _: g.branch().search("ana", limit=0))
+add("the nodes around nobody", lambda g, _: g.branch().neighbors("Person", "nobody"))
+add("the nodes along no edge", lambda g, _: g.branch().neighbors("Person", "ana", edge="Know"))
+add("the nodes around no type", lambda g, _: g.branch().neighbors("Persn", "ana"))
 add("no such query", lambda g, _: g.query(QUERIES, "agess"))
 add("which query", lambda g, _: g.query(QUERIES))
 add("a query that cannot be parsed", lambda g, _: g.query("query q( {"))
@@ -180,6 +199,7 @@ add("delete no tag", lambda g, _: g.delete_tag("v1"))
 
 # Loads
 add("load a text", lambda g, _: g.branch().load(DAG))
+add("vectors where there are none", lambda g, _: g.embed_again("Person"))
 add("load it again", lambda g, _: g.load(DAG))
 add("load and merge", lambda g, _: g.load(DAG.replace("5", "6"), mode="merge", message="more"))
 add("load a file", lambda g, at: g.load(at / "teams.jsonl"))

@@ -1,4 +1,4 @@
-"""A graph behind a server gives the same values, types and errors as one at hand."""
+"""A graph gives the same values, types and errors at hand and behind a server, awaited or not."""
 
 import gzip
 from pathlib import Path
@@ -8,10 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph import aio
 from omnigraph import open as open_graph
 from omnigraph.api.graph import Graph, connect
 from omnigraph.errors import OmniGraphError
 from omnigraph.spark.session import stop
+from tests.aio.waiting import Waiting, looping
 from tests.api.people import QUERIES, people
 from tests.parity.operations import OPERATIONS, Operation
 from tests.parity.plain import Plain, Raised
@@ -20,9 +22,12 @@ from tests.parity.serving import serving
 Answers = dict[str, Any]
 
 
+WAYS = ("a server", "awaited", "a server, awaited")
+
+
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]:
-    """Give what each operation came to, at hand and behind a server.
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
+    """Give what each operation came to, at hand and in the other ways.
 
     Spark does not run in either process: where it does, small loads use it as well.
     """
@@ -35,23 +40,37 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]
     (at / "t3.jsonl").write_text('{"type": "Team", "data": {"slug": "t3"}}')
     (at / "teams.jsonl.gz").write_bytes(gzip.compress(b'{"type": "Team", "data": {"slug": "t4"}}'))
     pq.write_table(pa.table({"slug": ["t5"], "title": ["Five"]}), at / "teams.parquet")
-    for name in ("here", "there"):
+    for name in ("here", "there", "own", "far"):
         people(at / name).close()
-    (at / "stored.gq").write_text(QUERIES)
+    stored = at / "stored.gq"
+    stored.write_text(QUERIES)
     with (
-        serving(at / "there", queries=at / "stored.gq") as url,
+        serving(at / "there", queries=stored) as url,
+        serving(at / "far", queries=stored) as other_url,
         connect(url) as there,
-        open_graph(at / "here", queries=at / "stored.gq") as here,
+        open_graph(at / "here", queries=stored) as here,
+        looping() as loop,
     ):
-        return all_answers(here, at), all_answers(there, at)
+        own = loop.wait(aio.open(at / "own", queries=stored))
+        far = aio.connect(other_url)
+        try:
+            return {
+                "at hand": all_answers(here, at),
+                "a server": all_answers(there, at),
+                "awaited": all_answers(Waiting(loop, own), at),
+                "a server, awaited": all_answers(Waiting(loop, far), at),
+            }
+        finally:
+            loop.wait(own.close())
+            loop.wait(far.close())
 
 
-def all_answers(graph: Graph, at: Path) -> Answers:
+def all_answers(graph: Graph | Waiting, at: Path) -> Answers:
     plain = Plain()
     return {name: plain.of(answered(each, graph, at)) for name, each in OPERATIONS.items()}
 
 
-def answered(operation: Operation, graph: Graph, at: Path) -> object:
+def answered(operation: Operation, graph: Graph | Waiting, at: Path) -> object:
     try:
         return operation(graph, at)
     except OmniGraphError as error:
@@ -59,14 +78,14 @@ def answered(operation: Operation, graph: Graph, at: Path) -> object:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_both_answer_alike(name: str, answers: tuple[Answers, Answers]) -> None:
-    here, there = answers
-    assert there[name] == here[name]
+@pytest.mark.parametrize("way", WAYS)
+def test_all_answer_alike(name: str, way: str, answers: dict[str, Answers]) -> None:
+    assert answers[way][name] == answers["at hand"][name]
 
 
 def test_many_operations_are_compared_and_a_third_of_them_fail(
-    answers: tuple[Answers, Answers],
+    answers: dict[str, Answers],
 ) -> None:
-    failed = [name for name, each in answers[0].items() if isinstance(each, Raised)]
+    failed = [name for name, each in answers["at hand"].items() if isinstance(each, Raised)]
     assert len(OPERATIONS) >= 60
     assert len(failed) >= len(OPERATIONS) // 3

@@ -242,7 +242,7 @@ def filled(store: Path, vectors: Sequence[object], bodies: Sequence[str | None])
     )
     made = VectorFiller.of(Store(str(store), is_local=True), {"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})
     # A slice has an offset, which the whole batch does not have.
-    return made.filled(stored, batch.slice(1))["v"]
+    return made.filled(stored, batch.slice(1))[0]["v"]
 
 
 def test_vectors_stand_beside_their_own_texts_whatever_is_given_around_them(

@@ -68,6 +68,11 @@ def _step(operator: plan.Operator, rows: Rows) -> None:
             assert outer
             assert set(outer) <= rows.variables
             _flow(inner, Rows(set(rows.variables), set(), set(rows.counted)))
+        case plan.Mark(column, outer, inner):
+            assert outer
+            assert set(outer) <= rows.variables
+            _flow(inner, Rows(set(rows.variables), set(), set(rows.counted)))
+            rows.columns.add(column)
         case plan.Optional(outer, binds, inner):
             assert set(outer) <= rows.variables
             within = Rows(set(rows.variables), set(), set(rows.counted))
@@ -186,5 +191,5 @@ def _object(kind: str, catalog: Catalog) -> set[str]:
 def _all(operators: Iterable[plan.Operator]) -> Iterator[plan.Operator]:
     for operator in operators:
         yield operator
-        if isinstance(operator, plan.AntiJoin | plan.Optional):
+        if isinstance(operator, plan.AntiJoin | plan.Optional | plan.Mark):
             yield from _all(operator.inner)

@@ -27,6 +27,8 @@ def _predicate(predicate: ast.Predicate) -> str:
             return " or ".join(_grouped(item, ast.Or) for item in items)
         case ast.Not(item, _):
             return f"not {_grouped(item, ast.And, ast.Or)}"
+        case ast.Exists(clauses, _):
+            return f"exists {{ {'  '.join(_clauses(clauses))} }}"
         case ast.FunctionCall():
             return expr_text(predicate)
 

@@ -70,12 +70,23 @@ searches = st.builds(
     st.lists(leaves, min_size=1, max_size=3).map(tuple),
     st.just(SPAN),
 )
+
+
+def _patterns() -> SearchStrategy[ast.Clause]:
+    return st.one_of(bindings, traversals)
+
+
 tests: SearchStrategy[ast.Predicate] = st.one_of(
     st.builds(ast.Comparison, exprs, st.sampled_from(ast.Operator), exprs, st.just(SPAN)),
     st.builds(
         ast.NullTest, exprs.filter(lambda each: not _is_search(each)), st.booleans(), st.just(SPAN)
     ),
     searches,
+    st.builds(
+        ast.Exists,
+        st.lists(st.deferred(_patterns), min_size=1, max_size=2).map(tuple),
+        st.just(SPAN),
+    ),
 )
 
 
@@ -111,6 +122,7 @@ traversals = st.builds(
     hops=st.one_of(st.just(ast.Hops()), hops),
     edge_variable=st.one_of(st.none(), variables),
 ).filter(_is_traversal)
+
 plain_clauses: SearchStrategy[ast.Clause] = st.one_of(
     bindings, traversals, st.builds(ast.Filter, predicates)
 )

@@ -6,14 +6,25 @@ from typing import Any
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
-from omnigraph.api.local import branches, changes, maintenance, queries, reads, writes
+from omnigraph.api.local import (
+    branches,
+    changes,
+    editing,
+    explore,
+    maintenance,
+    queries,
+    reads,
+    rights,
+    writes,
+)
 from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import Document, Operation, R, check_fields
 from omnigraph.api.operations.read import ReadRows
+from omnigraph.telemetry.spans import Kind, span
 
 FUNCTIONS: Functions = {
     operation: function
-    for family in (reads, writes, queries, branches, changes, maintenance)
+    for family in (reads, explore, editing, writes, queries, branches, changes, rights, maintenance)
     for operation, function in family.FUNCTIONS.items()
 }
 
@@ -45,7 +56,8 @@ class LocalBackend:
     def run(self, operation: Operation[R], options: CallOptions = USUAL) -> R:
         """Run an operation, if the policy allows it."""
         check_fields(operation)
-        found: R = FUNCTIONS[type(operation)](self.access, operation, options)
+        with span(Kind.OPERATION, type(operation).__name__):
+            found: R = FUNCTIONS[type(operation)](self.access, operation, options)
         return found
 
     def document(self, operation: Operation[Any], options: CallOptions = USUAL) -> Document:

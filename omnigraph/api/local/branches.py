@@ -188,6 +188,7 @@ def _merge_how(
         "spark": options.spark,
         "progress": options.progress or NO_PROGRESS,
         "seconds": options.seconds,
+        "bytes": options.bytes,
         "cancelled": options.cancelled,
     }
     check_notes(message=operation.message, operation=options.operation_id)

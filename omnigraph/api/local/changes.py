@@ -1,6 +1,7 @@
 """Changes: the commits of a graph at hand, and what differs between them."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
@@ -15,6 +16,9 @@ from omnigraph.policy.actions import Action
 from omnigraph.versioning import history
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.repository import Repository
+
+if TYPE_CHECKING:
+    from omnigraph.spark.deadline import Deadline
 
 
 def list_commits(access: Access, operation: ListCommits, _: CallOptions) -> Iterator[Commit]:
@@ -39,10 +43,13 @@ def get_diff(access: Access, operation: GetDiff, options: CallOptions) -> Change
     if operation.merge_base:
         base = history.merge_base(access.repository, old.commit.id, new.commit.id)
         old = access.repository.pin(base)
-    return SnapshotChanges(old, new, wanted.bound(old.catalog, new.catalog))
+    deadline = _deadline("diff", options)
+    return SnapshotChanges(old, new, wanted.bound(old.catalog, new.catalog), deadline)
 
 
-def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iterator[CommitChanges]:
+def list_changes(
+    access: Access, operation: ListChanges, options: CallOptions
+) -> Iterator[CommitChanges]:
     """Return what each commit of a branch changed, oldest first, after the one of a cursor."""
     from omnigraph.merge.changes import SnapshotChanges
 
@@ -55,12 +62,14 @@ def list_changes(access: Access, operation: ListChanges, _: CallOptions) -> Iter
     if since is not None:
         _check_kept(repository, since)
 
+    deadline = _deadline("list of changes", options)
+
     def changes() -> Iterator[CommitChanges]:
         for commit in history.since(repository, operation.branch, since):
             assert commit.parent is not None
             _check_kept(repository, commit.parent)
             before = repository.pin(repository.commit(commit.parent))
-            found = SnapshotChanges(before, repository.pin(commit), wanted)
+            found = SnapshotChanges(before, repository.pin(commit), wanted, deadline)
             yield CommitChanges(commit, found)
 
     return changes()
@@ -89,7 +98,14 @@ def get_blame(access: Access, operation: GetBlame, options: CallOptions) -> list
     from omnigraph.merge.blame import blame
 
     snapshot = snapshot_of(access, operation.branch, options)
-    return blame(access.repository, snapshot, operation.type, operation.id)
+    deadline = _deadline("blame", options)
+    return blame(access.repository, snapshot, operation.type, operation.id, deadline)
+
+
+def _deadline(work: str, options: CallOptions) -> "Deadline":
+    from omnigraph.spark.deadline import deadline_of
+
+    return deadline_of(work, options.seconds, options.cancelled, options.bytes)
 
 
 FUNCTIONS: Functions = {

@@ -87,6 +87,7 @@ def clean_up(access: Access, operation: CleanUp, options: CallOptions) -> Cleane
     """Remove what only old commits need, or report what that would be."""
     from omnigraph.maintain.cleanup import cleanup
     from omnigraph.maintain.scope import Scope
+    from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
 
     access.allow(Action.ADMIN)
@@ -98,6 +99,7 @@ def clean_up(access: Access, operation: CleanUp, options: CallOptions) -> Cleane
         confirm=operation.confirm,
         scope=Scope.of(operation.branches, operation.types),
         progress=options.progress or NO_PROGRESS,
+        deadline=deadline_of("cleanup", options.seconds, options.cancelled),
     )
 
 
@@ -105,11 +107,13 @@ def check_files(access: Access, operation: CheckFiles, options: CallOptions) -> 
     """Check everything that the graph is made of; nothing is changed."""
     from omnigraph.maintain.fsck import fsck
     from omnigraph.maintain.scope import Scope
+    from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
 
     access.allow(Action.ADMIN)
     scope = Scope.of(operation.branches, operation.types)
-    return fsck(access.repository.store, scope, options.progress or NO_PROGRESS)
+    deadline = deadline_of("check of the files", options.seconds, options.cancelled)
+    return fsck(access.repository.store, scope, options.progress or NO_PROGRESS, deadline)
 
 
 def back_up(access: Access, operation: BackUp, options: CallOptions) -> Copied:

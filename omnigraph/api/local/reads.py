@@ -32,6 +32,7 @@ from omnigraph.query.plan import ReadPlan
 from omnigraph.schema.catalog import StoredType
 from omnigraph.span import Source
 from omnigraph.syntax.source import make_source
+from omnigraph.telemetry.spans import BRANCH, COMMIT_ID, note
 from omnigraph.versioning.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ def get_blob(access: Access, operation: GetBlob, options: CallOptions) -> "Blob 
 def export_rows(access: Access, operation: ExportRows, options: CallOptions) -> Iterator[bytes]:
     """Return all rows as JSON lines, many at a time."""
     from omnigraph.export.export import Selection, export_lines
-    from omnigraph.spark.deadline import Deadline
+    from omnigraph.spark.deadline import deadline_of
     from omnigraph.spark.progress import NO_PROGRESS
 
     snapshot = snapshot_of(access, operation.place, options, Action.EXPORT)
     selection = Selection(tuple(operation.type_names or ()), tuple(operation.table_keys or ()))
-    deadline = Deadline(work="export", cancelled=options.cancelled or Event())
+    deadline = deadline_of("export", options.seconds, options.cancelled)
     return export_lines(snapshot, selection, options.progress or NO_PROGRESS, deadline)
 
 
@@ -142,6 +143,7 @@ def read_rows(
     started = time.monotonic()
     place = operation.place
     snapshot = in_time(access, options, started, lambda: snapshot_of(access, place, options))
+    note({COMMIT_ID: snapshot.commit.id, BRANCH: place})
     source = options.source or make_source(operation.query_source, "<query>")
     schema = AcceptedSchema(snapshot.commit.schema, snapshot.catalog)
     plan = compile_cached(source, schema, operation.query_name)

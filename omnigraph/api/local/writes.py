@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
 from typing import TYPE_CHECKING
@@ -10,8 +11,8 @@ from omnigraph.api.access import Access
 from omnigraph.api.backend import CallOptions
 from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import named_or_main
-from omnigraph.api.operations.write import Ingest, Load, Mutate
-from omnigraph.errors import InputError
+from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate
+from omnigraph.errors import HeadMovedError, InputError
 from omnigraph.policy.actions import Action
 from omnigraph.query.compile import AcceptedSchema, compile_cached
 from omnigraph.query.params import bind_params
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from omnigraph.write.load.load import LoadTarget
     from omnigraph.write.load.options import LoadKeywords, LoadOptions
     from omnigraph.write.load.splits import LoadSource as SourceFile
+
+
+_ATTEMPTS = 5
 
 
 def mutate(access: Access, operation: Mutate, options: CallOptions) -> Receipt:
@@ -83,6 +87,41 @@ def load(access: Access, operation: Load, options: CallOptions) -> Loaded:
         return run_load(access.repository, target, sources, runner, how)
 
 
+def embed_again(access: Access, operation: EmbedAgain, options: CallOptions) -> Loaded:
+    """Load all rows of types once more without their vectors, which are made anew."""
+    branch = named_or_main(operation.branch)
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return _embed_at(access, operation, access.standing(branch, Action.CHANGE), options)
+        except HeadMovedError:
+            if not left:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _embed_at(
+    access: Access, operation: EmbedAgain, snapshot: Snapshot, options: CallOptions
+) -> Loaded:
+    """Make the vectors of a commit anew, if its branch still stands there then."""
+    from omnigraph.write.again import rows_to_embed
+    from omnigraph.write.load.load import LoadTarget
+    from omnigraph.write.load.load import load as run_load
+
+    branch = named_or_main(operation.branch)
+    rows = Load(
+        branch=branch,
+        mode="merge",
+        message=operation.message or "make vectors anew",
+        data=rows_to_embed(snapshot, operation.types or ()),
+    )
+    how = replace(
+        _load_options(access, rows, options), embeds_again=True, expect=snapshot.commit.id
+    )
+    target = LoadTarget(branch, snapshot)
+    with _job(access, rows, options, target, how) as (sources, runner):
+        return run_load(access.repository, target, sources, runner, how)
+
+
 def ingest(access: Access, operation: Ingest, options: CallOptions) -> Ingested:
     """Load rows into a branch, which is made with them when it is not there."""
     from omnigraph.write.load.ingest import ingest as run_ingest
@@ -115,6 +154,7 @@ def _load_options(access: Access, operation: Load | Ingest, options: CallOptions
         "operation_id": options.operation_id,
         "progress": options.progress or NO_PROGRESS,
         "seconds": options.seconds,
+        "bytes": options.bytes,
         "cancelled": options.cancelled,
     }
     check_notes(message=operation.message, operation=options.operation_id)
@@ -151,4 +191,5 @@ FUNCTIONS: Functions = {
     Mutate: mutate,
     Load: load,
     Ingest: ingest,
+    EmbedAgain: embed_again,
 }

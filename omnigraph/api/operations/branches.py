@@ -12,6 +12,7 @@ from omnigraph.api.operation import (
     Operation,
     R,
     Shape,
+    Work,
     delete,
     get,
     named_or_main,
@@ -111,6 +112,8 @@ class MergeOperation(Operation[R], Generic[R], frozen=True, kw_only=True):
     `take` says whose version is taken where both sides changed the same, `types` says it for the
     rows of a type, and `resolutions` are conflicts of a preview with `take` or `value` set.
     """
+
+    work = Work.MERGE
 
     take: SideName | None = None
     types: dict[str, SideName] | None = None

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Key, Operation, Shape, ask, get, place_fields
+from omnigraph.api.operation import Document, Key, Operation, Shape, Work, ask, get, place_fields
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.api.operations.read import GetSchema, catalog_at
 from omnigraph.errors import Json, TableNotFoundError
@@ -97,6 +97,7 @@ class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
     With `merge_base` they are compared from where the two parted: what `to` did since.
     """
 
+    work = Work.CHANGES
     endpoint = ask("/diff", "diff", DiffShape, "DiffBody")
 
     old: Key = field(name="from")
@@ -123,6 +124,7 @@ class GetDiff(Operation[ChangeSet], frozen=True, kw_only=True):
 class ListChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True):
     """Return what the next commits of a branch changed, oldest first, and where to go on."""
 
+    work = Work.CHANGES
     endpoint = get("/changes", "changes", FeedShape, errors=(404, 410))
 
     branch: str = MAIN
@@ -164,6 +166,7 @@ class WatchChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True
     `Last-Event-ID` goes before `since`. With `follow=false` it ends when all was sent.
     """
 
+    work = Work.CHANGES
     endpoint = get("/changes/stream", "watch", "text/event-stream", errors=(404, 410))
 
     branch: str = MAIN
@@ -191,6 +194,7 @@ class WatchChanges(Operation[Iterator[CommitChanges]], frozen=True, kw_only=True
 class GetBlame(Operation[list[Blamed]], frozen=True, kw_only=True):
     """Return for each property of a node or edge the commit that it has its value from."""
 
+    work = Work.CHANGES
     endpoint = get("/blame", "blame", BlameShape)
 
     type: Key

@@ -11,6 +11,7 @@ from omnigraph.api.operation import (
     Key,
     PlaceOperation,
     Shape,
+    Work,
     get,
     post,
 )
@@ -100,6 +101,7 @@ class InvokeQuery(PlaceOperation[Any], frozen=True, kw_only=True):
     The result is a `ResultStream` or a `Receipt`.
     """
 
+    work = Work.QUERY
     endpoint = post(
         "/queries/{name}",
         "invoke_query",

@@ -9,6 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 from omnigraph.api.backend import Backend
 from omnigraph.api.operation import (
     ARROW,
+    BYTES,
+    JSON,
     LINES,
     TEXT,
     Document,
@@ -16,6 +18,7 @@ from omnigraph.api.operation import (
     Operation,
     PlaceOperation,
     Shape,
+    Work,
     ask,
     get,
 )
@@ -90,12 +93,6 @@ class EntityShape(Shape, frozen=True, kw_only=True):
     entity: dict[str, Any] | None
 
 
-class BlobTextShape(Shape, frozen=True, kw_only=True):
-    """A Blob property: `base64:` and the content, or a URI, or null."""
-
-    blob: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class GraphSchema:
     """The types of a graph at one commit, and the text in which they were written."""
@@ -163,6 +160,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
     The result is a `ResultStream`, an `Explanation` or a `Profile`, as the mode says.
     """
 
+    work = Work.QUERY
     endpoint = ask("/read", "read", RowsShape, "ReadBody", also=(ARROW,), errors=(404, 502))
 
     query_source: str
@@ -207,6 +205,7 @@ class ReadRows(PlaceOperation[Any], frozen=True, kw_only=True):
 class ExportRows(PlaceOperation[Iterator[bytes]], frozen=True, kw_only=True):
     """Return the rows of a branch or commit as JSON lines, while they are read."""
 
+    work = Work.EXPORT
     endpoint = ask("/export", "export", LINES, "ExportBody", guard=Action.EXPORT)
 
     type_names: list[str] | None = None
@@ -244,9 +243,9 @@ class GetSchema(PlaceOperation[GraphSchema], frozen=True, kw_only=True):
 
 
 class GetBlob(PlaceOperation["Blob | None"], frozen=True, kw_only=True):
-    """Return a Blob property of a node or edge, as rows have it."""
+    """Return the bytes of a Blob property of a node or edge; as JSON, what rows have."""
 
-    endpoint = get("/blob", "blob", BlobTextShape)
+    endpoint = get("/blob", "blob", BYTES, also=(JSON,), errors=(404, 416))
 
     type: Key
     id: Key

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from msgspec import field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Document, Endpoint, Operation, Shape, named_or_main, post
+from omnigraph.api.operation import Document, Endpoint, Operation, Shape, Work, named_or_main, post
 from omnigraph.api.operations.commits import CommitShape
 from omnigraph.errors import Json
 from omnigraph.policy.actions import Action
@@ -98,6 +98,7 @@ def _post_rows(path: str, name: str, answer: type[Shape], body: str) -> Endpoint
 class Mutate(Operation[Receipt], frozen=True, kw_only=True):
     """Run a mutation as one commit of a branch; with `expect` only when it stands there."""
 
+    work = Work.QUERY
     endpoint = post(
         "/change", "change", Action.CHANGE, ReceiptShape, "ChangeBody", errors=(404, 409, 502)
     )
@@ -125,6 +126,8 @@ class Mutate(Operation[Receipt], frozen=True, kw_only=True):
 
 class RowsOperation(Operation[_Done], Generic[_Done], frozen=True, kw_only=True):
     """An operation that loads rows into a branch."""
+
+    work = Work.LOAD
 
     branch: str | None = None
 
@@ -166,9 +169,24 @@ class Load(RowsOperation[Loaded], frozen=True, kw_only=True):
         return _unseen(answer)
 
 
+class EmbedAgain(RowsOperation[Loaded], frozen=True, kw_only=True):
+    """Make all vectors of types anew, by the model that is chosen now; without types, of all."""
+
+    endpoint = post(
+        "/embed", "embed_again", Action.CHANGE, LoadedShape, "EmbedBody", errors=(404, 409, 502)
+    )
+    result_type = Loaded
+
+    types: list[str] | None = None
+    message: str | None = None
+
+    def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:
+        return _unseen(answer)
+
+
 def _unseen(answer: dict[str, Any]) -> dict[str, Json]:
     """Return an answer without what tells which rows a branch holds already."""
     return {**answer, **counts_document(None), "commits": {}}
 
 
-OPERATIONS = (Mutate, Ingest, Load)
+OPERATIONS = (Mutate, Ingest, Load, EmbedAgain)

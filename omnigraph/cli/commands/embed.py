@@ -1,4 +1,4 @@
-"""The command `embed`: vectors for the records of a file, without a graph."""
+"""The command `embed`: vectors for the records of a file, or of a graph anew."""
 
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from omnigraph.cli.address import given_config
-from omnigraph.cli.output import counted, show_json
-from omnigraph.cli.session import config_option, json_option
+from omnigraph.cli.output import counted
+from omnigraph.cli.session import Session, branch_option, graph_options
 from omnigraph.cli.spark import spark_options, spark_settings
 from omnigraph.errors import InputError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.progress import Progress
     from omnigraph.write.embed.embed import Embedded, EmbedKeywords
     from omnigraph.write.embed.row_filter import Select
+    from omnigraph.write.load.loaded import Loaded
 
 _ENGINES = ("auto", "spark", "inline")
 _FILES = ("input", "output", "spec")
@@ -30,6 +31,8 @@ def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "
 
 
 @click.command()
+@click.option("--again", is_flag=True, help="Make the vectors of a graph anew, instead of a file.")
+@branch_option
 @click.option("--seed", metavar="FILE", help="A YAML file with input, output and spec.")
 @click.option("--input", metavar="FILE", help="JSON lines (also .gz), or - for standard input.")
 @click.option("--output", metavar="FILE", help="The file to write (also .gz).")
@@ -46,14 +49,25 @@ def _selects(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> "
 )
 @click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True)
 @spark_options
-@config_option
-@json_option
-def embed(seed: str | None, as_json: bool, **how: Any) -> None:  # noqa: ANN401
-    """Make vectors for the records of a file.
+@graph_options
+def embed(
+    session: Session,
+    again: bool,
+    branch: str | None,
+    seed: str | None,
+    **how: Any,  # noqa: ANN401
+) -> None:
+    """Make vectors for the records of a file, or for a graph anew.
 
     Rows without a vector get one, and no other byte of the file changes. Give --seed, or --input,
     --output and --spec. The output appears whole or not at all.
+
+    With --again, all vectors of a graph's types that have @embed are made anew, by the model that
+    is chosen now, as one commit. --type limits it to some types.
     """
+    if again:
+        _embed_again(session, branch, seed, how)
+        return
     _check_usage(seed, how)
     from omnigraph.cli.progress import shown_progress
     from omnigraph.write.embed.embed import embed_file
@@ -67,10 +81,31 @@ def embed(seed: str | None, as_json: bool, **how: Any) -> None:  # noqa: ANN401
         else:
             read = read_seed(seed)
             embedded = embed_file(read.input, read.output, read.spec, **_how(progress, how))
-    if as_json:
-        show_json(embedded.to_json())
-    else:
-        click.echo(_told(embedded))
+    session.show(embedded.to_json(), _told(embedded))
+
+
+def _embed_again(
+    session: Session, branch: str | None, seed: str | None, how: dict[str, Any]
+) -> None:
+    """Make the vectors of a graph anew."""
+    from omnigraph.cli.progress import shown_progress
+
+    given = [name for name in (*_FILES, "reembed_all", "clean", "select") if how[name]]
+    if seed is not None or given:
+        name = "seed" if seed is not None else given[0].replace("_", "-")
+        raise click.UsageError(f"--again and --{name} exclude each other")
+    graph = session.graph(writing=True)
+    with shown_progress() as progress:
+        work = session.work_options(how, progress)
+        done = graph.embed_again(*how["types"], branch=session.branch(branch), **work)
+    session.show(done.to_json(graph.uri), _again_line(done))
+
+
+def _again_line(done: "Loaded") -> str:
+    rows = counted(sum(done.nodes.values()), "row")
+    if done.commit is None:
+        return f"the vectors of {rows} are the same as before"
+    return f"made the vectors of {rows} anew (commit {done.commit.id})"
 
 
 def _check_usage(seed: str | None, how: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from omnigraph.query.plan import (
     Expand,
     Filter,
     Limit,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -156,7 +157,7 @@ class _Arrangement:
         found = order.best(rows)
         self.orders.append(found.moves)
         for each in rest:
-            if isinstance(each, AntiJoin | Optional):
+            if isinstance(each, AntiJoin | Optional | Mark):
                 self.add(each.inner, types, max(found.rows, 1.0), inside=True)
                 types |= _types_of(each.inner)
 
@@ -217,7 +218,7 @@ class _Expectation:
                 return self._groups([key.expr for key in keys], rows, types) if keys else 1.0
             case Limit():
                 return self._limited(operator, rows)
-            case Project() | Distinct() | Order():
+            case Project() | Distinct() | Order() | Mark():
                 return rows
 
     def _scanned(self, scan: NodeScan) -> float:

@@ -31,6 +31,7 @@ from omnigraph.query.plan import (
     Expand,
     Filter,
     Limit,
+    Mark,
     NodeScan,
     Operator,
     Optional,
@@ -63,6 +64,7 @@ from omnigraph.read.spark.matches import (
 from omnigraph.read.spark.packing import BatchPacking
 from omnigraph.read.spark.search import FrameSearch
 from omnigraph.read.spark.usage import find_properties, find_variables
+from omnigraph.schema.types import BOOL
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -146,6 +148,8 @@ class _Lowering:
                 return self._filter(matches, (predicate,))
             case AntiJoin(inner=inner):
                 return self._drop_matched(matches, inner)
+            case Mark(column, _, inner):
+                return self._mark_matched(matches, column, inner)
             case Optional():
                 return self._match_optional(matches, operator)
             case Rank():
@@ -348,6 +352,25 @@ class _Lowering:
         matched = found.frame.select(keys).distinct().toDF(*names)
         on = list(zip(identities(matches.entities[name] for name in outer), names, strict=True))
         return replace(matches, frame=join_null_safe(matches.frame, matched, on, "left_anti"))
+
+    def _mark_matched(
+        self, matches: FrameMatches, column: str, inner: Sequence[Operator]
+    ) -> FrameMatches:
+        """Return the rows with a column that says whether an inner pattern has a match."""
+        outer, found = self._match_inner(matches, inner)
+        keys = identities(found.entities[name] for name in outer)
+        *names, flag = self.frames.names.new_list(len(keys) + 1)
+        true = fn.lit(col=True).alias(flag)
+        on = list(zip(identities(matches.entities[name] for name in outer), names, strict=True))
+        if keys:
+            matched = found.frame.select(keys).distinct().toDF(*names).select("*", true)
+        else:
+            matched = found.frame.select(true).limit(1)
+        frame = join_null_safe(matches.frame, matched, on, "left")
+        has_match = fn.coalesce(fn.col(flag), fn.lit(col=False))
+        marked = ComputedColumn(BOOL, flag)
+        columns = {**matches.columns, column: marked}
+        return replace(matches, frame=frame.withColumn(flag, has_match), columns=columns)
 
     def _match_optional(self, matches: FrameMatches, optional: Optional) -> FrameMatches:
         """Return every row with its inner matches, or with the variables of the block unbound."""

@@ -36,16 +36,18 @@ class LoadKeywords(TypedDict, total=False):
     operation_id: str | None
     progress: Progress
     seconds: float | None
+    bytes: int | None
     cancelled: Event | None
 
 
 class BulkKeywords(TypedDict, total=False):
-    """The keywords of a merge for its engine and its time limit."""
+    """The keywords of a merge for its engine and for what it may take."""
 
     engine: Engine | str
     spark: SparkSettings | None
     progress: Progress
     seconds: float | None
+    bytes: int | None
     cancelled: Event | None
 
 
@@ -56,7 +58,8 @@ class LoadOptions:
     `report` is a file that gets the first `reported` violations as JSON lines; an error holds
     `shown` of them. A dry run checks everything, makes no vectors and commits nothing. An
     `operation_id` that was used for a load before returns the commit of that time. The `deadline`
-    ends a load that has not begun to publish.
+    ends a load that has not begun to publish. A load that `embeds_again` brings all rows of a type
+    as they are at the commit `expect`, without their vectors, which may be of another model then.
     """
 
     mode: LoadMode
@@ -71,6 +74,8 @@ class LoadOptions:
     operation_id: str | None
     progress: Progress
     deadline: Deadline
+    expect: str | None = None
+    embeds_again: bool = False
 
     @property
     def most_kept(self) -> int:
@@ -95,7 +100,9 @@ def options_of(keywords: LoadKeywords, mode: LoadMode) -> LoadOptions:
         message=keywords.get("message"),
         operation_id=keywords.get("operation_id"),
         progress=keywords.get("progress", NO_PROGRESS),
-        deadline=deadline_of("load", keywords.get("seconds"), keywords.get("cancelled")),
+        deadline=deadline_of(
+            "load", keywords.get("seconds"), keywords.get("cancelled"), keywords.get("bytes")
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,13 +16,16 @@ from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
+from omnigraph.storage.reading import Addresses
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
 from omnigraph.syntax.problems import shorten
+from omnigraph.versioning.commit import Models
 from omnigraph.write.counts import RowCounts
-from omnigraph.write.filling import VectorFiller
+from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.idle import Aside, IdleIds
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
+from omnigraph.write.load.replaced import ReplacedRows, keep_addresses
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.upsert import find_places, find_unchanged
 
@@ -34,7 +38,7 @@ class Stage:
 
     `most_violations` limits how many come back. After the first one a split is only checked, and
     after more than `MOST_VIOLATIONS` it is read no further. The ids of rows that stay as they are
-    are stored in the folder `aside`.
+    are stored in the folder `aside`, and so are the addresses of replaced rows if they are many.
     """
 
     catalog: str
@@ -54,11 +58,13 @@ class Stage:
                 break
         return staging.finish(lines)
 
-    def complete(self, stored: StoredType, columns: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows in the form of the table: with vectors and ids, nulls only where allowed."""
-        filled = self.vectors.filled(stored, columns)
+    def complete(
+        self, stored: StoredType, columns: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, Models]:
+        """Return rows in the form of the table, with vectors and ids, and the vectors' models."""
+        filled, models = self.vectors.filled(stored, columns)
         arrays = [assign_ids(stored, filled), *filled.columns[1:]]
-        return pa.record_batch(arrays, schema=arrow_schema(stored))
+        return pa.record_batch(arrays, schema=arrow_schema(stored)), models
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +72,17 @@ class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
     `given` names the types without a key for which some rows had an id. `idle` has, by type, the
-    files with the ids of rows that stay as they are.
+    files with the ids of rows that stay as they are, and `replaced` where the rows are that others
+    replace, and `models` the models that made vectors.
     """
 
     lines: int
     counts: Mapping[str, RowCounts]
     pieces: Mapping[str, Sequence[Piece]]
     idle: Mapping[str, Sequence[IdleIds]]
+    replaced: Mapping[str, ReplacedRows]
     given: frozenset[str]
+    models: Mapping[str, Models]
     violations: bytes
     total: int
 
@@ -83,14 +92,17 @@ class _Staging:
 
     def __init__(self, task: Stage) -> None:
         self._task = task
-        self._pieces = _Pieces(task.meeting.places)
+        self._pieces = _Pieces(task.meeting.places, task.deadline)
         self._idle: dict[str, list[pa.Array]] = {}
+        self._replaced: dict[str, list[Addresses]] = {}
         self._counts: dict[str, RowCounts] = {}
         self._given: set[str] = set()
+        self._models: dict[str, Models] = {}
         self.faults = _Faults(task.most_violations)
 
     def add(self, block: Block, lines_before: int) -> None:
         """Check the rows of a block, and write them unless something is wrong."""
+        self._pieces.make_room(sum(rows.columns.nbytes for rows in block.rows))
         broken: list[Violation] = []
         for rows in block.rows:
             name = rows.stored.name
@@ -107,30 +119,45 @@ class _Staging:
     def finish(self, lines: int) -> StagedSplit:
         """Write what is held and return the result."""
         faults = self.faults
-        written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
-        given = frozenset(self._given)
-        return StagedSplit(lines, self._counts, written, idle, given, faults.packed(), faults.total)
+        is_sound = not faults.total
+        return StagedSplit(
+            lines=lines,
+            counts=self._counts,
+            pieces=self._pieces.written() if is_sound else {},
+            idle=self._write_idle() if is_sound else {},
+            replaced=self._write_replaced() if is_sound else {},
+            given=frozenset(self._given),
+            models=self._models,
+            violations=faults.packed(),
+            total=faults.total,
+        )
 
     def _write(self, met: MetRows) -> None:
         stored = met.rows.stored
-        rows = self._task.complete(stored, met.rows.columns)
+        rows, models = self._task.complete(stored, met.rows.columns)
+        if models:
+            self._models[stored.name] = join_models(self._models.get(stored.name, ()), models)
         counts = RowCounts(inserted=len(rows))
         if met.before.num_rows:
-            rows, counts = self._changed(stored, rows, met.before)
+            rows, counts = self._changed(stored, rows, met)
         self._counts[stored.name] += counts
         self._pieces.add(stored, rows)
 
     def _changed(
-        self, stored: StoredType, rows: pa.RecordBatch, before: pa.Table
+        self, stored: StoredType, rows: pa.RecordBatch, met: MetRows
     ) -> tuple[pa.RecordBatch, RowCounts]:
         """Return the rows that are new or differ; the ids of the others are kept aside."""
+        before = met.before
         table = pa.Table.from_batches([rows]).cast(before.schema)
         if self._task.vectors.blank:
             # What a dry run fills in is no vector, and says nothing about the real one.
             kept = [n for n in table.column_names if not _is_embedded(stored, n)]
             table, before = table.select(kept), before.select(kept)
-        same = find_unchanged(table, before)
-        known = int((find_places(table, before) >= 0).sum())
+        same, places = find_unchanged(table, before), find_places(table, before)
+        known = int((places >= 0).sum())
+        differing = places[(places >= 0) & ~np.asarray(same, bool)]
+        if len(differing):
+            self._replaced.setdefault(stored.name, []).append(met.addresses[differing])
         counts = RowCounts(len(rows) - known, known - same.true_count, same.true_count)
         if same.true_count:
             self._idle.setdefault(stored.name, []).append(rows["id"].filter(same))
@@ -140,6 +167,12 @@ class _Staging:
         return {
             name: [self._task.aside.write(pa.concat_arrays(ids))]
             for name, ids in self._idle.items()
+        }
+
+    def _write_replaced(self) -> dict[str, ReplacedRows]:
+        return {
+            name: keep_addresses(self._task.aside, np.concatenate(addresses))
+            for name, addresses in self._replaced.items()
         }
 
 
@@ -219,8 +252,9 @@ class _Buffer:
 class _Pieces:
     """Rows by type, written whenever enough of one type have been collected."""
 
-    def __init__(self, places: Mapping[str, TablePlace]) -> None:
+    def __init__(self, places: Mapping[str, TablePlace], deadline: Deadline) -> None:
         self._places = places
+        self._deadline = deadline
         self._buffers: dict[str, _Buffer] = {}
         self._written: dict[str, list[Piece]] = {}
 
@@ -232,6 +266,19 @@ class _Pieces:
         buffer.size += batch.nbytes
         if buffer.size >= _MOST_BUFFERED:
             self._write(stored.name)
+
+    def make_room(self, size: int) -> None:
+        """Write rows early if those of a block would not fit in beside them.
+
+        Raises BudgetError for a block that is too large by itself.
+        """
+        self._deadline.check_bytes(2 * size)
+        while self._buffers and self._held + 2 * size > self._deadline.bytes:
+            self._write(max(self._buffers, key=lambda name: self._buffers[name].size))
+
+    @property
+    def _held(self) -> int:
+        return sum(each.size for each in self._buffers.values())
 
     def written(self) -> Mapping[str, Sequence[Piece]]:
         for name in list(self._buffers):

@@ -1,0 +1,152 @@
+/** Client: requests to the server, with the token of the session; answers, or errors with code and hint. */
+
+import { parseJson, writeJson } from './json.ts'
+
+/** What a request was refused with, or that nobody answered. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly hint: string | null
+  readonly detail: Record<string, unknown>
+  readonly requestId: string | null
+
+  constructor(status: number, code: string, message: string, about: { hint?: string | null; detail?: Record<string, unknown>; requestId?: string | null } = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.hint = about.hint ?? null
+    this.detail = about.detail ?? {}
+    this.requestId = about.requestId ?? null
+  }
+
+  get isUnreachable(): boolean {
+    return this.code === 'unreachable'
+  }
+
+  /** Whether the actor may not do that. */
+  get isDenied(): boolean {
+    return this.status === 403
+  }
+}
+
+type QueryValue = string | number | boolean | null | undefined | readonly string[]
+
+export interface RequestOptions {
+  signal?: AbortSignal
+  /** Sent with a write, so that sending it again does nothing twice. */
+  key?: string
+}
+
+/** What the client tells the page about the whole session. */
+export interface Listener {
+  unauthorized: () => void
+  unreachable: () => void
+  reached: () => void
+}
+
+/** Return a path with a query string; what is null or undefined is left out, lists are repeated. */
+export function withQuery(path: string, query: Record<string, QueryValue> = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === undefined) continue
+    if (Array.isArray(value)) for (const each of value as readonly string[]) search.append(name, each)
+    else search.append(name, String(value))
+  }
+  const text = search.toString()
+  return text ? `${path}?${text}` : path
+}
+
+/** Return the error that a refusal's body describes. */
+export function errorOf(status: number, text: string): ApiError {
+  let body: Record<string, unknown> = {}
+  try {
+    const parsed = parseJson(text)
+    if (parsed !== null && typeof parsed === 'object' && !Array.isArray(parsed)) body = parsed as Record<string, unknown>
+  } catch {
+    // A proxy in front of the server answers with pages of its own; the status says enough.
+    return new ApiError(status, 'no_answer', `the server answered ${status} without a reason`)
+  }
+  const detail = (body['detail'] ?? {}) as Record<string, unknown>
+  return new ApiError(status, String(body['code'] ?? status), String(body['error'] ?? `the server answered ${status}`), {
+    hint: typeof detail['hint'] === 'string' ? detail['hint'] : null,
+    detail,
+    requestId: typeof body['request_id'] === 'string' ? body['request_id'] : null,
+  })
+}
+
+export class Client {
+  private readonly base: string
+  private readonly token: () => string | null
+  private readonly listener: Listener
+
+  constructor(base: string, token: () => string | null, listener: Listener) {
+    this.base = base
+    this.token = token
+    this.listener = listener
+  }
+
+  /** Return a client for one graph of a deployment; without a name, for the only graph. */
+  of(graph: string | null): Client {
+    return graph === null ? this : new Client(`${this.base}/graphs/${encodeURIComponent(graph)}`, this.token, this.listener)
+  }
+
+  get<T>(path: string, query?: Record<string, QueryValue>, options: RequestOptions = {}): Promise<T> {
+    return this.json<T>('GET', withQuery(path, query), undefined, options)
+  }
+
+  post<T>(path: string, body: unknown, options: RequestOptions = {}): Promise<T> {
+    return this.json<T>('POST', path, body, options)
+  }
+
+  delete<T>(path: string, options: RequestOptions = {}): Promise<T> {
+    return this.json<T>('DELETE', path, undefined, options)
+  }
+
+  /** Return the answer before its body is read, for those that are read while they come. */
+  async open(method: string, path: string, body?: unknown, options: RequestOptions & { accept?: string } = {}): Promise<Response> {
+    const headers: Record<string, string> = { Accept: options.accept ?? 'application/json' }
+    const token = this.token()
+    if (token !== null) headers['Authorization'] = `Bearer ${token}`
+    if (body !== undefined) headers['Content-Type'] = 'application/json'
+    if (options.key !== undefined) headers['Idempotency-Key'] = options.key
+    const request: RequestInit = { method, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' }
+    if (body !== undefined) request.body = writeJson(body)
+    if (options.signal !== undefined) request.signal = options.signal
+    let response: Response
+    try {
+      response = await fetch(this.base + path, request)
+    } catch (error) {
+      throw this.unreached(error)
+    }
+    this.listener.reached()
+    if (response.ok) return response
+    const refusal = errorOf(response.status, await this.text(response))
+    if (response.status === 401) this.listener.unauthorized()
+    throw refusal
+  }
+
+  private async json<T>(method: string, path: string, body: unknown, options: RequestOptions): Promise<T> {
+    const response = await this.open(method, path, body, options)
+    const text = await this.text(response)
+    try {
+      return parseJson(text) as T
+    } catch {
+      // What is cut off past a limit ends with a line that says why.
+      throw errorOf(response.status, text.slice(text.lastIndexOf('\n') + 1))
+    }
+  }
+
+  private async text(response: Response): Promise<string> {
+    try {
+      return await response.text()
+    } catch (error) {
+      throw this.unreached(error)
+    }
+  }
+
+  private unreached(error: unknown): unknown {
+    if (error instanceof DOMException && error.name === 'AbortError') return error
+    this.listener.unreachable()
+    return new ApiError(0, 'unreachable', 'the server does not answer', { hint: 'the page tries again by itself' })
+  }
+}

@@ -1,0 +1,16 @@
+/** Rooms: every room, with its key and how it is fetched; each is a file of its own until somebody enters. */
+
+import type { ComponentType } from 'preact'
+import type { Room } from './address.ts'
+
+export interface RoomEntry {
+  room: Room
+  title: string
+  /** Behind `g`, goes to the room. */
+  key: string
+  load: () => Promise<{ default: ComponentType }>
+}
+
+export const ENTRIES: readonly RoomEntry[] = [
+  { room: 'overview', title: 'Overview', key: 'o', load: () => import('../rooms/overview/index.tsx') },
+]

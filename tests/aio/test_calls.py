@@ -1,0 +1,209 @@
+"""Many calls share one pool, and a cancelled task cancels what it waits for, here and there."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+
+from omnigraph import aio
+from omnigraph.aio.transport import LoopTransport
+from omnigraph.errors import CancelledError, HeadMovedError, InputError, UnreachableError
+from omnigraph.read.operators import walk
+from omnigraph.server.limits import Limits
+from tests.server.serving import ALL, TOKENS, Served, serving
+
+OWNER = TOKENS["owner"]
+SECONDS = 60
+LONG = "query q() { match { $a: Person  $a knows {1,} $b } return { count(distinct $b) as n } }"
+ADD = "query q($slug: String) { insert Person { slug: $slug name: $slug } }"
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    # One start at a time: the walk along all of them takes many seconds.
+    monkeypatch.setattr(walk, "_MOST_MARKS", 1)
+    with serving(tmp_path, Limits(threads=4, query_seconds=SECONDS)) as found:
+        rows = [{"slug": f"p{number:03}", "name": "p"} for number in range(400)]
+        found.graph.load(rows, type="Person")
+        edges = [{"from": one["slug"], "to": other["slug"]} for one, other in pairwise(rows)]
+        found.graph.load(edges, type="Knows")
+        yield found
+
+
+@pytest.fixture(params=["at hand", "a server"])
+async def graph(request: pytest.FixtureRequest, served: Served) -> AsyncIterator[aio.Graph]:
+    if request.param == "a server":
+        async with aio.connect(f"http://{served.address}", token=OWNER) as found:
+            yield found
+        return
+    async with aio.open(served.graph.uri) as found:
+        yield found
+
+
+async def eventually(is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + SECONDS
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+async def test_two_hundred_reads_at_once_share_one_pool(
+    graph: aio.Graph, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = []
+    made = httpx.AsyncHTTPTransport.__init__
+
+    def noted(self: httpx.AsyncHTTPTransport, *args: Any, **how: Any) -> None:
+        pools.append(self)
+        made(self, *args, **how)
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "__init__", noted)
+    main = graph.branch()
+    found = await asyncio.wait_for(
+        asyncio.gather(*(main.query(ALL) for _ in range(200))), timeout=SECONDS
+    )
+    assert [len(each) for each in found] == [402] * 200
+    assert len(pools) <= 1
+
+
+async def test_the_loop_goes_on_while_calls_are_on_their_way(graph: aio.Graph) -> None:
+    turns = 0
+
+    async def turning() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    beside = asyncio.create_task(turning())
+    await asyncio.gather(*(graph.query(ALL) for _ in range(20)))
+    beside.cancel()
+    assert turns > 20
+
+
+async def test_a_cancelled_task_cancels_its_query_on_the_server(served: Served) -> None:
+    async with aio.connect(f"http://{served.address}", token=OWNER) as graph:
+        asked = asyncio.create_task(graph.query(LONG))
+        admission = served.server.app.admission
+        assert await eventually(lambda: admission.running == 1), "the query did not begin"
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert await eventually(lambda: admission.running == 0), "the query runs on"
+        assert len(await graph.query(ALL)) == 402
+
+
+async def test_a_cancelled_task_cancels_its_query_at_hand(served: Served) -> None:
+    async with aio.open(served.graph.uri) as graph:
+        asked = asyncio.create_task(graph.query(LONG))
+        await asyncio.sleep(0.3)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asked, SECONDS)
+        assert len(await graph.query(ALL)) == 402
+
+
+async def test_a_task_that_waits_for_its_turn_is_cancelled_at_once(served: Served) -> None:
+    async with aio.open(served.graph.uri, concurrency=1) as graph:
+        first = asyncio.create_task(graph.query(LONG))
+        await asyncio.sleep(0.1)
+        second = asyncio.create_task(graph.query(ALL))
+        await asyncio.sleep(0.1)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        assert not first.done()
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+
+async def test_an_event_of_the_caller_cancels_as_well(served: Served) -> None:
+    cancelled = Event()
+    cancelled.set()
+    async with aio.open(served.graph.uri) as graph:
+        with pytest.raises(CancelledError, match="the query was cancelled"):
+            await graph.branch(cancelled=cancelled).query(ALL)
+
+
+async def test_a_timeout_of_the_caller_ends_a_read(graph: aio.Graph) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await graph.query(LONG)
+    assert len(await graph.query(ALL)) == 402
+
+
+async def test_a_branch_is_watched_without_a_thread_while_nothing_comes(graph: aio.Graph) -> None:
+    main = graph.branch()
+    head = (await main.commit).id
+    watchers = [anext(main.watch(since=head)) for _ in range(40)]
+    waiting = [asyncio.create_task(each) for each in watchers]
+    await asyncio.sleep(0.3)
+    await asyncio.wait_for(main.mutate(ADD, slug="new"), SECONDS)
+    for each in await asyncio.wait_for(asyncio.gather(*waiting), SECONDS):
+        assert [change.id async for change in each.changes] == ["new"]
+    assert [each async for each in main.watch(seconds=0.1)] == []
+
+
+async def test_watching_ends_with_its_task(graph: aio.Graph) -> None:
+    async def watch() -> None:
+        async for _ in graph.branch().watch():
+            pytest.fail("nothing changed")
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0.3)
+    watching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(watching, SECONDS)
+
+
+async def test_errors_are_those_of_the_blocking_handles(graph: aio.Graph) -> None:
+    old = (await graph.branch().commit).id
+    await graph.mutate(ADD, slug="one")
+    with pytest.raises(HeadMovedError):
+        await graph.branch(expect=old).mutate(ADD, slug="two")
+    async with aio.connect("http://127.0.0.1:9") as nowhere:
+        with pytest.raises(UnreachableError):
+            await nowhere.branches()
+
+
+async def test_an_export_that_nobody_finished_lets_go_of_its_connection(graph: aio.Graph) -> None:
+    lines = graph.export()
+    assert await anext(lines)
+    del lines
+    assert len(await graph.query(ALL)) == 402
+
+
+def test_a_server_s_graph_belongs_to_one_event_loop_at_a_time(served: Served) -> None:
+    graph = aio.connect(f"http://{served.address}", token=OWNER)
+
+    async def read() -> int:
+        return len(await graph.query(ALL))
+
+    async def close() -> None:
+        await graph.close()
+
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+        assert one.run(read()) == 402
+        with pytest.raises(InputError, match="another event loop"):
+            other.run(read())
+        one.run(close())
+        with pytest.raises(InputError, match="was closed"):
+            other.run(read())
+
+
+def test_connections_without_a_loop_refuse_requests() -> None:
+    transport = LoopTransport()
+    loop = asyncio.new_event_loop()
+    transport.bind(loop)
+    loop.close()
+    with pytest.raises(InputError, match="event loop of this graph has ended"):
+        transport.handle_request(httpx.Request("GET", "http://127.0.0.1:9/"))

@@ -1,0 +1,1 @@
+"""The studio: journeys through the page in a real browser, against a real server."""

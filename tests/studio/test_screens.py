@@ -1,0 +1,29 @@
+"""Every room fits every screen, light and dark, and keeps nobody out."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
+from tests.studio.scene import TOKENS, Scene
+
+ROOMS = {"overview": "#/overview?type=Person"}
+SIZES = {"narrow": (360, 740), "desk": (1440, 900), "wall": (3840, 2160)}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_fits_and_axe_finds_nothing_serious(
+    browser: Browser, scene: Scene, room: str, size: str, scheme: str
+) -> None:
+    width, height = SIZES[size]
+    with browsing(
+        browser, scene.origin, token=TOKENS["ana"], width=width, height=height, color_scheme=scheme
+    ) as (page, _):
+        page.goto(f"{scene.origin}/studio{ROOMS[room]}")
+        settle(page)
+
+        SCREENS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENS / f"{room}-{scheme}-{size}.png")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert serious_findings(page) == []
