@@ -31,9 +31,8 @@ def test_a_missing_package_is_an_error_that_names_the_extra(
 def test_a_package_that_is_missing_where_it_is_used_is_the_same_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(
-        PACKAGES, "absent", Package("no_such_package", (3,), "local", lambda package: package)
-    )
+    absent = Package("no_such_package", (3,), "local", lambda _: list)
+    monkeypatch.setitem(PACKAGES, "absent", absent)
 
     with pytest.raises(EmbeddingError, match="no_such_package") as raised:
         LocalEmbedder("absent").embed(["Ada"], 3, EmbeddingTask.DOCUMENT)
