@@ -83,7 +83,7 @@ def test_the_words_of_schemas_are_those_that_their_parser_asks_for() -> None:
 def test_types_functions_and_annotations_are_all_there() -> None:
     assert set(TYPES) == {*type_parser._SCALARS, "Vector", "enum"}
     assert set(FUNCTION_FORMS) == set(query_parser._FUNCTIONS)
-    assert set(SCHEMA_ANNOTATIONS) == set(annotations._PLACES)
+    assert set(SCHEMA_ANNOTATIONS) == set(annotations.PLACES)
     assert set(QUERY_ANNOTATIONS) == {"description", "instruction"}
     assert all(form.startswith(f"{name}(") for name, (form, _) in FUNCTION_FORMS.items())
     assert set(FUNCTION_FORMS) >= _COMPARED

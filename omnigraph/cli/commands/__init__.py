@@ -8,6 +8,7 @@ explore      the commands `search` and `neighbors`: nodes found by a text, or ar
 change       runs a mutation and shows its receipt
 query        the commands `query lint`, `query check` and `query explain`
 schema       what a graph's types are, and become
+lsp          a language server for editors, and grammars to colour texts by
 merge        how branches differ, and how they join
 history      the commands `changes` and `blame`, and the families `tag` and `run`
 maintenance  how a graph is kept in good order

@@ -288,6 +288,12 @@ class _Completing:
         return None if name is None else type_named(self.catalog, name)
 
 
+def block_type(scope: Scope) -> str | None:
+    """Return the type whose properties stand in the innermost open block, if it has them."""
+    blocks = list(_open_blocks(scope.tokens, scope))
+    return blocks[-1].type if blocks and blocks[-1].kind == "fields" else None
+
+
 def type_named(catalog: Catalog, name: str) -> AnyType | None:
     """Return the type or interface with a name."""
     return catalog.stored(name) or catalog.interfaces.get(name)
