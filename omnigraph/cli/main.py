@@ -55,6 +55,7 @@ _HOMES = {
     "report": "report",
     "studio": "studio",
     "example": "example",
+    "mcp": "mcp.family",
     "doctor": "doctor",
     "completion": "completion",
 }

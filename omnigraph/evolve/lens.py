@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from omnigraph.data.values.columns import default_of, to_array
 from omnigraph.schema.arrow import arrow_schema, arrow_type
 from omnigraph.schema.catalog import Property, StoredType
-from omnigraph.storage.delta import Addresses, addresses_of
-from omnigraph.storage.reading import batches_where, rows_at
+from omnigraph.storage.delta import addresses_of
+from omnigraph.storage.reading import Addresses, batches_where, rows_at
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 

@@ -16,9 +16,15 @@ from omnigraph.data.values.columns import to_array
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.errors import StorageError
 from omnigraph.schema.catalog import Catalog, EdgeType
-from omnigraph.storage.delta import Addresses, delta_between
+from omnigraph.storage.delta import delta_between
 from omnigraph.storage.inspect import segments_of, wrong_lookups
-from omnigraph.storage.reading import ADDRESS, batches_where, read_with_addresses, rows_at
+from omnigraph.storage.reading import (
+    ADDRESS,
+    Addresses,
+    batches_where,
+    read_with_addresses,
+    rows_at,
+)
 from omnigraph.storage.table import Table
 from omnigraph.versioning.commit import Commit
 from omnigraph.versioning.damage import Damage

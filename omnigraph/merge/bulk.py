@@ -22,15 +22,17 @@ from omnigraph.spark.deadline import Deadline, deadline_of
 from omnigraph.spark.progress import NO_PROGRESS, Progress
 from omnigraph.spark.runner import InlineRunner, Parcel, Runner
 from omnigraph.spark.session import SparkSettings
-from omnigraph.storage.delta import Addresses, DeltaPart, Extent, delta_parts, extent_between
-from omnigraph.storage.reading import rows_at
+from omnigraph.storage.delta import DeltaPart, Extent, delta_parts, extent_between
+from omnigraph.storage.reading import ADDRESS, Addresses, rows_at
 from omnigraph.storage.staging import Piece, TablePlace, place_of, with_pieces, write_pieces
 from omnigraph.storage.table import Table
 from omnigraph.syntax.problems import parse_choice
 from omnigraph.write.draft import TypeChange
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load import keys
+from omnigraph.write.load.idle import Aside, new_aside
 from omnigraph.write.load.options import BulkKeywords
+from omnigraph.write.load.replaced import ReplacedRows, keep_addresses, remove_replaced
 from omnigraph.write.validate import broken_rows, compared_columns
 
 # A merge of so few rows is no work for Spark, however many bytes they are.
@@ -99,19 +101,39 @@ class TaskMerger:
     ) -> Table:
         """Write the result of `merged`; rows that were settled since are as `change` has them."""
         self.progress.begin("writing", _extent(type_merge).rows)
-        found = self._run(
-            type_merge, partial(_write_bucket, _Bucket.of(type_merge, terms), settled)
-        )
-        pieces = [piece for each in found for piece in each]
-        table, place = type_merge.ours, place_of(type_merge.ours)
+        aside = new_aside(place_of(type_merge.ours).store)
+        try:
+            made = self._written(type_merge, terms, change, settled, aside)
+        finally:
+            aside.discard()
+        runner = self._runner(_extent(type_merge))
+        built = build_indexes(runner, [(type_merge.stored, made)], self.progress)
+        return built[type_merge.stored.name]
+
+    def _written(
+        self,
+        type_merge: TypeMerge,
+        terms: Terms,
+        change: TypeChange,
+        settled: pa.Array,
+        aside: Aside,
+    ) -> Table:
+        """Write the merged rows, and remove from our table those that they replace."""
+        bucket = _Bucket.of(type_merge, terms)
+        found = self._run(type_merge, partial(_write_bucket, bucket, settled, aside))
+        pieces = [piece for each in found for piece in each.pieces]
+        replaced = [each.replaced for each in found]
+        table = type_merge.ours
         taken = change.ids.filter(pc.is_in(change.ids, value_set=settled))
         if len(taken):
             rows = look_up_rows(type_merge.theirs, "id", taken, table.schema.names)
-            pieces += write_pieces(place, rows.cast(table.schema))
-        kept = table.deleted(change.hidden)
-        made = type_merge.stored, with_pieces(kept, pieces) if pieces else kept
-        runner = self._runner(_extent(type_merge))
-        return build_indexes(runner, [made], self.progress)[type_merge.stored.name]
+            pieces += write_pieces(place_of(table), rows.cast(table.schema))
+        hidden = change.hidden.filter(pc.is_in(change.hidden, value_set=settled))
+        if len(hidden):
+            addresses = look_up_rows(table, "id", hidden, [ADDRESS])[ADDRESS].to_numpy()
+            replaced.append(keep_addresses(aside, addresses))
+        kept = remove_replaced(self._runner(_extent(type_merge)), table, replaced)
+        return with_pieces(kept, pieces) if pieces else kept
 
     def _run(self, type_merge: TypeMerge, task: Callable[[Sequence[Parcel]], Found]) -> list[Found]:
         """Send the ids of all changed rows to buckets, and run a task on each bucket."""
@@ -229,12 +251,45 @@ def _check_bucket(bucket: _Bucket, parcels: Sequence[Parcel]) -> MergedType:
     return replace(merged, change=change, violations=violations)
 
 
-def _write_bucket(bucket: _Bucket, settled: pa.Array, parcels: Sequence[Parcel]) -> list[Piece]:
+@dataclass(frozen=True, slots=True)
+class _WrittenBucket:
+    """The rows of a bucket as pieces, and the rows of our side that they replace."""
+
+    pieces: Sequence[Piece]
+    replaced: ReplacedRows
+
+
+def _write_bucket(
+    bucket: _Bucket, settled: pa.Array, aside: Aside, parcels: Sequence[Parcel]
+) -> _WrittenBucket:
     """Merge a bucket again, and write its rows except those that were settled since."""
-    rows = without(bucket.merged(parcels).change, settled).rows
-    if not rows.num_rows:
-        return []
-    return write_pieces(bucket.ours, rows.cast(bucket.ours.open().schema))
+    change = without(bucket.merged(parcels).change, settled)
+    replaced = keep_addresses(aside, _addresses_in_ours(parcels, change.hidden))
+    if not change.rows.num_rows:
+        return _WrittenBucket((), replaced)
+    rows = change.rows.cast(bucket.ours.open().schema)
+    return _WrittenBucket(write_pieces(bucket.ours, rows), replaced)
+
+
+def _addresses_in_ours(parcels: Sequence[Parcel], ids: pa.Array) -> Addresses:
+    """Return where our table has the rows of some ids, of those that it has.
+
+    A row that we changed or moved since a base was sent with its new address. One that we deleted
+    was sent as removed. Every other row of a base is where the base has it.
+    """
+    came, went, stayed = [_NOTHING], [_NOTHING], [_NOTHING]
+    for parcel in parcels:
+        _, side, age = parcel.tag.split(" ")
+        if side == Side.OURS:
+            (came if age == "new" else went).append(keys.unpack(parcel.payload))
+        elif age == "old":
+            stayed.append(keys.unpack(parcel.payload))
+    own, lost, base = (pa.concat_tables(each) for each in (came, went, stayed))
+    ours = pa.concat_arrays([to_array(own["id"]), to_array(lost["id"])])
+    left = base.filter(pc.invert(pc.is_in(base["id"], value_set=ours)))
+    every = pa.concat_tables([own, left])
+    found: Addresses = every.filter(pc.is_in(every["id"], value_set=ids))["address"].to_numpy()
+    return found
 
 
 def _joined(type_merge: TypeMerge, found: Sequence[MergedType]) -> MergedType:

@@ -15,7 +15,8 @@ from omnigraph.evolve.lens import HeldLens, Lens, lens
 from omnigraph.merge.row_change import Op
 from omnigraph.schema.catalog import StoredType
 from omnigraph.spark.deadline import NO_DEADLINE, Deadline
-from omnigraph.storage.delta import Addresses, delta_between
+from omnigraph.storage.delta import delta_between
+from omnigraph.storage.reading import Addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 

@@ -16,7 +16,7 @@ from omnigraph.query.expr import EntityType
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, StoredType
 from omnigraph.schema.types import STRING, ValueType
-from omnigraph.storage.delta import Addresses
+from omnigraph.storage.reading import Addresses
 from omnigraph.storage.table import Table
 from omnigraph.versioning.snapshot import Snapshot
 

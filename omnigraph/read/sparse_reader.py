@@ -19,8 +19,7 @@ from omnigraph.data.derived.numbering import (
 from omnigraph.data.values.columns import to_array
 from omnigraph.read.reader import DirectedEdge, Domain, Leg, Reader, find_ways
 from omnigraph.schema.catalog import column_name
-from omnigraph.storage.delta import Addresses
-from omnigraph.storage.reading import ADDRESS, rows_where
+from omnigraph.storage.reading import ADDRESS, Addresses, rows_where
 from omnigraph.storage.table import Table
 
 MOST_ROWS = 20_000

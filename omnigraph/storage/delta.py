@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from lance import LanceFragment
 
 from omnigraph.storage.failures import report_as
-from omnigraph.storage.reading import ADDRESS, OFFSET_BITS
+from omnigraph.storage.reading import ADDRESS, OFFSET_BITS, Addresses
 from omnigraph.storage.staging import TablePlace, place_of
 from omnigraph.storage.table import Table
-
-Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow.compute as pc
 
 from omnigraph.storage.failures import report_as
 from omnigraph.storage.table import Table
+
+Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 ADDRESS = "_rowaddr"
 # An address is the number of a fragment and, in so many bits, the offset of the row in it.
@@ -70,10 +73,16 @@ def rows_where(table: Table, columns: Sequence[str], where: pc.Expression, most:
 def batches_where(
     table: Table, columns: Sequence[str], where: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
-    """Return the rows that meet a condition, or all rows, batch by batch."""
+    """Return the rows that meet a condition, or all rows, batch by batch.
+
+    Among the columns may be the address.
+    """
+    names = [name for name in columns if name != ADDRESS]
     with report_as(f"cannot read {table.path}"):
-        found = table.dataset.to_batches(columns=list(columns), filter=where)
-        yield from map(count_bytes, found)
+        found = table.dataset.to_batches(
+            columns=names, filter=where, with_row_address=ADDRESS in columns
+        )
+        yield from (count_bytes(each.select(list(columns))) for each in found)
 
 
 def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
@@ -85,9 +94,7 @@ def first_rows(table: Table, columns: Sequence[str], most: int) -> Iterator[pa.R
         yield from map(count_bytes, scanner.to_batches())
 
 
-def rows_at(
-    table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
-) -> pa.Table:
+def rows_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
     """Return the rows at some addresses, in the order of the addresses."""
     with report_as(f"cannot read {table.path}"):
         found = _rows_of_one_fragment(table, addresses, columns)
@@ -97,7 +104,7 @@ def rows_at(
 
 
 def _rows_of_one_fragment(
-    table: Table, addresses: "np.ndarray[tuple[int], np.dtype[np.uint64]]", columns: Sequence[str]
+    table: Table, addresses: Addresses, columns: Sequence[str]
 ) -> pa.Table | None:
     """Return rows that are all in one fragment without deleted rows, else None.
 

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.delta import Addresses, delta_between
+from omnigraph.storage.delta import delta_between
 from omnigraph.storage.reading import (
     ADDRESS,
     OFFSET_BITS,
+    Addresses,
     read_with_addresses,
     rows_at,
     rows_where,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceOperation
@@ -21,12 +22,15 @@ from omnigraph.storage.indexes import (
     due_segments,
     whole_segments,
 )
+from omnigraph.storage.reading import OFFSET_BITS, Addresses
+from omnigraph.storage.steps import reached
 from omnigraph.storage.store import Store
 from omnigraph.storage.table import Rows, Table, Tables
 
 __all__ = [  # Segment is re-exported for modules that may not import lance
     "Indexing",
     "Piece",
+    "Remains",
     "Segment",
     "Share",
     "TablePlace",
@@ -36,19 +40,24 @@ __all__ = [  # Segment is re-exported for modules that may not import lance
     "count_rows",
     "covered_by",
     "fragment_numbers",
+    "fragments_of",
+    "group_fragments",
     "of_pieces",
     "place_of",
     "plan_indexing",
     "plan_whole_indexing",
+    "remove_rows",
     "shares",
     "with_pieces",
     "with_segments",
+    "without_removed",
     "write_pieces",
 ]
 
 _ALIKE = "KMeans"
 _SCAN_ROWS = 65_536
 _SCAN_BYTES = 32 << 20
+_OFFSETS = np.uint64((1 << OFFSET_BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,14 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Remains:
+    """A fragment after some of its rows were removed; without metadata nothing is left of it."""
+
+    fragment: int
+    metadata: FragmentMetadata | None
+
+
+@dataclass(frozen=True, slots=True)
 class Indexing:
     """The index segments that a version of a table needs, and those that they replace."""
 
@@ -157,6 +174,54 @@ def of_pieces(table: Table, pieces: Iterable[Piece]) -> Table:
         new = [each.metadata for each in pieces]
         change = LanceOperation.Update(removed_fragment_ids=old, new_fragments=new)
         return table._detached(change)
+
+
+def remove_rows(place: TablePlace, addresses: Addresses) -> list[Remains]:
+    """Write the deletion files of the fragments that have these addresses.
+
+    No version knows of them until `without_removed`; a file that a repeated task wrote is waste.
+    """
+    dataset, found = place.open().dataset, []
+    addresses = np.unique(addresses)
+    numbers, firsts = np.unique(fragments_of(addresses), return_index=True)
+    with report_as(f"cannot delete from {place.path}"):
+        for number, own in zip(numbers.tolist(), np.split(addresses, firsts[1:]), strict=True):
+            fragment = dataset.get_fragment(number)
+            assert fragment is not None, f"{place.path} has no fragment {number}"
+            found.append(Remains(number, fragment.delete_rows((own & _OFFSETS).tolist())))
+    reached("deletions written")
+    return found
+
+
+def without_removed(table: Table, remains: Sequence[Remains]) -> Table:
+    """Return the table without the rows that were removed from its fragments."""
+    if not remains:
+        return table
+    kept = [each.metadata for each in remains if each.metadata is not None]
+    gone = [each.fragment for each in remains if each.metadata is None]
+    with report_as(f"cannot delete from {table.path}"):
+        return table._detached(LanceOperation.Delete(kept, gone, predicate="addresses"))
+
+
+def fragments_of(addresses: Addresses) -> Addresses:
+    """Return the number of the fragment of each address."""
+    return addresses >> np.uint64(OFFSET_BITS)
+
+
+def group_fragments(table: Table, most_rows: int) -> Addresses:
+    """Return the first fragment of each group of about `most_rows` rows, in ascending order."""
+    firsts: list[int] = []
+    rows = most_rows
+    for number, count in _sizes(table):
+        if rows >= most_rows:
+            firsts.append(number)
+            rows = 0
+        rows += count
+    return np.array(firsts, np.uint64)
+
+
+def _sizes(table: Table) -> Iterable[tuple[int, int]]:
+    return sorted((each.fragment_id, each.physical_rows) for each in table.dataset.get_fragments())
 
 
 def shares(table: Table, most_rows: int, fragments: frozenset[int] | None = None) -> list[Share]:

@@ -373,6 +373,24 @@ def test_a_long_list_is_asked_of_spark_as_of_the_engine(
 
 
 @pytest.mark.parametrize(
+    "condition",
+    [
+        f"$p.age + 1 in {list(range(22, 622))}",
+        f"$p.age + 1 in {[number + 0.0 for number in range(22, 322)]}",
+        'lower($p.slug) in ["p21", "it\'s", "back\\\\slash", "`tick`"]',
+        " or ".join(f"$p.age = {number}" for number in range(22, 422)),
+        " ".join(f"$p.age != {number}" for number in range(22, 122)),
+    ],
+    ids=["computed", "computed floats", "computed text", "or", "and"],
+)
+def test_many_values_are_compared_with_what_is_computed(graph: Graph, condition: str) -> None:
+    text = f"query q() {{ match {{ $p: Person  {condition} }} return {{ $p }} }}"
+    spark, inline = (graph.at(engine=each).query(text).table for each in ("spark", "inline"))
+    assert spark.equals(inline)
+    assert len(inline)
+
+
+@pytest.mark.parametrize(
     ("address", "more", "told"),
     [
         ("g", ["--explain"], "--engine spark is for rows"),

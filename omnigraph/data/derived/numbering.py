@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.delta import Addresses
+from omnigraph.storage.reading import Addresses
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -45,9 +45,10 @@ from omnigraph.data.derived.statistics import (
 from omnigraph.data.derived.table_column import TableColumn
 from omnigraph.data.values.columns import to_array
 from omnigraph.errors import StorageError
-from omnigraph.storage.delta import Addresses, Delta, delta_between
+from omnigraph.storage.delta import Delta, delta_between
 from omnigraph.storage.reading import (
     ADDRESS,
+    Addresses,
     read_columns,
     read_with_addresses,
     rows_at,

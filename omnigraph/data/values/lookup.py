@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from omnigraph.data.values.comparison import unify_zeros
 from omnigraph.storage.indexes import LOOKED_UP
-from omnigraph.storage.reading import batches_where
+from omnigraph.storage.reading import ADDRESS, batches_where
 from omnigraph.storage.table import Table
 
 # Values looked up at a time; a table is read whole when that reads less.
@@ -16,9 +16,12 @@ _LEAST_OF = 10
 
 
 def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of the rows whose value in `column` is one of `values`."""
+    """Return some columns of the rows whose value in `column` is one of `values`.
+
+    Among the columns may be the address of the rows.
+    """
     wanted = pc.unique(values)
-    schema = pa.schema([table.schema.field(name) for name in columns])
+    schema = pa.schema([_field(table, name) for name in columns])
     if not len(wanted):
         return schema.empty_table()
     many = len(wanted) > _AT_A_TIME and len(wanted) * _LEAST_OF > table.count()
@@ -29,6 +32,10 @@ def look_up_rows(table: Table, column: str, values: pa.Array, columns: Sequence[
         some = wanted.slice(first, _AT_A_TIME)
         batches += batches_where(table, columns, pc.field(column).isin(some))
     return pa.Table.from_batches(batches, schema)
+
+
+def _field(table: Table, name: str) -> pa.Field:
+    return pa.field(ADDRESS, pa.uint64()) if name == ADDRESS else table.schema.field(name)
 
 
 def _read_whole(table: Table, column: str, wanted: pa.Array, schema: pa.Schema) -> pa.Table:

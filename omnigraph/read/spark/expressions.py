@@ -134,7 +134,7 @@ class FrameExpressions:
     ) -> "Column":
         """Return the truth of several; what can fail is asked about rows that are still open."""
         safe = [each for each in items if not may_fail(each)]
-        truth = reduce(combine, map(self.truth, safe)) if safe else None
+        truth = _balanced([self.truth(each) for each in safe], combine) if safe else None
         for each in (each for each in items if may_fail(each)):
             within = self if truth is None else self._where(~truth.eqNullSafe(fn.lit(decided)))
             found = within.truth(each)
@@ -189,12 +189,11 @@ class FrameExpressions:
 
     def _is_among(self, item: Expr, members: Expr) -> "Column":
         """Return where a value is in a list; unknown for null, except in an empty list."""
-        value, kind = self.value(item), type_of(item)
         if isinstance(members, ListOf):
             by_type: dict[ValueType, list[pa.Scalar]] = {}
             for each in members.items:
                 by_type.setdefault(each.type, []).append(evaluate_fixed(self.execution, each))
-            tests = [_equals_one(value, kind, found, own) for own, found in by_type.items()]
+            tests = [self._equals_one(item, found, own) for own, found in by_type.items()]
             return reduce(or_, tests, fn.lit(col=False))
         listed = type_of(members)
         assert isinstance(listed, ListType)
@@ -203,30 +202,61 @@ class FrameExpressions:
             found = evaluate_fixed(self.execution, members)
             if not found.is_valid:
                 return fn.lit(None).cast("boolean")
-            return _equals_one(value, kind, list(found.values), own)
-        return _equals_any(value, kind, self.value(members), own)
+            return self._equals_one(item, list(found.values), own)
+        return _equals_any(self.value(item), type_of(item), self.value(members), own)
+
+    def _equals_one(self, item: Expr, items: Sequence[pa.Scalar], own: ValueType) -> "Column":
+        """Return where a value is one of many; a chain of comparisons would be too deep for Spark.
+
+        The values are given as one text: each literal of its own is several calls of the JVM, so
+        that 8,192 of them would take a quarter of a minute.
+        """
+        if not items:
+            return fn.lit(col=False)
+        kind, texts = type_of(item), ", ".join(_literal_text(each, own) for each in items)
+        if own == kind and own not in FLOATS and isinstance(item, PropertyRef):
+            entity = self.matches.entities[item.variable or ""]
+            name = entity.column_of((item.property, item.type))
+            return fn.expr(f"{_quote_name(name)} IN ({texts})")
+        return _equals_any(self.value(item), kind, fn.expr(f"array({texts})"), own)
 
 
-def _equals_one(
-    value: "Column",
-    kind: "ValueType | EntityType | None",
-    items: Sequence[pa.Scalar],
-    own: ValueType,
-) -> "Column":
-    """Return where a value is one of many; a chain of comparisons would be too deep for Spark."""
-    if not items:
-        return fn.lit(col=False)
-    literals = [to_literal(each, own) for each in items]
-    if own == kind and own not in FLOATS:
-        return value.isin(literals)
-    return _equals_any(value, kind, fn.array(*literals), own)
+def _balanced(items: "Sequence[Column]", combine: Callable[..., Any]) -> "Column":
+    """Combine columns as a tree of little depth; a chain of hundreds is too deep for Spark."""
+    while len(items) > 1:
+        pairs = [items[at : at + 2] for at in range(0, len(items), 2)]
+        items = [combine(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return items[0]
+
+
+def _quote_name(name: str) -> str:
+    """Return the name of a column as Spark's SQL writes it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _literal_text(value: pa.Scalar, kind: ValueType) -> str:
+    """Return a value as Spark's SQL writes those of a type."""
+    wanted = to_spark_type(kind).simpleString()
+    if not value.is_valid:
+        return f"cast(NULL AS {wanted})"
+    if pa.types.is_date64(value.type):
+        return f"timestamp_millis({value.value})"
+    plain = str(value) if pa.types.is_unsigned_integer(value.type) else value.as_py()
+    if isinstance(plain, str) and wanted == "string":
+        return f"cast(X'{plain.encode().hex()}' AS string)"  # whatever characters it has
+    return f"cast('{plain}' AS {wanted})"
 
 
 def _equals_any(
     value: "Column", kind: "ValueType | EntityType | None", members: "Column", own: ValueType
 ) -> "Column":
     """Return where a value equals an item of a list."""
-    return fn.exists(members, lambda each: compare(each, own, Operator.EQUAL, value, kind))
+
+    def is_among(value: "Column") -> "Column":
+        return fn.exists(members, lambda each: compare(each, own, Operator.EQUAL, value, kind))
+
+    # A function of Python may be the argument of a lambda of Spark, but not stand within one.
+    return fn.element_at(fn.transform(fn.array(value), is_among), 1)
 
 
 def compare(

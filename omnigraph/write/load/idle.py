@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from omnigraph.storage import layout
 from omnigraph.storage.store import Store
 from omnigraph.write.load.files import file_in
 from omnigraph.write.load.spool import write_part
@@ -20,9 +22,21 @@ class Aside:
 
     def write(self, ids: pa.Array) -> "IdleIds":
         """Store some ids; any process can read them."""
-        table = pa.table({"id": ids})
-        path, _ = write_part(self.store, self.folder, table.to_reader())
-        return IdleIds(self.store, path)
+        return IdleIds(self.store, self.write_rows(pa.table({"id": ids})))
+
+    def write_rows(self, rows: pa.Table) -> str:
+        """Store some rows as a Parquet file and return its path."""
+        path, _ = write_part(self.store, self.folder, rows.to_reader())
+        return path
+
+    def discard(self) -> None:
+        """Remove everything that was stored; a cleanup removes what the store keeps."""
+        self.store.objects.discard(self.folder)
+
+
+def new_aside(store: Store) -> Aside:
+    """Return a folder that nobody else uses."""
+    return Aside(store, f"{layout.ASIDE}/{uuid4().hex}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from omnigraph.schema.catalog import Catalog, EdgeType, StoredType
+from omnigraph.spark.runner import Runner
 from omnigraph.storage.staging import (
     Piece,
     Share,
@@ -26,6 +25,7 @@ from omnigraph.write.load.checks import (
 )
 from omnigraph.write.load.idle import IdleIds
 from omnigraph.write.load.loaded import LoadMode
+from omnigraph.write.load.replaced import ReplacedRows, remove_replaced
 
 _ROWS_PER_SHARE = 500_000
 
@@ -75,34 +75,30 @@ class Image:
         return count_rows(touched.table, touched.new)
 
 
-def image_of(
-    snapshot: Snapshot,
-    mode: LoadMode,
-    pieces: Mapping[str, Sequence[Piece]],
-    idle: Mapping[str, Sequence[IdleIds]],
-    gave_ids: frozenset[str],
-) -> Image:
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """What the tasks of a load made of its records, by type."""
+
+    pieces: Mapping[str, Sequence[Piece]]
+    idle: Mapping[str, Sequence[IdleIds]]
+    replaced: Mapping[str, Sequence[ReplacedRows]]
+    gave_ids: frozenset[str]
+
+
+def image_of(snapshot: Snapshot, mode: LoadMode, staged: StagedRows, runner: Runner) -> Image:
     """Make the new versions of all tables that got pieces; nobody sees them yet."""
     touched = {}
-    for name, written in pieces.items():
+    for name, written in staged.pieces.items():
         stored = snapshot.catalog.stored(name)
         assert stored is not None
         before = snapshot.table(stored.identity)
-        kept = _keep_rows(before, mode, written)
+        is_whole = mode is LoadMode.OVERWRITE
+        kept = None if is_whole else remove_replaced(runner, before, staged.replaced.get(name, ()))
         after = of_pieces(before, written) if kept is None else with_pieces(kept, written)
         old = frozenset() if kept is None else fragment_numbers(kept)
-        touched[name] = TouchedTable(stored, after, fragment_numbers(after) - old, name in gave_ids)
-    return Image(snapshot, mode, touched, idle)
-
-
-def _keep_rows(before: Table, mode: LoadMode, written: Sequence[Piece]) -> Table | None:
-    """Return the table without the replaced rows; None when all rows are replaced."""
-    if mode is LoadMode.OVERWRITE:
-        return None
-    if mode is LoadMode.APPEND or not before.count():
-        return before
-    ids: pa.ChunkedArray = of_pieces(before, written).scan(["id"])["id"]
-    return before.deleted(ids.combine_chunks())
+        new = fragment_numbers(after) - old
+        touched[name] = TouchedTable(stored, after, new, name in staged.gave_ids)
+    return Image(snapshot, mode, touched, staged.idle)
 
 
 def rules_of(image: Image) -> list[LoadRule]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
-from uuid import uuid4
 
 from omnigraph.errors import (
     MOST_VIOLATIONS,
@@ -18,7 +17,6 @@ from omnigraph.errors import (
 from omnigraph.schema.catalog import StoredType
 from omnigraph.schema.codec import encode_catalog
 from omnigraph.spark.runner import Runner
-from omnigraph.storage import layout
 from omnigraph.storage.staging import Piece, TablePlace, place_of
 from omnigraph.versioning.commit import Commit, Models
 from omnigraph.versioning.operations import operation_reused
@@ -30,9 +28,10 @@ from omnigraph.write.counts import RowCounts, add_counts
 from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.indexing import build_indexes
 from omnigraph.write.load.checks import BrokenValues, find_broken_values
-from omnigraph.write.load.idle import Aside, IdleIds
+from omnigraph.write.load.idle import Aside, IdleIds, new_aside
 from omnigraph.write.load.image import (
     Image,
+    StagedRows,
     find_read_tables,
     find_untouched,
     image_of,
@@ -43,6 +42,7 @@ from omnigraph.write.load.locate import Reading, lines_before, violations
 from omnigraph.write.load.lookups import narrow_readings
 from omnigraph.write.load.meet import Meeting
 from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.replaced import ReplacedRows
 from omnigraph.write.load.request import LoadRequest, content_of
 from omnigraph.write.load.splits import LoadSource, Split, splits_of
 from omnigraph.write.load.stage import Stage, StagedSplit, unpack_violations
@@ -79,12 +79,12 @@ def load(
     request = None
     if options.operation_id is not None:
         request = LoadRequest(target.branch, target.base, options.mode, content_of(sources))
-    aside = Aside(repository.store, f"{layout.ASIDE}/{uuid4().hex}")
+    aside = new_aside(repository.store)
     task = _LoadPlanner(repository, target, runner, options, request, sources, aside)
     try:
         return _run(task)
     finally:
-        repository.store.objects.discard(aside.folder)
+        aside.discard()
 
 
 def _run(task: "_LoadPlanner") -> Loaded:
@@ -201,15 +201,18 @@ class _LoadPlanner:
     def image(self, snapshot: Snapshot) -> Image:
         """Return the tables that the load would leave on a snapshot."""
         pieces: dict[str, list[Piece]] = {}
+        idle: dict[str, list[IdleIds]] = {}
+        replaced: dict[str, list[ReplacedRows]] = {}
         for split in self.staged:
             for name, written in split.pieces.items():
                 pieces.setdefault(name, []).extend(written)
-        idle: dict[str, list[IdleIds]] = {}
-        for split in self.staged:
             for name, ids in split.idle.items():
                 idle.setdefault(name, []).extend(ids)
+            for name, rows in split.replaced.items():
+                replaced.setdefault(name, []).append(rows)
         gave_ids = frozenset(name for split in self.staged for name in split.given)
-        return image_of(snapshot, self.options.mode, pieces, idle, gave_ids)
+        staged = StagedRows(pieces, idle, replaced, gave_ids)
+        return image_of(snapshot, self.options.mode, staged, self.runner)
 
     def check(self, image: Image) -> frozenset[str]:
         """Check the rules between rows; returns the tables that were only read."""

@@ -1,7 +1,7 @@
 """Meet: the records of a load meet the rows of the same ids that exist already."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from omnigraph.data.values.equality import Mask
 from omnigraph.data.values.ids import assign_ids
 from omnigraph.data.values.lookup import look_up_rows
 from omnigraph.schema.catalog import StoredType
+from omnigraph.storage.reading import ADDRESS, Addresses
 from omnigraph.storage.staging import TablePlace, bytes_per_row
 from omnigraph.write.load.loaded import LoadMode
 from omnigraph.write.load.records import RecordRows
@@ -25,10 +26,14 @@ _HELD_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class MetRows:
-    """Whole rows as a load would store them, and the rows of the same ids before it."""
+    """Whole rows as a load would store them, and the rows of the same ids before it.
+
+    `addresses` says where the table has the rows of `before`.
+    """
 
     rows: RecordRows
     before: pa.Table
+    addresses: Addresses = field(default_factory=lambda: np.empty(0, np.uint64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +67,11 @@ class Meeting:
         ids = known_ids(part.stored, part.columns)
         rows = pa.Table.from_batches([part.columns.set_column(0, "id", ids)])
         table = self.places[part.stored.name].open()
-        before = look_up_rows(table, "id", ids.drop_null(), rows.schema.names)
-        before = before.cast(rows.schema).combine_chunks()
+        found = look_up_rows(table, "id", ids.drop_null(), [*rows.schema.names, ADDRESS])
+        addresses = found[ADDRESS].to_numpy()
+        before = found.select(rows.schema.names).cast(rows.schema).combine_chunks()
         if self.mode is LoadMode.REPLACE:
-            return MetRows(_complete(part), before)
+            return MetRows(_complete(part), before, addresses)
         known = find_places(rows, before) >= 0
         kept = replace(part, columns=_defaults_where(part, ~known))
         if known.any():
@@ -73,7 +79,7 @@ class Meeting:
             whole = keep_unnamed(part.stored, whole, before, part.named).combine_chunks()
             columns = whole.to_batches()[0].set_column(0, "id", part.columns["id"])
             kept = replace(kept, columns=columns)
-        return MetRows(kept, before)
+        return MetRows(kept, before, addresses)
 
 
 def known_ids(stored: StoredType, columns: pa.RecordBatch) -> pa.Array:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +16,7 @@ from omnigraph.errors import MOST_VIOLATIONS, Code, Violation
 from omnigraph.schema.arrow import arrow_schema
 from omnigraph.schema.catalog import StoredType, field_name
 from omnigraph.spark.deadline import Deadline
+from omnigraph.storage.reading import Addresses
 from omnigraph.storage.staging import Piece, TablePlace, write_pieces
 from omnigraph.syntax.problems import shorten
 from omnigraph.versioning.commit import Models
@@ -23,6 +25,7 @@ from omnigraph.write.filling import VectorFiller, join_models
 from omnigraph.write.load.idle import Aside, IdleIds
 from omnigraph.write.load.meet import Meeting, MetRows, known_ids
 from omnigraph.write.load.records import Block, RecordRows
+from omnigraph.write.load.replaced import ReplacedRows, keep_addresses
 from omnigraph.write.load.splits import Split, blocks
 from omnigraph.write.upsert import find_places, find_unchanged
 
@@ -35,7 +38,7 @@ class Stage:
 
     `most_violations` limits how many come back. After the first one a split is only checked, and
     after more than `MOST_VIOLATIONS` it is read no further. The ids of rows that stay as they are
-    are stored in the folder `aside`.
+    are stored in the folder `aside`, and so are the addresses of replaced rows if they are many.
     """
 
     catalog: str
@@ -69,13 +72,15 @@ class StagedSplit:
     """The result of a split: its lines, its rows by type, and its pieces or its violations.
 
     `given` names the types without a key for which some rows had an id. `idle` has, by type, the
-    files with the ids of rows that stay as they are, and `models` the models that made vectors.
+    files with the ids of rows that stay as they are, and `replaced` where the rows are that others
+    replace, and `models` the models that made vectors.
     """
 
     lines: int
     counts: Mapping[str, RowCounts]
     pieces: Mapping[str, Sequence[Piece]]
     idle: Mapping[str, Sequence[IdleIds]]
+    replaced: Mapping[str, ReplacedRows]
     given: frozenset[str]
     models: Mapping[str, Models]
     violations: bytes
@@ -89,6 +94,7 @@ class _Staging:
         self._task = task
         self._pieces = _Pieces(task.meeting.places, task.deadline)
         self._idle: dict[str, list[pa.Array]] = {}
+        self._replaced: dict[str, list[Addresses]] = {}
         self._counts: dict[str, RowCounts] = {}
         self._given: set[str] = set()
         self._models: dict[str, Models] = {}
@@ -113,14 +119,14 @@ class _Staging:
     def finish(self, lines: int) -> StagedSplit:
         """Write what is held and return the result."""
         faults = self.faults
-        written, idle = ({}, {}) if faults.total else (self._pieces.written(), self._write_idle())
-        given = frozenset(self._given)
+        is_sound = not faults.total
         return StagedSplit(
             lines=lines,
             counts=self._counts,
-            pieces=written,
-            idle=idle,
-            given=given,
+            pieces=self._pieces.written() if is_sound else {},
+            idle=self._write_idle() if is_sound else {},
+            replaced=self._write_replaced() if is_sound else {},
+            given=frozenset(self._given),
             models=self._models,
             violations=faults.packed(),
             total=faults.total,
@@ -133,21 +139,25 @@ class _Staging:
             self._models[stored.name] = join_models(self._models.get(stored.name, ()), models)
         counts = RowCounts(inserted=len(rows))
         if met.before.num_rows:
-            rows, counts = self._changed(stored, rows, met.before)
+            rows, counts = self._changed(stored, rows, met)
         self._counts[stored.name] += counts
         self._pieces.add(stored, rows)
 
     def _changed(
-        self, stored: StoredType, rows: pa.RecordBatch, before: pa.Table
+        self, stored: StoredType, rows: pa.RecordBatch, met: MetRows
     ) -> tuple[pa.RecordBatch, RowCounts]:
         """Return the rows that are new or differ; the ids of the others are kept aside."""
+        before = met.before
         table = pa.Table.from_batches([rows]).cast(before.schema)
         if self._task.vectors.blank:
             # What a dry run fills in is no vector, and says nothing about the real one.
             kept = [n for n in table.column_names if not _is_embedded(stored, n)]
             table, before = table.select(kept), before.select(kept)
-        same = find_unchanged(table, before)
-        known = int((find_places(table, before) >= 0).sum())
+        same, places = find_unchanged(table, before), find_places(table, before)
+        known = int((places >= 0).sum())
+        differing = places[(places >= 0) & ~np.asarray(same, bool)]
+        if len(differing):
+            self._replaced.setdefault(stored.name, []).append(met.addresses[differing])
         counts = RowCounts(len(rows) - known, known - same.true_count, same.true_count)
         if same.true_count:
             self._idle.setdefault(stored.name, []).append(rows["id"].filter(same))
@@ -157,6 +167,12 @@ class _Staging:
         return {
             name: [self._task.aside.write(pa.concat_arrays(ids))]
             for name, ids in self._idle.items()
+        }
+
+    def _write_replaced(self) -> dict[str, ReplacedRows]:
+        return {
+            name: keep_addresses(self._task.aside, np.concatenate(addresses))
+            for name, addresses in self._replaced.items()
         }
 
 
