@@ -37,7 +37,7 @@ _HOMES = {
     "blame": "history",
     "run": "history",
     "query": "query",
-    "lsp": "lsp",
+    "lsp": "completion",
     "schema": "schema",
     "cluster": "cluster",
     "login": "login",

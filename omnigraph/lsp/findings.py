@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from omnigraph.errors import Problem, SchemaError
-from omnigraph.query.ast import Query
 from omnigraph.query.compile import read_queries
-from omnigraph.query.lint import LintFinding, lint_queries
+from omnigraph.query.editor.diagnose import Diagnostic, diagnose
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.span import Source, Span
@@ -31,9 +30,7 @@ def query_findings(source: Source, catalog: Catalog | None) -> list[Finding]:
         problems = Problems()
         read_queries(source, problems)
         return [_of_problem(each) for each in problems.in_order()]
-    report = lint_queries(source, catalog)
-    names = {each.name.text: each.name.span for each in _queries(source)}
-    return [_of_lint(each, names) for each in report.findings]
+    return [_of_diagnostic(each) for each in diagnose(source, catalog).problems]
 
 
 def schema_findings(source: Source) -> list[Finding]:
@@ -57,11 +54,8 @@ def compile_or_none(source: Source | None) -> Catalog | None:
 
 def names_of_queries(source: Source) -> list[tuple[str, Span]]:
     """Return the queries of a text that parse, each with its place."""
-    return [(each.name.text, each.name.span) for each in _queries(source)]
-
-
-def _queries(source: Source) -> list[Query]:
-    return list(read_queries(source, Problems()).queries)
+    found = read_queries(source, Problems()).queries
+    return [(each.name.text, each.name.span) for each in found]
 
 
 def _of_problem(problem: Problem) -> Finding:
@@ -69,9 +63,7 @@ def _of_problem(problem: Problem) -> Finding:
     return Finding(problem.span or Span(0, 0), str(problem.code), problem.message + hint)
 
 
-def _of_lint(finding: LintFinding, names: dict[str, Span]) -> Finding:
-    if finding.problem is not None:
-        return _of_problem(finding.problem)
-    places = [names[each] for each in finding.query_names if each in names]
-    span = places[0] if places else Span(0, 0)
-    return Finding(span, str(finding.code), finding.message, finding.severity == "error")
+def _of_diagnostic(found: Diagnostic) -> Finding:
+    hint = "" if found.hint is None else f"\nhint: {found.hint}"
+    span = Span(found.start, found.end)
+    return Finding(span, found.code, found.message + hint, found.severity == "error")

@@ -19,33 +19,33 @@ from omnigraph.lsp.findings import (
     schema_findings,
 )
 from omnigraph.lsp.schemas import QUERIES, SCHEMA, SchemaFinder
-from omnigraph.query.editing.about import (
+from omnigraph.query.editor.about import (
     explain_query_word,
     explain_schema_word,
     find_query_declaration,
     find_schema_declaration,
     names_of_schema,
 )
-from omnigraph.query.editing.complete import complete
-from omnigraph.query.editing.complete_schema import complete_schema
+from omnigraph.query.editor.complete import Completion, complete
+from omnigraph.query.editor.complete_schema import complete_schema
 from omnigraph.query.layout import format_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.layout import format_schema
 from omnigraph.span import Source, Span
-from omnigraph.syntax.completion import CompletionItem, Offered
 
 if TYPE_CHECKING:
     from pygls.workspace import TextDocument
 
 _KINDS = {
-    Offered.KEYWORD: lsp.CompletionItemKind.Keyword,
-    Offered.TYPE: lsp.CompletionItemKind.Class,
-    Offered.EDGE: lsp.CompletionItemKind.Reference,
-    Offered.PROPERTY: lsp.CompletionItemKind.Field,
-    Offered.FUNCTION: lsp.CompletionItemKind.Function,
-    Offered.VARIABLE: lsp.CompletionItemKind.Variable,
-    Offered.PARAMETER: lsp.CompletionItemKind.Variable,
+    "keyword": lsp.CompletionItemKind.Keyword,
+    "type": lsp.CompletionItemKind.Class,
+    "edge": lsp.CompletionItemKind.Reference,
+    "property": lsp.CompletionItemKind.Field,
+    "function": lsp.CompletionItemKind.Function,
+    "variable": lsp.CompletionItemKind.Variable,
+    "parameter": lsp.CompletionItemKind.Variable,
 }
+_NO_TYPES = Catalog({}, {}, {})
 _SYMBOLS = {
     "node": lsp.SymbolKind.Class,
     "edge": lsp.SymbolKind.Event,
@@ -109,7 +109,7 @@ class _Features:
         if _is_schema(document):
             found = complete_schema(document.source, offset)
         else:
-            found = complete(document.source, offset, self._catalog(document))
+            found = complete(document.source, offset, self._catalog(document) or _NO_TYPES)
         place = _range(document, Span(found.start, offset))
         items = [_item(each, place, at) for at, each in enumerate(found.items)]
         return lsp.CompletionList(is_incomplete=False, items=items)
@@ -249,7 +249,7 @@ def _range(document: "TextDocument", span: Span) -> lsp.Range:
     )
 
 
-def _item(item: CompletionItem, place: lsp.Range, at: int) -> lsp.CompletionItem:
+def _item(item: Completion, place: lsp.Range, at: int) -> lsp.CompletionItem:
     return lsp.CompletionItem(
         label=item.label,
         kind=_KINDS[item.kind],

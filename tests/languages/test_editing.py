@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import SchemaError
-from omnigraph.query.editing.complete_schema import complete_schema
-from omnigraph.query.editing.textmate import LANGUAGES, grammar, grammar_text
+from omnigraph.query.editor.complete_schema import complete_schema
+from omnigraph.query.editor.textmate import LANGUAGES, grammar, grammar_text
 from omnigraph.schema.layout import format_schema
 
 ROOT = Path(__file__).parents[2]

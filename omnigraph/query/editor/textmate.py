@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from omnigraph.query.editing.words import (
+from omnigraph.query.editor.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
     OPERATOR_WORDS,

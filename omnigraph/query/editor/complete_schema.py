@@ -3,44 +3,58 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from omnigraph.query.editing.words import SCHEMA_ANNOTATIONS, SCHEMA_WORDS, TYPES
+from omnigraph.query.editor.complete import Completion, Completions
+from omnigraph.query.editor.words import SCHEMA_ANNOTATIONS, SCHEMA_WORDS, TYPES
 from omnigraph.schema.annotations import PLACES
 from omnigraph.schema.parser import CONSTRAINTS, DECLARATIONS
-from omnigraph.syntax.completion import (
-    Caret,
-    Completion,
-    CompletionItem,
-    Offered,
-    begun_with,
-    caret_at,
-)
-from omnigraph.syntax.lexer import Piece
+from omnigraph.syntax.lexer import COMMENT, Piece, pieces_of
 
 
-def complete_schema(text: str, position: int) -> Completion:
-    """Return what can stand at a place of a schema."""
-    caret = caret_at(text, position)
-    if caret.is_in_text:
-        return Completion(caret.start)
-    return Completion(caret.start, begun_with(_items(caret), caret.begun))
+def complete_schema(text: str, position: int) -> Completions:
+    """Return what may be written at a position of a schema."""
+    position = max(0, min(position, len(text)))
+    before, after, start = [], [], position
+    for piece in pieces_of(text):
+        is_begun = piece.kind == "word" and piece.start < position <= piece.end
+        if is_begun:
+            start = piece.start
+        elif piece.start >= position:
+            after.append(piece)
+        elif piece.kind in (COMMENT, "string", "bad") and _is_inside(piece, position):
+            return Completions(position, ())
+        elif piece.kind != COMMENT:
+            before.append(piece)
+    if any(each.text in ('"', "/*") for each in before):
+        return Completions(position, ())
+    begun = text[start:position].casefold()
+    fitting: dict[str, Completion] = {}
+    for each in _items(before, after):
+        if each.label.casefold().startswith(begun):
+            fitting.setdefault(each.label, each)
+    return Completions(start, tuple(fitting.values()))
 
 
-def _items(caret: Caret) -> Iterator[CompletionItem]:
-    declaration = _declaration(caret.before)
+def _is_inside(piece: Piece, position: int) -> bool:
+    is_open = piece.text.startswith("//") and piece.end == position
+    return piece.end > position or is_open
+
+
+def _items(before: Sequence[Piece], after: Sequence[Piece]) -> Iterator[Completion]:
+    declaration = _declaration(before)
     kind = declaration[0].text if declaration else ""
-    inside = [each.text for each in declaration].count("{") > 0
-    before = caret.back()
-    last = "" if before is None else before.text
+    inside = any(each.text == "{" for each in declaration)
+    every = (*before, *after)
+    last = before[-1].text if before else ""
     if last == "@":
         yield from _annotations(kind, inside=inside)
     elif inside and _is_in_constraint(declaration):
-        yield from _named(_properties(declaration), Offered.PROPERTY, "property")
+        yield from _named(_properties(declaration), "property", "property")
     elif inside and last in (":", "["):
-        yield from _words(TYPES, Offered.TYPE)
+        yield from _words(TYPES, "type")
     elif kind == "edge" and last in (":", "->"):
-        yield from _named(_declared(caret, "node"), Offered.TYPE, "node")
+        yield from _named(_declared(every, "node"), "type", "node")
     elif kind == "node" and "implements" in (each.text for each in declaration) and not inside:
-        yield from _named(_declared(caret, "interface"), Offered.TYPE, "interface")
+        yield from _named(_declared(every, "interface"), "type", "interface")
     elif kind == "node" and not inside and len(declaration) >= 2:
         yield from _words({"implements": SCHEMA_WORDS["implements"]})
     elif not inside:
@@ -74,11 +88,11 @@ def _is_in_constraint(tokens: Sequence[Piece]) -> bool:
     return at >= 2 and tokens[at - 2].text == "@" and tokens[at - 1].text in CONSTRAINTS
 
 
-def _annotations(kind: str, *, inside: bool) -> Iterator[CompletionItem]:
+def _annotations(kind: str, *, inside: bool) -> Iterator[Completion]:
     place = "property" if inside else kind
     for name, detail in SCHEMA_ANNOTATIONS.items():
         if place in PLACES[name] or (inside and name in CONSTRAINTS):
-            yield CompletionItem(name, Offered.KEYWORD, detail)
+            yield Completion(name, "keyword", detail)
 
 
 def _properties(tokens: Sequence[Piece]) -> Iterator[str]:
@@ -87,18 +101,17 @@ def _properties(tokens: Sequence[Piece]) -> Iterator[str]:
             yield name.text
 
 
-def _declared(caret: Caret, kind: str) -> Iterator[str]:
-    tokens = (*caret.before, *caret.after)
+def _declared(tokens: Sequence[Piece], kind: str) -> Iterator[str]:
     for word, name in pairwise(tokens):
         if word.text == kind and name.kind == "word" and name.text[0].isupper():
             yield name.text
 
 
-def _named(names: Iterator[str], kind: Offered, detail: str) -> Iterator[CompletionItem]:
+def _named(names: Iterator[str], kind: str, detail: str) -> Iterator[Completion]:
     for name in names:
-        yield CompletionItem(name, kind, detail)
+        yield Completion(name, kind, detail)
 
 
-def _words(table: Mapping[str, str], kind: Offered = Offered.KEYWORD) -> Iterator[CompletionItem]:
+def _words(table: Mapping[str, str], kind: str = "keyword") -> Iterator[Completion]:
     for name, detail in table.items():
-        yield CompletionItem(name, kind, detail)
+        yield Completion(name, kind, detail)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from omnigraph.query.editing.complete import block_type, type_named
-from omnigraph.query.editing.scope import Scope, scope_of
-from omnigraph.query.editing.words import (
+from omnigraph.query.editor.context import Block, Scope, read_position
+from omnigraph.query.editor.words import (
     CONSTANT_WORDS,
     FUNCTION_FORMS,
     OPERATOR_WORDS,
@@ -20,7 +19,6 @@ from omnigraph.schema.catalog import AnyType, Catalog, Property
 from omnigraph.schema.parser import parse_schema
 from omnigraph.schema.printer import declarations
 from omnigraph.span import Source, Span
-from omnigraph.syntax.completion import caret_at
 from omnigraph.syntax.lexer import Piece, pieces_of
 from omnigraph.syntax.problems import Problems
 
@@ -98,8 +96,7 @@ def find_query_declaration(
     if word is None:
         return None
     if word.piece.kind == "var":
-        first = word.scope.declared.get(word.piece.text[1:])
-        return None if first is None else Declared(Span(first.start, first.end))
+        return _first_of(text, word.piece)
     if schema is None:
         return None
     stored = _type_of(word, known)
@@ -164,11 +161,29 @@ def _word_at(text: str, position: int, catalog: Catalog) -> _Word | None:
     if at is None:
         return None
     piece, before, follower = at
-    caret = caret_at(text, piece.start)
-    scope = scope_of(caret, catalog)
-    kind = block_type(scope)
-    owner = None if kind is None else type_named(catalog, kind)
-    return _Word(piece, before, follower, scope, owner)
+    place = read_position(Source("", text), piece.start, catalog)
+    if place is None:
+        return None
+    kind = place.block.name if place.block.kind is Block.VALUES else None
+    owner = None if kind is None else _type_named(catalog, kind)
+    return _Word(piece, before, follower, place.scope, owner)
+
+
+def _type_named(catalog: Catalog, name: str) -> AnyType | None:
+    return catalog.stored(name) or catalog.interfaces.get(name)
+
+
+def _first_of(text: str, variable: Piece) -> Declared | None:
+    """Return where a variable is written first in its query."""
+    first: Piece | None = None
+    for piece in pieces_of(text):
+        if piece.start > variable.start:
+            break
+        if piece.text == "query":
+            first = None
+        elif piece.text == variable.text and first is None:
+            first = piece
+    return None if first is None else Declared(Span(first.start, first.end))
 
 
 def _piece_at(text: str, position: int) -> tuple[Piece, tuple[str, ...], str] | None:
@@ -183,18 +198,18 @@ def _piece_at(text: str, position: int) -> tuple[Piece, tuple[str, ...], str] | 
 
 def _variable(word: _Word) -> Meaning | None:
     name = word.piece.text
-    kind = word.scope.parameters.get(name[1:])
+    kind = word.scope.params.get(name[1:])
     if kind is not None:
         return Meaning(word.span, f"{name}: {kind}", "a parameter of the query")
-    types = word.scope.types_of(name[1:])
-    return Meaning(word.span, f"{name}: {', '.join(types)}") if types else None
+    bound = word.scope.variables.get(name[1:])
+    return None if bound is None else Meaning(word.span, f"{name}: {bound}")
 
 
 def _type_of(word: _Word, catalog: Catalog) -> AnyType | None:
     """Return the type or the edge that a word names."""
     name = word.piece.text
     if name[0].isupper():
-        return type_named(catalog, name)
+        return _type_named(catalog, name)
     before = word.before[-1] if word.before else ""
     if before.startswith("$") or before in (":", "|", "<"):
         return catalog.edges_by_traversal.get(name.casefold())
@@ -205,8 +220,8 @@ def _property(word: _Word, catalog: Catalog) -> tuple[AnyType, Property] | None:
     """Return the property that a word names, with its type."""
     owners: Sequence[AnyType | None] = [word.owner]
     if word.before[-1:] == (".",) and len(word.before) > 1:
-        kinds = word.scope.types_of(word.before[-2][1:])
-        owners = [type_named(catalog, each) for each in kinds]
+        kind = word.scope.variables.get(word.before[-2][1:])
+        owners = [None if kind is None else _type_named(catalog, kind)]
     elif word.follower != ":" and word.owner is None:
         return None
     for owner in owners:
