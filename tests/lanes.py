@@ -37,6 +37,7 @@ LONG = (
     "tests/deploy/test_server.py",
     "tests/docs/test_docs_run.py",
     "tests/docs/test_example.py",
+    "tests/docs/test_skill.py",
     "tests/docs/test_walks.py",
     "tests/engine/test_all_orders.py",
     "tests/engine/test_blocks.py",
