@@ -378,16 +378,23 @@ class AsyncBranch(AsyncView):
         return await self._calls.run(self._handle.plan_schema, schema, **limits)
 
     async def apply_schema(
-        self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
+        self,
+        schema: str | Path | Source | SavedPlan,
+        *,
+        allow_data_loss: bool = False,
+        **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
         Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
-        and then nothing is changed. A plan that was saved is applied only where the branch still
+        and then nothing is changed; so does DataLossError when the schema drops something, unless
+        `allow_data_loss` is set. A plan that was saved is applied only where the branch still
         stands as it was planned, else HeadMovedError. `seconds` and `cancelled` end it before it
         publishes.
         """
-        return await self._calls.run(self._handle.apply_schema, schema, **limits)
+        return await self._calls.run(
+            self._handle.apply_schema, schema, allow_data_loss=allow_data_loss, **limits
+        )
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> AsyncItems[Commit]:
         """Return the commits, newest first; `after` goes on behind one of them."""
@@ -917,15 +924,21 @@ class AsyncGraph(Handle[Graph]):
         *,
         actor: str | None = None,
         message: str | None = None,
+        allow_data_loss: bool = False,
         **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
-        """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
+        """Apply a schema to a branch, with everything that follows for its rows, as one commit.
+
+        One that drops a type, a property, a rule or an index is refused without
+        `allow_data_loss`; what it hides can be restored until a cleanup removes it.
+        """
         return await self._calls.run(
             self._handle.apply_schema,
             schema,
             blocking_place(branch),
             actor=actor,
             message=message,
+            allow_data_loss=allow_data_loss,
             **limits,
         )
 

@@ -195,12 +195,17 @@ class Branch(View):
         return self._backend.run(plan, self._working(limits, source=source))
 
     def apply_schema(
-        self, schema: str | Path | Source | SavedPlan, **limits: "Unpack[TimeKeywords]"
+        self,
+        schema: str | Path | Source | SavedPlan,
+        *,
+        allow_data_loss: bool = False,
+        **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
         """Get another schema, with everything that follows for the tables, as one commit.
 
         Raises UnsupportedMigrationError or ViolationsError with everything that is in the way,
-        and then nothing is changed. A plan that was saved is applied only where the branch still
+        and then nothing is changed; so does DataLossError when the schema drops something, unless
+        `allow_data_loss` is set. A plan that was saved is applied only where the branch still
         stands as it was planned, else HeadMovedError. `seconds` and `cancelled` end it before it
         publishes.
         """
@@ -209,7 +214,11 @@ class Branch(View):
             expect, schema = schema.head_for(self.name), schema.schema_source
         source = schema_source(schema)
         change = ApplySchema(
-            schema_source=source.text, branch=self.name, message=self._message, expect=expect
+            schema_source=source.text,
+            branch=self.name,
+            message=self._message,
+            expect=expect,
+            allow_data_loss=allow_data_loss,
         )
         return self._backend.run(change, self._working(limits, source=source))
 

@@ -529,11 +529,16 @@ class Graph(Closing):
         *,
         actor: str | None = None,
         message: str | None = None,
+        allow_data_loss: bool = False,
         **limits: "Unpack[TimeKeywords]",
     ) -> SchemaApplied:
-        """Apply a schema to a branch, with everything that follows for its rows, as one commit."""
+        """Apply a schema to a branch, with everything that follows for its rows, as one commit.
+
+        One that drops a type, a property, a rule or an index is refused without
+        `allow_data_loss`; what it hides can be restored until a cleanup removes it.
+        """
         target = self.branch(place_of(branch), actor=actor, message=message)
-        return target.apply_schema(schema, **limits)
+        return target.apply_schema(schema, allow_data_loss=allow_data_loss, **limits)
 
     def report(
         self,

@@ -5,6 +5,7 @@ diff          the rows in which two snapshots differ, at a cost that grows with 
 changes       the net changes between two snapshots, row by row, for people and programs
 change_set    the net changes from one commit to another, read here or sent by a server
 merge         three-way merge of two branches, as one commit or not at all
+lost          refuses a merge in which one side drops what the other side wrote
 rowmerge      merges one type row by row: what changes for us, and what conflicts
 threeway      combines rows of one type that both sides changed, or reports a conflict
 bases         with several merge bases, applies what all of them agree on

@@ -176,6 +176,10 @@ def _operators(operators: Iterable[plan.Operator], expected: Sequence[int] = ())
         lines.append(f"{operator_text(operator)}{about}")
         if isinstance(operator, plan.AntiJoin | plan.Optional | plan.Mark):
             lines += [f"  {line}" for line in _operators(operator.inner)]
+        elif isinstance(operator, plan.Union):
+            for at, read in enumerate(operator.reads):
+                lines += ["  and"] if at else []
+                lines += [f"  {line}" for line in _operators(read.operators)]
     return lines
 
 
@@ -208,6 +212,8 @@ def _operator(operator: plan.Operator) -> list[str]:
             return ["Distinct"]
         case plan.Order(keys, ties):
             return ["Order", _order(keys), f"ties by {', '.join(ties)}" if ties else ""]
+        case plan.Union(reads):
+            return ["Union", f"of {len(reads)} reads"]
         case plan.Limit(skip, limit):
             skipped = "" if skip is None else f"skip {expr_text(skip)}"
             return ["Limit", skipped, "" if limit is None else expr_text(limit)]

@@ -327,6 +327,9 @@ OTHER = (
     )
     + "node City { slug: String @key }"
 )
+DROPPED = OTHER.replace("  size: I32 @default(1)", "").replace(
+    "node City { slug: String @key }", ""
+)
 add("plan a schema", lambda g, _: g.plan_schema(OTHER))
 add("plan what cannot be", lambda g, _: g.plan_schema(SCHEMA.replace("age: I32?", "age: String?")))
 add(
@@ -343,6 +346,11 @@ add(
 )
 add("apply a schema", lambda g, _: g.branch(message="more").apply_schema(OTHER))
 add("apply it again", lambda g, _: g.apply_schema(OTHER))
+add("plan a drop", lambda g, _: g.plan_schema(DROPPED))
+add("a drop that is not allowed", lambda g, _: g.apply_schema(DROPPED))
+add("a drop that is", lambda g, _: g.apply_schema(DROPPED, allow_data_loss=True))
+add("plan what was dropped", lambda g, _: g.plan_schema(OTHER))
+add("restore it", lambda g, _: g.apply_schema(OTHER))
 add("the schema then", lambda g, _: (g.schema, g.catalog, b"".join(g.export(types=["Team"]))))
 add("the changes then", lambda g, _: g.diff(list(g.log())[1].id, "main"))
 add("changes across schemas", lambda g, _: list(g.changes()))
