@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from mcp import Client, StdioServerParameters
 
@@ -134,7 +135,7 @@ def _sizes() -> dict[str, object]:
     }
 
 
-def _nothing() -> object:
+def _nothing() -> NoReturn:
     raise AssertionError("no graph is needed")
 
 
