@@ -78,7 +78,7 @@ class MergeOptions:
 
     Without `bulk` every table is merged in this process' memory. An `operation_id` that was used
     before returns the result of that time. With `holds` the source is a branch that must not have
-    moved when the merge is published.
+    moved when the merge is published. With `expect` the target has to stand at this commit.
     """
 
     actor: str | None = None
@@ -88,6 +88,7 @@ class MergeOptions:
     strict: bool = False
     bulk: BulkMerger | None = None
     holds: bool = False
+    expect: str | None = None
 
     @property
     def deadline(self) -> Deadline:
@@ -113,6 +114,7 @@ class MergeOptions:
             branch=target,
             actor=self.actor,
             message=self.message,
+            expect=self.expect,
             operation_id=self.operation_id,
             request=sha256(asked.encode()).hexdigest() if is_named else None,
             check=self.check,

@@ -264,6 +264,7 @@ add("blame nobody", lambda g, _: g.branch().blame("Person", "nobody"))
 add("blame no type", lambda g, _: g.branch().blame("Persn", "bo"))
 add("preview a merge", lambda g, _: g.preview_merge("inbox"))
 add("merge", lambda g, _: g.branch(message="from the inbox").merge(g.branch("inbox")))
+add("where the branches stand", lambda g, _: g.branch_status())
 add("merge again", lambda g, _: g.merge("inbox"))
 add("merge nothing", lambda g, _: g.merge("nothing"))
 add("revert", lambda g, _: (g.branch().revert(head(g)), g.query(QUERIES, "ages")))
@@ -303,6 +304,32 @@ def a_merge_of_dates_with_conflicts(g: Graph, _: Path) -> object:
     g.load(rows % ("2002-02-02", 2**61), mode="merge")
     return g.preview_merge(draft), g.diff("main", draft), g.blame("Person", "cy", draft)
 
+
+# Reviews
+add("no review", lambda g, _: g.review_record("draft"))
+add("open a review", lambda g, _: g.set_review("dates", "open", "look at the dates"))
+add(
+    "comment on a row",
+    lambda g, _: g.comment_review("dates", "why?", type="Person", id="cy", property="born"),
+)
+add("ask for changes", lambda g, _: g.set_review("dates", "changes_asked", "too early"))
+add("ask for changes without a word", lambda g, _: g.set_review("dates", "changes_asked"))
+add("a review without a state", lambda g, _: g.set_review("dates", "done"))
+add("a comment on nothing", lambda g, _: g.comment_review("dates", "x", property="born"))
+add("a comment without a word", lambda g, _: g.comment_review("dates", " "))
+add("a review of main", lambda g, _: g.set_review("main", "open"))
+add("approve another commit", lambda g, _: g.set_review("dates", "approved", expect=head(g)))
+add("approve", lambda g, _: g.set_review("dates", "approved", expect=head(g, "dates")))
+add("the review", lambda g, _: g.review_record("dates"))
+add("a merge of another commit", lambda g, _: g.merge("dates", expect_source=head(g)))
+add(
+    "a merge that is expected",
+    lambda g, _: g.merge(
+        "dates", resolutions="theirs", expect=head(g), expect_source=head(g, "dates")
+    ),
+)
+add("the review of what is merged", lambda g, _: g.review_record("dates"))
+add("a review of nothing", lambda g, _: g.review_record("nothing"))
 
 # Runs
 add("begin a run", lambda g, _: g.begin_run(operation_hash="h"))
