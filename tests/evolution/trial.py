@@ -81,7 +81,8 @@ def _check_kept(graph: Graph, place: str, side: Model, other: Model, base: Model
     snapshot = graph.snapshot(place)
     for number, each in side.types.items():
         names = {each.name, other.types.get(number, each).name}
-        stored = next(filter(None, map(snapshot.catalog.stored, sorted(names))), None)
+        named = [snapshot.catalog.stored(name) for name in sorted(names)]
+        stored = next((found for found in named if found is not None), None)
         new = {key: row for key, row in side.rows[number].items() if key not in _rows(base, number)}
         if stored is None:
             assert number in base.types

@@ -38,7 +38,7 @@ _ENGINES = ("auto", "spark", "inline")
 @click.option(
     "--exclude",
     multiple=True,
-    metavar="NAME",
+    metavar="TYPE",
     shell_complete=completing.types,
     help="Leave this type as it is; repeatable.",
 )
