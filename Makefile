@@ -102,7 +102,7 @@ cleanups: $(STAMP) ## Cleanups that are killed beside the creation of branches: 
 attack: $(STAMP) ## Kills, faults, floods and hostile uploads against a live server, for ten minutes
 	$(BIN)/python -m tests.attack.campaign --seconds 600
 
-docs: $(STAMP) ## Write the pages anew that are made: the commands, and the licences of dependencies
+docs: $(STAMP) ## Write anew what is made: the pages of commands and licences, and the async handles
 	$(BIN)/python -m tests.docs.reference
 	$(BIN)/python -m tests.aio.handles
 	$(BIN)/python -m tests.docs.licences

@@ -23,6 +23,7 @@ QUICK = (
 )
 
 LONG = (
+    "tests/adapters/test_langgraph_conformance.py",
     "tests/agents/test_http.py",
     "tests/agents/test_journey.py",
     "tests/agents/test_stdio.py",

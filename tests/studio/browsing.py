@@ -18,7 +18,7 @@ SCREENS = ROOT / "studio/screens"
 AXE = ROOT / "studio/node_modules/axe-core/axe.min.js"
 BUILT = Path(omnigraph.__file__).parent / "studio/index.html"
 # The machine may stall; what is wrong fails at once all the same.
-DEADLINE = 20_000
+DEADLINE = 90_000
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 # What the browser itself says about answers that the page handles.

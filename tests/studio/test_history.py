@@ -10,7 +10,9 @@ from tests.studio.browsing import browsing, settle
 from tests.studio.scene import TOKENS, Scene, served
 
 AWAY = """query away($slug: String) { update Person set { status: "away" } where slug = $slug }"""
-RENAME = """query r($slug: String, $name: String) { update Person set { name: $name } where slug = $slug }"""
+RENAME = """query rename($slug: String, $name: String) {
+  update Person set { name: $name } where slug = $slug
+}"""
 
 
 def test_a_commit_opens_as_a_diff_and_is_undone_after_a_preview(

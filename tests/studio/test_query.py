@@ -1,4 +1,4 @@
-"""Asking: a mistake is shown and mended, answers are looked at in every way, changes need rights."""
+"""Asking: a mistake is shown and mended, answers are looked at, only some may change."""
 
 import json
 import re

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.studio.browsing import SCREENS, browsing, serious_findings, settle
 from tests.studio.scene import TOKENS, Scene
@@ -16,6 +16,7 @@ ROOMS = {
     "history": "#/history?all=1&open=main",
     "live": "#/live",
 }
+READY = {"query": [".virtual .body .line >> nth=0"], "query-graph": ["canvas[data-layout=still]"]}
 SIZES = {"narrow": (360, 740), "desk": (1440, 900), "wall": (3840, 2160)}
 
 
@@ -31,6 +32,8 @@ def test_a_room_fits_and_axe_finds_nothing_serious(
     ) as (page, _):
         page.goto(f"{scene.origin}/studio{ROOMS[room]}")
         settle(page)
+        for selector in READY.get(room, ()):
+            expect(page.locator(selector)).to_be_visible()
 
         SCREENS.mkdir(exist_ok=True)
         page.screenshot(path=SCREENS / f"{room}-{scheme}-{size}.png")

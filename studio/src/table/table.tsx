@@ -54,6 +54,7 @@ export function VirtualTable({ label, columns, count, text, selected, select }: 
   const width = columns.reduce((sum, each) => sum + each.width, 0)
   const id = (row: number, column: number): string => `cell-${row}-${column}`
   return (
+    <>
     <div
       class="virtual"
       ref={element}
@@ -99,9 +100,10 @@ export function VirtualTable({ label, columns, count, text, selected, select }: 
           )
         })}
       </div>
-      <span class="hidden" role="status">
-        {selected === null ? '' : `row ${formatCount(selected.row + 1)} of ${formatCount(count)}`}
-      </span>
     </div>
+    <span class="hidden" role="status">
+      {selected === null ? '' : `row ${formatCount(selected.row + 1)} of ${formatCount(count)}`}
+    </span>
+    </>
   )
 }
