@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from omnigraph.query.editing import words
 
+from omnigraph.query.editor import words
 from tests.studio.browsing import ROOT
 
 WORDS = ROOT / "studio/src/rooms/query/words.json"
