@@ -1045,7 +1045,9 @@ class AsyncGraph(Handle[Graph]):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
-        `seconds` and `cancelled` end it before it publishes.
+        With `types` only their tables are rewritten, and those of `exclude` never are: a table of
+        large values does not keep the others waiting. `seconds` and `cancelled` end it before it
+        publishes.
         """
         return await self._calls.run(self._handle.optimize, branch, **how)
 
