@@ -378,6 +378,18 @@ class AsyncBranch(AsyncView):
             **bulk,
         )
 
+    async def preview_revert(
+        self,
+        commit_id: str,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
+    ) -> Merge:
+        """Return what a revert would do, conflicts included; nothing is written."""
+        return await self._calls.run(
+            self._handle.preview_revert, commit_id, resolutions=resolutions, **bulk
+        )
+
     async def plan_schema(
         self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
     ) -> SchemaPlan:
@@ -1052,7 +1064,9 @@ class AsyncGraph(Handle[Graph]):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
-        `seconds` and `cancelled` end it before it publishes.
+        With `types` only their tables are rewritten, and those of `exclude` never are: a table of
+        large values does not keep the others waiting. `seconds` and `cancelled` end it before it
+        publishes.
         """
         return await self._calls.run(self._handle.optimize, branch, **how)
 

@@ -644,9 +644,16 @@ class Graph(Closing):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
-        `seconds` and `cancelled` end it before it publishes.
+        With `types` only their tables are rewritten, and those of `exclude` never are: a table of
+        large values does not keep the others waiting. `seconds` and `cancelled` end it before it
+        publishes.
         """
-        optimize = OptimizeBranch(branch=branch, indexes_only=how.get("indexes_only", False))
+        optimize = OptimizeBranch(
+            branch=branch,
+            indexes_only=how.get("indexes_only", False),
+            types=list(how.get("types", ())) or None,
+            exclude=list(how.get("exclude", ())) or None,
+        )
         return self.backend.run(optimize, CallOptions().with_how(how))
 
     def ensure_indices(self, branch: str = MAIN) -> Optimized:
