@@ -14,6 +14,7 @@ ROOMS = {
     "query": f"#/query?q={quote(_PAIRS)}&run=1",
     "query-graph": f"#/query?q={quote(_PAIRS)}&run=1&view=graph",
     "history": "#/history?all=1&open={head}",
+    "review": "#/review?branch=review%2Fhires",
     "live": "#/live",
 }
 READY = {"query": [".virtual .body .line >> nth=0"], "query-graph": ["canvas[data-layout=still]"]}
