@@ -82,7 +82,7 @@ export interface BranchStatus {
   actor_id: string | null
   created_at: number
   message: string | null
-  review: string | null
+  review: ReviewState | null
 }
 
 export interface Tag {
