@@ -230,6 +230,20 @@ FIGURES: tuple[Figure, ...] = (
         ("writes_lost", "writes of 16 writers that were lost", 0, ""),
         ("policy_decision", "a decision of the policy", 0.5),
     ),
+    *_of(
+        "Server",
+        "workers",
+        ("quiet_p99_beside_over_alone", "the same with 2 workers", 2, "×"),
+        ("memory_per_worker_mb", "memory of a worker beside 10,000 accounts", 500, "MB"),
+    ),
+    Figure(
+        area="Server",
+        workload="workers",
+        finding="reads_2_over_1_workers",
+        what="costly reads per second with 2 workers, over 1",
+        unit="×",
+        least=1.7,
+    ),
     Figure(
         area="Server",
         workload="server",
