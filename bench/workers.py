@@ -1,7 +1,8 @@
 """Workers: what a second process of the server brings, and what one costs.
 
-Clients run on the same cores. The load average is stored, because whatever else runs takes its
-part of them.
+Clients run on the same cores, and so does whatever else runs: the load average is stored. Reads in
+a second of the server's processor time say the same on a busy machine; two workers that do as many
+of them as one serve twice as many where each has a core of its own.
 """
 
 import argparse
@@ -32,20 +33,27 @@ def main() -> None:
     chosen = options.parse_args()
     findings: dict[str, object] = {"load_average_before": os.getloadavg()[0]}
     rates: dict[int, float] = {}
+    worked: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         fill(root / "graph")
         for workers in (1, 2):
             with serving(root, "graph", "--workers", str(workers)) as (address, process):
                 asyncio.run(_many(address, "quiet", COSTLY, 2))
+                own = _children(process) if workers > 1 else [process]
+                before = sum(map(_processor_seconds, own))
                 rates[workers] = asyncio.run(_many(address, "quiet", COSTLY, chosen.seconds))
+                taken = sum(map(_processor_seconds, own)) - before
+                worked[workers] = rates[workers] * chosen.seconds / taken
                 findings[f"reads_per_second_{workers}_workers"] = rates[workers]
+                findings[f"reads_per_processor_second_{workers}_workers"] = worked[workers]
                 if workers == 2:
                     findings |= asyncio.run(_beside_a_noisy_one(address, chosen.seconds))
-                    used = [_memory(each) for each in _children(process)]
+                    used = [_memory(each) for each in own]
                     findings["workers"] = len(used)
                     findings["memory_per_worker_mb"] = sum(used) / len(used) / 1e6
     findings["reads_2_over_1_workers"] = rates[2] / rates[1]
+    findings["reads_by_processor_2_over_1_workers"] = worked[2] / worked[1]
     findings["load_average_after"] = os.getloadavg()[0]
     for name, found in findings.items():
         print(f"{name:32} {found}")
@@ -119,6 +127,12 @@ def _children(process: int) -> list[int]:
         ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=True
     )
     return [int(each) for each in listed.stdout.split()]
+
+
+def _processor_seconds(process: int) -> float:
+    """Give the processor time that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(process: int) -> int:
