@@ -195,8 +195,9 @@ class OmniGraphSaver(BaseCheckpointSaver[str]):
             rows = [] if view is None else self._listed(view, config, before)
             if filter:
                 rows = [each for each in rows if _fits(self._metadata(each), filter)]
-            rows = rows if limit is None else rows[:limit]
-            limit = None if limit is None else limit - len(rows)
+            if limit is not None:
+                rows = rows[: max(limit, 0)]
+                limit -= len(rows)
             if view is not None:
                 yield from self._tuples(thread, view, rows)
 

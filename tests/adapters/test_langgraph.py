@@ -1,18 +1,15 @@
-"""The adapters for LangGraph pass its conformance tests; a thread is a branch, with its graph."""
+"""A thread of LangGraph is a branch, with its graph, and what agents remember is found again."""
 
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.conformance import checkpointer_test, validate
-from langgraph.checkpoint.conformance.capabilities import Capability
 from langgraph.checkpoint.conformance.test_utils import (
     generate_checkpoint,
     generate_config,
@@ -22,6 +19,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import IndexConfig
 from langgraph.types import Command, interrupt
 
+from omnigraph import open as open_graph
 from omnigraph.adapters.langgraph import (
     CHECKPOINT_SCHEMA,
     OmniGraphSaver,
@@ -61,18 +59,6 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
 @pytest.fixture
 def saver(graph: Graph) -> OmniGraphSaver:
     return OmniGraphSaver(graph)
-
-
-@pytest.mark.parametrize("capability", [each.value for each in Capability])
-async def test_the_conformance_tests_pass(capability: str, graph: Graph) -> None:
-    async def made() -> AsyncGenerator[BaseCheckpointSaver[str], None]:
-        yield OmniGraphSaver(graph)
-
-    registered = checkpointer_test(name="OmniGraphSaver")(made)
-    found = (await validate(registered, capabilities={capability})).results[capability]
-    assert found.failures is None or list(found.failures) == []
-    assert found.passed is True
-    assert found.tests_passed > 0
 
 
 def put(saver: OmniGraphSaver, config: RunnableConfig, **values: Any) -> RunnableConfig:
@@ -186,8 +172,6 @@ def agent(saver: OmniGraphSaver, store: OmniGraphStore | None = None) -> Any:
 @pytest.mark.parametrize("where", ["at hand", "a server"])
 def test_an_agent_is_interrupted_resumed_and_taken_back(where: str, tmp_path: Path) -> None:
     init(tmp_path / "g", CHECKPOINT_SCHEMA, durable=False).close()
-    from omnigraph import open as open_graph
-
     if where == "at hand":
         with open_graph(tmp_path / "g") as graph:
             converse(OmniGraphSaver(graph))

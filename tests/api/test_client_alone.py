@@ -46,6 +46,17 @@ with og.connect(sys.argv[1]) as graph:
     print(*(row["name"] for row in found))
     assert main.schema.startswith("node Person")
     assert len(list(main.log())) == 6
+
+
+async def awaited():
+    async with og.aio.connect(sys.argv[1]) as graph:
+        assert len([each async for each in graph.log()]) == 6
+        return await graph.query("match { $p: Person } return { count($p) as n }")
+
+
+import asyncio
+
+print(asyncio.run(awaited())[0]["n"])
 """
 
 
@@ -61,4 +72,4 @@ def test_a_client_needs_nothing_heavy(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "ana bo cy di ed\n"
+    assert done.stdout == "ana bo cy di ed\n5\n"
