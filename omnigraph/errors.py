@@ -134,6 +134,7 @@ class Code(StrEnum):
     MISUSED_FUNCTION = "T27"
     STALE_MATCH = "T28"
     MISPLACED_EXISTS = "T29"
+    UNION_COLUMNS = "T30"
 
     UNCOMPUTABLE = "E1"
 

@@ -23,6 +23,9 @@ QUICK = (
 )
 
 LONG = (
+    "tests/agents/test_http.py",
+    "tests/agents/test_journey.py",
+    "tests/agents/test_stdio.py",
     "tests/changes/test_kills.py",
     "tests/changes/test_many_rows.py",
     "tests/changes/test_operation_ids.py",

@@ -33,6 +33,7 @@ from omnigraph.merge.blamed import Blamed
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.run_record import RunRecord
+from omnigraph.policy.rights import Rights
 from omnigraph.schema.catalog import Catalog
 from omnigraph.span import Source
 from omnigraph.versioning.commit import Commit
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.query.editor.complete import Completions
+    from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
     from omnigraph.read.execution import Budget
     from omnigraph.read.hits import Hits
@@ -149,6 +152,17 @@ class AsyncView(Handle[View]):
     ) -> "Explanation":
         """Return the plan of a read, and the road it would take; nothing is run."""
         return await self._calls.run(self._handle.explain, source, name)
+
+    async def lint(self, source: str | Path | Source) -> "Diagnosis":
+        """Return the problems of queries on this schema, and what each takes and returns."""
+        return await self._calls.run(self._handle.lint, source)
+
+    async def complete(self, text: str, position: int) -> "Completions":
+        """Return what may be written at a position of a text of queries, which need not parse.
+
+        The position counts characters; items replace the text from `start` up to it.
+        """
+        return await self._calls.run(self._handle.complete, text, position)
 
     async def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> "Hits":
         """Return the nodes that a text may mean, best first: by key, by words and by meaning.
@@ -449,6 +463,10 @@ class AsyncGraph(Handle[Graph]):
         Raises UnavailableError for a server's graph, where the token says who acts.
         """
         return AsyncGraph(self._handle.acting_as(actor), self._calls)
+
+    async def rights(self) -> Rights:
+        """Return who acts through this handle, and what the policy lets them do."""
+        return await self._calls.run(self._handle.rights)
 
     @property
     def catalog(self) -> Pending[Catalog]:

@@ -118,7 +118,7 @@ class Branch(View):
         """
         self._refuse_expect()
         again = EmbedAgain(
-            branch=self.name, types=list(types), message=how.get("message", self._message)
+            branch=self.name, types=list(types) or None, message=how.get("message", self._message)
         )
         return self._backend.run(again, self._working(how))
 

@@ -10,7 +10,7 @@ from weakref import finalize
 
 from omnigraph import errors
 from omnigraph.api.closing import Closing
-from omnigraph.api.operation import ARROW, LINES
+from omnigraph.api.operation import ARROW, JSON, LINES
 from omnigraph.errors import (
     InputError,
     Json,
@@ -79,7 +79,7 @@ class Client(Closing):
 
     def get(self, path: str, **query: Field) -> Json:
         """Return the document at a path."""
-        return _json(self._send("GET", path, query=query))
+        return _json(self._send("GET", path, query=query, headers={"accept": JSON}))
 
     def get_text(self, path: str) -> str:
         """Return the text at a path."""

@@ -32,6 +32,7 @@ from omnigraph.api.operations.maintenance import (
     OptimizeBranch,
 )
 from omnigraph.api.operations.read import GetEntity, GetSnapshot
+from omnigraph.api.operations.rights import GetRights
 from omnigraph.api.operations.runs import (
     AbortRun,
     BeginRun,
@@ -53,6 +54,7 @@ from omnigraph.merge.change_set import ChangeSet, CommitChanges
 from omnigraph.merge.conflict import Resolutions, Side
 from omnigraph.merge.outcome import Merge
 from omnigraph.merge.run_record import RunRecord
+from omnigraph.policy.rights import Rights
 from omnigraph.query.stored import NO_QUERIES, StoredQueries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.codec import content_hash
@@ -131,6 +133,10 @@ class Graph(Closing):
         Raises UnavailableError for a server's graph, where the token says who acts.
         """
         return Graph(self.backend.acting_as(actor))
+
+    def rights(self) -> Rights:
+        """Return who acts through this handle, and what the policy lets them do."""
+        return self.backend.run(GetRights())
 
     @property
     def catalog(self) -> Catalog:

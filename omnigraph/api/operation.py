@@ -36,6 +36,7 @@ JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 LINES = "application/x-ndjson"
 TEXT = "text/plain"
+BYTES = "application/octet-stream"
 Key = Annotated[str, Meta(min_length=1, max_length=1_000)]
 # How many members of a list an answer holds at most; None is for all, and never sent.
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 from omnigraph.api.backend import USUAL, Backend, CallOptions
 from omnigraph.api.operation import Operation, R, place_fields
 from omnigraph.api.operations.changes import GetBlame, GetDiff
+from omnigraph.api.operations.editing import CompleteText, LintText
 from omnigraph.api.operations.explore import (
     MOST_HITS,
     MOST_NEIGHBORS,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from omnigraph.api.profile import Explanation, Profile
     from omnigraph.data.result import Result, ResultStream
     from omnigraph.export.export import ExportKeywords, ExportResult
+    from omnigraph.query.editor.complete import Completions
+    from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
     from omnigraph.read.hits import Hits
     from omnigraph.read.neighbors import Direction, Neighborhood
@@ -148,6 +151,23 @@ class View:
     def explain(self, source: str | Path | Source, name: str | None = None, /) -> "Explanation":
         """Return the plan of a read, and the road it would take; nothing is run."""
         return cast("Explanation", self._read(source, named_query(name, None, {}), mode="explain"))
+
+    def lint(self, source: str | Path | Source) -> "Diagnosis":
+        """Return the problems of queries on this schema, and what each takes and returns."""
+        return self._run(
+            LintText(query_source=query_source(source).text, **place_fields(self.place))
+        )
+
+    def complete(self, text: str, position: int) -> "Completions":
+        """Return what may be written at a position of a text of queries, which need not parse.
+
+        The position counts characters; items replace the text from `start` up to it.
+        """
+        if not isinstance(position, int) or not 0 <= position < 1 << 31:
+            raise InputError(f"a position is a number of characters, not {position!r}")
+        return self._run(
+            CompleteText(query_source=text, position=position, **place_fields(self.place))
+        )
 
     def search(self, text: str, *, types: Iterable[str] = (), limit: int = 20) -> "Hits":
         """Return the nodes that a text may mean, best first: by key, by words and by meaning.

@@ -54,6 +54,7 @@ _HOMES = {
     "report": "report",
     "studio": "studio",
     "example": "example",
+    "mcp": "mcp.family",
     "doctor": "doctor",
     "completion": "completion",
 }

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli import completing
-from omnigraph.cli.address import Address, Naming, remember_config
+from omnigraph.cli.address import Address, Naming, given_config, remember_config
 from omnigraph.cli.output import (
     Document,
     coloured,
@@ -191,6 +191,11 @@ class Session(Naming):
         """The file with what the actor may do; who names no actor is not asked about."""
         config = None if self.actor is None else self.config
         return None if config is None else config.policy.file
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether the configuration names stored queries."""
+        return self.config is not None and self.config.queries is not None
 
     @property
     def acting(self) -> str | None:
@@ -383,7 +388,17 @@ def read_queries(path: str) -> Source:
     """Return the text of a `.gq` file; `-` is standard input."""
     from omnigraph.syntax.source import decode
 
-    return decode(path, _bytes(path), QueryError, Code.QUERY_SYNTAX)
+    found = find_queries(path)
+    return decode(found, _bytes(found), QueryError, Code.QUERY_SYNTAX)
+
+
+def find_queries(path: str) -> str:
+    """Return the path of a `.gq` file, which may also lie below a query root of omnigraph.yaml."""
+    if path == "-" or Path(path).exists():
+        return path
+    config = given_config()
+    found = None if config is None else config.query_file(path)
+    return path if found is None or not found.exists() else str(found)
 
 
 def read_text(path: str) -> str:

@@ -75,3 +75,6 @@ class Decider(Protocol):
 
     def groups_of(self, actor: str | None) -> Collection[str]:
         """Return the groups that an actor is in."""
+
+    def somewhere(self, actor: str | None, action: Action, query: str | None = None) -> bool:
+        """Return whether there is a branch on which an actor may do something."""

@@ -39,6 +39,13 @@ class Policy:
         """Return the groups that an actor is in."""
         return () if actor is None else self._cedar.groups_of(actor)
 
+    def somewhere(self, actor: str | None, action: Action, query: str | None = None) -> bool:
+        """Return whether there is a branch on which an actor may do something."""
+        rules = self.rules
+        return actor is not None and any(
+            rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
+        )
+
     def _resolve_request(self, request: Request) -> tuple[str, Action, str | None]:
         """Return actor, action and branch of a request; raise _DoubtError if one is unclear."""
         if request.actor is None:

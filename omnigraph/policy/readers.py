@@ -27,7 +27,7 @@ class ReadersOnly:
         del actor
         return ()
 
-    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+    def somewhere(self, actor: str | None, action: Action, query: str | None = None) -> bool:
         """Return whether an actor may do something on any branch."""
         return self.decide(Request(actor, action, query=query)).allowed
 

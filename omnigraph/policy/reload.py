@@ -26,9 +26,9 @@ class _PolicyInForce(ABC):
         """Return the groups that an actor is in by the policy in force."""
         return self.current.groups_of(actor)
 
-    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+    def somewhere(self, actor: str | None, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
-        return _allows_somewhere(self.current, actor, action, query)
+        return self.current.somewhere(actor, action, query)
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,3 @@ class ReloadedPolicy(_PolicyInForce):
             return False
         self._loaded = (data, parse_policy(str(self.path), data))
         return True
-
-
-def _allows_somewhere(policy: Policy, actor: str, action: Action, query: str | None) -> bool:
-    rules = policy.rules
-    return any(
-        rule.covers(action, query) and actor in rules.groups[rule.group] for rule in rules.rules
-    )

@@ -5,13 +5,10 @@ parser      `.gq` text to its syntax tree
 foreign     text in the form of Cypher or SQL, and the same question in this language
 printer     expressions and hops of a parsed query, as the language writes them
 check       a parsed query against the catalog; a query that passes can run as written
-patterns    checks a match block and the blocks nested in it
-infer       the types of a pattern's variables and the directions of its traversals
+checking    the parts of a query against the catalog, one module for each part
 resolve     resolves the names in values and predicates, and types them
 functions   what can be computed from values, on which types, and the type of the result
-collecting  checks `collect`: what the items of a list are, and how they are ordered
 comparing   which types an operator takes on its two sides
-statements  checks `insert`, `replace`, `update`, `delete` and changes of what is matched
 expr        typed expressions, which check makes of the text and the engine computes
 checked     a query with every name resolved and every expression typed, not yet ordered
 lower       a checked query to a plan, in a fixed order and without optimization
@@ -26,6 +23,7 @@ explain     a plan as text for people and as JSON for programs
 layout      queries laid out in one way; nothing but white space changes
 editing     what helps people who write queries: words, names in scope, completion
 lint        checks every query of a file and reports errors and doubtful queries
+editor      what an editor asks about a text of queries while it is written
 """
 
 from omnigraph.query.compile import compile_queries, compile_query

@@ -290,6 +290,20 @@ class Read:
     limit: RowBound | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """`match … return … union match … return …`: the rows of several reads.
+
+    Each different row is kept once, or with `union all` as often as it is there.
+    """
+
+    reads: tuple[Read, ...]
+    keeps_all: bool
+    order: tuple[Ordering, ...] = ()
+    skip: RowBound | None = None
+    limit: RowBound | None = None
+
+
 Assignments: TypeAlias = tuple[tuple[Name, Expr], ...]
 
 
@@ -367,7 +381,7 @@ class Query:
 
     name: Name
     params: tuple[Param, ...]
-    body: Read | Mutation
+    body: Read | Union | Mutation
     description: str | None = None
     instruction: str | None = None
 

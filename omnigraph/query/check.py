@@ -11,12 +11,16 @@ from omnigraph.query.checked import (
     CheckedMutation,
     CheckedQuery,
     CheckedRead,
+    CheckedUnion,
     Column,
     OrderKey,
     ParamDecl,
-    RowCount,
 )
-from omnigraph.query.collecting import CollectChecker
+from omnigraph.query.checking.collecting import CollectChecker
+from omnigraph.query.checking.ordering import BoundChecker, check_order_key
+from omnigraph.query.checking.patterns import PatternChecker
+from omnigraph.query.checking.statements import StatementChecker
+from omnigraph.query.checking.uniting import UnionChecker
 from omnigraph.query.comparing import common_type, type_of
 from omnigraph.query.expr import (
     Aggregate,
@@ -27,7 +31,6 @@ from omnigraph.query.expr import (
     Known,
     ListOf,
     Nearest,
-    ParamRef,
     Predicate,
     PropertyRef,
     Rrf,
@@ -36,14 +39,12 @@ from omnigraph.query.expr import (
     parts,
 )
 from omnigraph.query.parser import RANKINGS
-from omnigraph.query.patterns import PatternChecker
 from omnigraph.query.printer import expr_text
-from omnigraph.query.resolve import ExpressionResolver, constant
-from omnigraph.query.statements import StatementChecker
+from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.query.tail import binds
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef
-from omnigraph.schema.types import BLOB, ListType, VectorType, is_integer, is_single
+from omnigraph.schema.types import VectorType, is_single
 from omnigraph.span import Span
 from omnigraph.syntax.literal import Literal, Name
 from omnigraph.syntax.problems import Problems
@@ -53,9 +54,11 @@ def check_query(query: ast.Query, catalog: Catalog, problems: Problems) -> Check
     """Check a query against the catalog; return None if problems were reported."""
     before = problems.total
     params = _params(query.params, problems)
-    body: CheckedRead | CheckedMutation | None
+    body: CheckedRead | CheckedUnion | CheckedMutation | None
     if isinstance(query.body, ast.Read):
         body = _ReadChecker(query.body, catalog, params, problems).check()
+    elif isinstance(query.body, ast.Union):
+        body = _check_union(query.body, catalog, params, problems)
     else:
         statements = StatementChecker(catalog, params, problems)
         checked = [statements.check(each) for each in query.body.statements]
@@ -69,6 +72,17 @@ def check_query(query: ast.Query, catalog: Catalog, problems: Problems) -> Check
         description=query.description,
         instruction=query.instruction,
     )
+
+
+def _check_union(
+    union: ast.Union, catalog: Catalog, params: Mapping[str, TypeRef], problems: Problems
+) -> CheckedUnion | None:
+    before = problems.total
+    reads = [_ReadChecker(each, catalog, params, problems).check() for each in union.reads]
+    checked = tuple(each for each in reads if each is not None)
+    if len(checked) < len(reads) or problems.total > before:
+        return None
+    return UnionChecker(catalog, params, problems).check(union, checked)
 
 
 def _params(declared: Iterable[ast.Param], problems: Problems) -> dict[str, TypeRef]:
@@ -103,8 +117,9 @@ class _ReadChecker:
         columns = self._columns(scope, aliases)
         expressions = self._expressions(scope, aliases)
         having = [expressions.predicate(each) for each in self.read.having]
-        order = [self._order_key(each, expressions) for each in self.read.order]
-        skip, limit = self._bound(self.read.skip, "skip"), self._bound(self.read.limit, "limit")
+        order = [check_order_key(each, expressions) for each in self.read.order]
+        bounds = BoundChecker(self.params, self.problems)
+        skip, limit = bounds.check(self.read.skip, "skip"), bounds.check(self.read.limit, "limit")
         kept_having = tuple(each for each in having if each is not None)
         kept_order = tuple(each for each in order if each is not None)
         if len(kept_having) < len(having) or len(kept_order) < len(order):
@@ -166,7 +181,8 @@ class _ReadChecker:
         if not isinstance(node, ast.Collect):
             return self._expressions(scope, aliases).value(node)
         rows = replace(self._expressions(scope, {}), aliases=None, in_result=False)
-        return CollectChecker(rows, self._ties, self._bound).check(node)
+        bounds = BoundChecker(self.params, self.problems)
+        return CollectChecker(rows, self._ties, bounds.check).check(node)
 
     def _projections(self, scope: Mapping[str, BoundVariable]) -> Iterator[ast.Projection]:
         """Yield the projections, `$p.*` as one for each property."""
@@ -185,43 +201,6 @@ class _ReadChecker:
             message = f"'{alias.text}' is a literal and cannot be an alias"
             self.problems.report(Code.DUPLICATE_NAME, alias.span, message)
         aliases[alias.text] = expr
-
-    def _order_key(
-        self, ordering: ast.Ordering, expressions: ExpressionResolver
-    ) -> OrderKey | None:
-        expr = expressions.value(ordering.expr)
-        if expr is None:
-            return None
-        kind = type_of(expr)
-        if isinstance(kind, ListType | VectorType) or kind in (None, BLOB):
-            message = f"rows cannot be ordered by {kind or 'an empty list'} values"
-            self.problems.report(Code.UNSUITABLE_OPERATOR, ordering.expr.span, message)
-            return None
-        if isinstance(ordering.expr, ast.FunctionCall) and ordering.expr.function in RANKINGS:
-            best_first = ordering.descending is not False
-            return OrderKey(expr, descending=best_first != isinstance(expr, Nearest))
-        return OrderKey(expr, bool(ordering.descending))
-
-    def _bound(self, bound: ast.RowBound | None, word: str) -> RowCount | None:
-        if bound is None:
-            return None
-        if isinstance(bound, Literal):
-            return constant(bound.value)
-        param = self.params.get(bound.name)
-        message, hint = None, None
-        if param is None:
-            message = f"unknown parameter '${bound.name}'"
-            hint = self.problems.nearest(bound.name, self.params)
-        elif not is_integer(param.type):
-            message = f"{word} takes an integer; '${bound.name}' is {param}"
-        elif param.nullable:
-            message = f"{word} needs a value; '${bound.name}' may be null"
-            hint = f"declare it as {param.type}"
-        if param is None or message is not None:
-            code = Code.UNKNOWN_VARIABLE if param is None else Code.BAD_BOUND
-            self.problems.report(code, bound.span, message or "", hint)
-            return None
-        return ParamRef(bound.name, param.type)
 
     def _check_groups(self, checked: CheckedRead) -> None:
         """Report expressions that have no single value for a group or a distinct row."""

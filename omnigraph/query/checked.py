@@ -124,6 +124,17 @@ class CheckedRead:
     limit: RowCount | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedUnion:
+    """Reads of the same columns; the keys of the order are columns, or computed from them."""
+
+    reads: tuple[CheckedRead, ...]
+    keeps_all: bool
+    order: tuple[OrderKey, ...]
+    skip: RowCount | None
+    limit: RowCount | None
+
+
 @dataclass(frozen=True, slots=True)
 class Insert:
     """A new row, or new values for the row with the same key, which keeps its others."""
@@ -203,6 +214,6 @@ class CheckedQuery:
 
     name: str
     params: tuple[ParamDecl, ...]
-    body: CheckedRead | CheckedMutation
+    body: CheckedRead | CheckedUnion | CheckedMutation
     description: str | None = None
     instruction: str | None = None

@@ -19,6 +19,7 @@ from omnigraph.syntax.literal import datetime_text, literal_text
 _ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-"), Direction.BOTH: ("<-", "->")}
 _LABEL = 10
 _SHOWN_ITEMS = 8
+_NOTES = ("description", "instruction")
 
 
 def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
@@ -28,18 +29,19 @@ def explain_text(query: plan.Plan, expected: Sequence[int] = ()) -> str:
     """
     params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
     head = f"query {query.name}({params})"
+    notes = [f"{name}: {note}" for name in _NOTES if (note := getattr(query, name)) is not None]
     if isinstance(query, plan.MutationPlan):
         body = [line for each in query.statements for line in _statement_lines(each)]
     else:
         body = _operators(query.operators, expected)
-    return "\n".join([head, *(f"  {line}" for line in body)]) + "\n"
+    return "\n".join([head, *(f"  {line}" for line in (*notes, *body))]) + "\n"
 
 
 def explain_json(query: plan.Plan) -> dict[str, Json]:
     """Return the plan as JSON; every object names its kind in `op`."""
     encoded = _json(query)
     assert isinstance(encoded, dict)
-    return encoded
+    return {name: each for name, each in encoded.items() if name not in _NOTES or each is not None}
 
 
 def operator_text(operator: plan.Operator) -> str:
@@ -174,6 +176,10 @@ def _operators(operators: Iterable[plan.Operator], expected: Sequence[int] = ())
         lines.append(f"{operator_text(operator)}{about}")
         if isinstance(operator, plan.AntiJoin | plan.Optional | plan.Mark):
             lines += [f"  {line}" for line in _operators(operator.inner)]
+        elif isinstance(operator, plan.Union):
+            for at, read in enumerate(operator.reads):
+                lines += ["  and"] if at else []
+                lines += [f"  {line}" for line in _operators(read.operators)]
     return lines
 
 
@@ -206,6 +212,8 @@ def _operator(operator: plan.Operator) -> list[str]:
             return ["Distinct"]
         case plan.Order(keys, ties):
             return ["Order", _order(keys), f"ties by {', '.join(ties)}" if ties else ""]
+        case plan.Union(reads):
+            return ["Union", f"of {len(reads)} reads"]
         case plan.Limit(skip, limit):
             skipped = "" if skip is None else f"skip {expr_text(skip)}"
             return ["Limit", skipped, "" if limit is None else expr_text(limit)]

@@ -22,7 +22,7 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _TIGHT_AFTER = frozenset(("(", "[", ".", "..", "@"))
 _TIGHT_BEFORE = frozenset((")", "]", ",", ":", ".", "..", "?"))
 _VALUES = frozenset(("word", "var", "int", "float", "string", ")", "]", "}"))
-_BREAKS = frozenset(("match", "return", "having", "order", "skip", "limit"))
+_BREAKS = frozenset(("match", "return", "having", "order", "skip", "limit", "union"))
 _CONNECTIVES = frozenset(("and", "or", "not", "in", "contains", "starts_with", "where"))
 _STATEMENTS = frozenset(("insert", "update", "delete", "replace"))
 

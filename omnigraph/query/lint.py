@@ -37,6 +37,8 @@ class QueryResult:
     kind: str
     error: str | None = None
     warnings: tuple[str, ...] = ()
+    description: str | None = None
+    instruction: str | None = None
 
     @property
     def status(self) -> str:
@@ -151,7 +153,15 @@ class _Linter:
             )
             self.warnings.append(warning)
         kind = "mutation" if is_mutation else "read"
-        return QueryResult(name=name, kind=kind, error=error, warnings=warnings), checked
+        result = QueryResult(
+            name=name,
+            kind=kind,
+            error=error,
+            warnings=warnings,
+            description=query.description,
+            instruction=query.instruction,
+        )
+        return result, checked
 
     def _never_updated(self, mutations: list[CheckedQuery]) -> list[LintFinding]:
         """Return a warning for each nullable property of an updated type that no update sets."""
@@ -219,4 +229,5 @@ def _result_json(result: QueryResult) -> Json:
     if result.error is not None:
         found["error"] = result.error
     found["warnings"] = list(result.warnings)
-    return found
+    notes = {"description": result.description, "instruction": result.instruction}
+    return {**found, **{name: note for name, note in notes.items() if note is not None}}

@@ -10,6 +10,7 @@ from omnigraph.query.checked import (
     BoundVariable,
     CheckedQuery,
     CheckedRead,
+    CheckedUnion,
     Column,
     Direction,
     FromMatch,
@@ -40,13 +41,24 @@ _FLIPPED = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}
 
 def lower(query: CheckedQuery, catalog: Catalog) -> plan.Plan:
     """Return the plan of a checked query, before any rewriting."""
-    if isinstance(query.body, CheckedRead):
-        return _read(query.body, query, catalog)
+    if isinstance(query.body, CheckedRead | CheckedUnion):
+        read = (
+            _union(query.body, query, catalog)
+            if isinstance(query.body, CheckedUnion)
+            else _read(query.body, query, catalog)
+        )
+        return replace(read, description=query.description, instruction=query.instruction)
     statements = (
         _from_match(each, query, catalog) if isinstance(each, FromMatch) else each
         for each in query.body.statements
     )
-    return plan.MutationPlan(name=query.name, params=query.params, statements=tuple(statements))
+    return plan.MutationPlan(
+        name=query.name,
+        params=query.params,
+        statements=tuple(statements),
+        description=query.description,
+        instruction=query.instruction,
+    )
 
 
 def _read(body: CheckedRead, query: CheckedQuery, catalog: Catalog) -> plan.ReadPlan:
@@ -61,6 +73,30 @@ def _read(body: CheckedRead, query: CheckedQuery, catalog: Catalog) -> plan.Read
     return plan.ReadPlan(
         name=query.name, params=query.params, operators=tuple(operators), columns=columns
     )
+
+
+def _union(body: CheckedUnion, query: CheckedQuery, catalog: Catalog) -> plan.ReadPlan:
+    reads = tuple(_read(each, query, catalog) for each in body.reads)
+    if not body.keeps_all:
+        reads = tuple(map(_without_order, reads))
+    columns = reads[0].columns
+    operators: list[plan.Operator] = [plan.Union(reads)]
+    ties: tuple[str, ...] = ()
+    if not body.keeps_all:
+        operators.append(plan.Distinct())
+        ties = tuple(each.name for each in columns)
+    if body.order or ties:
+        operators.append(plan.Order(body.order, ties))
+    if body.skip is not None or body.limit is not None:
+        operators.append(plan.Limit(body.skip, body.limit))
+    return plan.ReadPlan(
+        name=query.name, params=query.params, operators=tuple(operators), columns=columns
+    )
+
+
+def _without_order(read: plan.ReadPlan) -> plan.ReadPlan:
+    kept = (each for each in read.operators if not isinstance(each, plan.Order))
+    return replace(read, operators=tuple(kept))
 
 
 def _from_match(statement: FromMatch, query: CheckedQuery, catalog: Catalog) -> plan.FromMatch:

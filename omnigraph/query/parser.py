@@ -5,6 +5,7 @@ name a property, an edge, a parameter, a query or an alias; a few places look ah
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from omnigraph.errors import Code
 from omnigraph.query.ast import (
@@ -49,6 +50,7 @@ from omnigraph.query.ast import (
     Star,
     Statement,
     Traversal,
+    Union,
     Update,
     Variable,
 )
@@ -494,7 +496,7 @@ class _QueryParser(_PatternParser):
         """Take a read without a name around it, which is all that its text holds."""
         start = self.token.span
         self.advance()
-        body = self._read(self.clauses())
+        body = self._reads(self.clauses())
         self.expect(END, self._rest_expected(body, "the end"))
         return Query(name=Name(LONE_READ, start), params=(), body=body)
 
@@ -522,18 +524,20 @@ class _QueryParser(_PatternParser):
             instruction=notes.get("instruction"),
         )
 
-    def _body(self) -> Read | Mutation:
+    def _body(self) -> Read | Union | Mutation:
         if not self.at_word("match"):
             return self._mutation()
         start = self.advance()
         clauses = self.clauses()
         if self.at_word(*_MATCHED, "update", "delete"):
             return self._mutation(self._from_match(start, clauses))
-        return self._read(clauses)
+        return self._reads(clauses)
 
-    def _rest_expected(self, body: Read | Mutation, end: str = "'}'") -> str:
+    def _rest_expected(self, body: Read | Union | Mutation, end: str = "'}'") -> str:
         if isinstance(body, Mutation):
             return f"another statement or {end}"
+        if isinstance(body, Union):
+            return f"union, order, skip, limit (in this order) or {end}"
         return f"having, order, skip, limit (in this order) or {end}"
 
     def _param(self) -> Param:
@@ -559,6 +563,33 @@ class _QueryParser(_PatternParser):
             notes[name.text] = text.value
             self.expect(")")
         return notes
+
+    def _reads(self, clauses: tuple[Clause, ...]) -> Read | Union:
+        """Take a read, or the union of several; what orders a union follows the last of them."""
+        reads, words = [self._read(clauses)], set[bool]()
+        while self.at_word("union"):
+            word = self.advance()
+            before = reads[-1]
+            if before.order or before.skip is not None or before.limit is not None:
+                hint = "write order, skip and limit once, after the last read"
+                self.fail(word.span, "the reads of a union have no order, skip or limit", hint)
+            words.add(self.accept_word("all") is not None)
+            if len(words) > 1:
+                message = "a query has either union or union all between its reads"
+                self.fail(word.span.to(self.peek(-1).span), message)
+            self.expect_word("match")
+            reads.append(self._read(self.clauses()))
+        if not words:
+            return reads[0]
+        last = reads[-1]
+        plain = replace(last, order=(), skip=None, limit=None)
+        return Union(
+            reads=(*reads[:-1], plain),
+            keeps_all=words.pop(),
+            order=last.order,
+            skip=last.skip,
+            limit=last.limit,
+        )
 
     def _read(self, clauses: tuple[Clause, ...]) -> Read:
         is_change = self.at_word(*_MATCHED)

@@ -145,6 +145,13 @@ class Limit:
     limit: RowCount | None
 
 
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of several reads of the same columns, those of the first one first."""
+
+    reads: tuple["ReadPlan", ...]
+
+
 Operator: TypeAlias = (
     NodeScan
     | Expand
@@ -158,11 +165,12 @@ Operator: TypeAlias = (
     | Distinct
     | Order
     | Limit
+    | Union
 )
 
 
 def flatten(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """Yield operators and those nested in them."""
+    """Yield operators and those nested in them; the reads of a union are plans of their own."""
     for operator in operators:
         yield operator
         if isinstance(operator, AntiJoin | Optional | Mark):
@@ -173,6 +181,8 @@ def types_gone_through(operators: Iterable[Operator]) -> set[str]:
     """Return the node and edge types whose tables operators go through."""
     found: set[str] = set()
     for operator in flatten(operators):
+        if isinstance(operator, Union):
+            found = found.union(*(types_gone_through(read.operators) for read in operator.reads))
         if isinstance(operator, NodeScan | Expand):
             found |= set(operator.types)
         if isinstance(operator, Expand):
@@ -206,6 +216,14 @@ class ReadPlan:
     params: tuple[ParamDecl, ...]
     operators: tuple[Operator, ...]
     columns: tuple[ResultColumn, ...]
+    description: str | None = None
+    instruction: str | None = None
+
+
+def reads_of(plan: ReadPlan) -> tuple[ReadPlan, ...]:
+    """Return a read, and those that it is a union of."""
+    united = (read for each in plan.operators if isinstance(each, Union) for read in each.reads)
+    return (plan, *united)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +248,8 @@ class MutationPlan:
     name: str
     params: tuple[ParamDecl, ...]
     statements: tuple[PlannedStatement, ...]
+    description: str | None = None
+    instruction: str | None = None
 
 
 Plan: TypeAlias = ReadPlan | MutationPlan

@@ -38,6 +38,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    Union,
 )
 from omnigraph.schema.catalog import EDGE_COLUMNS, Catalog, NodeType
 from omnigraph.schema.types import BLOB, STRING, ValueType, VectorType
@@ -61,7 +62,12 @@ def rewrite(plan: Plan, catalog: Catalog) -> Plan:
 
 def rewrite_read(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
     """Apply every rule to a read, in order."""
-    operators = plan.operators
+    operators = tuple(
+        Union(tuple(rewrite_read(read, catalog) for read in each.reads))
+        if isinstance(each, Union)
+        else each
+        for each in plan.operators
+    )
     for rule in RULES:
         operators = rule(operators, catalog)
     return replace(plan, operators=operators)

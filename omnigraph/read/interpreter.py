@@ -27,6 +27,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    Union,
     can_precede_counting,
 )
 from omnigraph.read.blocks import KeptRows, count_row_operators, cut_rows
@@ -39,6 +40,7 @@ from omnigraph.read.operators.order import last_row, limit_rows, sort_rows
 from omnigraph.read.operators.project import (
     build_batch,
     drop_duplicates,
+    join_columns,
     project_rows,
     project_whole,
     result_schema,
@@ -269,8 +271,22 @@ def _execute_operator(
             return sort_rows(execution, rows, operator, limit if isinstance(limit, Limit) else None)
         case Limit():
             return limit_rows(execution, rows, operator)
+        case Union(reads):
+            return _unite(execution, reads)
         case _:
             assert_never(operator)
+
+
+def _unite(execution: Execution, reads: Sequence[ReadPlan]) -> Matches:
+    """Return the rows of several reads; each has variables of its own."""
+    parts = []
+    for read in reads:
+        own = replace(execution, domains={})
+        parts.append(execute(own, ONE_ROW, read.operators, ()))
+        execution.check(sum(part.count for part in parts), len(read.columns))
+    names = [column.name for column in reads[0].columns]
+    columns = {name: join_columns([part.column(name) for part in parts]) for name in names}
+    return Matches(sum(part.count for part in parts), columns=columns)
 
 
 def _first(operators: Sequence[Operator]) -> Operator | None:

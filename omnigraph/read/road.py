@@ -19,7 +19,9 @@ from omnigraph.query.plan import (
     Optional,
     Rank,
     ReadPlan,
+    Union,
     flatten,
+    reads_of,
     types_gone_through,
 )
 from omnigraph.read.pushdown import pick_indexed
@@ -102,6 +104,9 @@ def find_columns_read(plan: ReadPlan, snapshot: Snapshot) -> Mapping[str, tuple[
     """Return for each type the columns that a plan reads of single rows."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     types: dict[str, tuple[str, ...]] = {}
+    for read in reads_of(plan)[1:]:
+        for kind, names in find_columns_read(read, snapshot).items():
+            found[kind] |= dict.fromkeys(names)
     for operator in flatten(plan.operators):
         for name, kinds, columns in _bindings(operator):
             types[name] = kinds
@@ -182,6 +187,9 @@ class _Estimate:
                     rows = self._expand(operator, rows)
                 case AntiJoin(inner=inner) | Optional(inner=inner) | Mark(inner=inner):
                     self.add(inner, rows)
+                case Union(reads):
+                    for read in reads:
+                        self.add(read.operators, 1.0)
                 case Filter() | Rank():
                     pass
                 case _:

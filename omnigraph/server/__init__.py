@@ -1,6 +1,8 @@
 """Server: the HTTP server `omnigraph-server`; each handler decodes, calls and encodes.
 
 admission    who is worked for next; no actor can take the turns of the others
+agents       what speaks MCP to the agents of a server; each request brings its own desk
+answers      answers that are no document: large ones, and bytes
 app          takes a request through the gate, its body and a turn to its handler, and answers
 call         one request on its way, as a handler sees it, and the answers that it can give
 config       the file `omnigraph.yaml`, read strictly into frozen values
@@ -24,7 +26,6 @@ studio       the page for a browser, and the code for which it gets its token
 table        every route: those of all operations, and what the server tells of itself
 tokens       who a bearer token stands for; only the digests of tokens are kept
 process      the processes of a server: several on one address, and what each may open
-begun        an answer that is too large to be made at once: what was made, and how to go on
 site         the graphs that the server has, each with its policy, and what is told about them
 deployed     the deployment that is served: its revision, and how a newer one takes its place
 """

@@ -21,7 +21,9 @@ from omnigraph.api.local.backend import LocalBackend
 from omnigraph.api.operation import Audience, Operation, SentFields, named_or_main
 from omnigraph.errors import BudgetError, DeniedError, Json, OmniGraphError
 from omnigraph.server.admission import Admission
-from omnigraph.server.begun import Begun, begun
+from omnigraph.server.agents.speaker import Speaker, replayed
+from omnigraph.server.agents.visit import Visit
+from omnigraph.server.answers.begun import Begun, begun
 from omnigraph.server.call import (
     About,
     Answer,
@@ -40,6 +42,7 @@ from omnigraph.server.incoming import (
     Gone,
     Incoming,
     asked,
+    conditions,
     declared_size,
     decoded,
     has_body,
@@ -67,6 +70,14 @@ _LONGEST_WAIT = 1.0
 _HEARTBEAT_SECONDS = 15.0
 
 
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """A request of an agent, whose answer the protocol makes."""
+
+    visit: Visit
+    body: bytes
+
+
 class Aborted(Exception):
     """An answer broke off, and the connection with it."""
 
@@ -84,6 +95,7 @@ class App:
     deployment: Deployment | None = None
     shared: SharedTurns | None = None
     admission: Admission = field(init=False)
+    speaker: Speaker = field(init=False)
     _workers: Executor = field(init=False)
     _side: Executor = field(init=False)
     _begun: set[Future[Any]] = field(default_factory=set)
@@ -93,6 +105,7 @@ class App:
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits, self.shared)
+        self.speaker = Speaker(self.limits)
         self._workers = ThreadPoolExecutor(self.limits.threads, "omnigraph-work")
         self._side = ThreadPoolExecutor(2, "omnigraph-side")
 
@@ -176,6 +189,7 @@ class _Exchange:
         self._is_gone = False
         self._status = 0
         self._code: str | None = None
+        self._tool: str | None = None
         self._stays = ExitStack()
         self._watching: asyncio.Task[None] | None = None
 
@@ -245,8 +259,10 @@ class _Exchange:
                     await self._follow(answer)
                 case Begun():
                     await self._stream(answer)
+                case AgentRequest(visit, body):
+                    await self._speak(visit, body)
 
-    async def _served(self) -> WholeAnswer | Begun | Feed:
+    async def _served(self) -> WholeAnswer | Begun | Feed | AgentRequest:
         problem = origin_problem(self._headers, self._app.hosts)
         if problem is not None:
             raise problem
@@ -257,9 +273,9 @@ class _Exchange:
         self._actor = self._app.gate.actor_of(route, self._headers)
         if self._actor is not None:
             self._scope[KNOWN] = True
-        if not isinstance(route.guard, Audience):
+        if not isinstance(route.guard, Audience) or route.is_mcp:
             self._stays.enter_context(self._app.admission.entered(self._actor or ""))
-        if route.operation is not None:
+        if route.is_about_graph:
             self._graph = self._site.find(name, self._actor)
             self._limits = self._app.limits.within(self._graph.budgets, self._actor)
         policy = None if self._graph is None else self._graph.policy
@@ -269,6 +285,8 @@ class _Exchange:
         query = asked(b"" if route.is_page else self._scope["query_string"], kind)
         if lines:
             self._check_branch(route, named_or_main(getattr(query, "branch", None)))
+        if route.is_mcp:
+            return await self._met(query)
         key = key_of(self._headers) if route.writes else None
         incoming = self._incoming(route)
         if incoming is None:
@@ -280,6 +298,54 @@ class _Exchange:
         data = await incoming.whole()
         sent = _Sent(data=data, digest=incoming.digest.hexdigest())
         return await self._handled(route, params, query, key, sent)
+
+    async def _met(self, query: Any) -> AgentRequest:  # noqa: ANN401 - a RunQuery
+        """Return a request of an agent with its body, which is read within our limits."""
+        app, graph, actor = self._app, self._graph, self._actor
+        assert graph is not None
+        await app.speaker.load()
+        graph.backend  # noqa: B018 - a Refusal when it is out of service
+        limits = self._limits
+        size = declared_size(self._headers)
+        if size is not None and size > limits.body_bytes:
+            raise too_large(limits.body_bytes)
+        body = await Incoming(self._receive, limits.body_bytes, limits.body_seconds).whole()
+        visit = Visit(
+            graph=graph,
+            actor=actor,
+            run=query.run,
+            limits=limits,
+            cancelled=self._cancelled,
+            worked=lambda work: app.worked(actor, work),
+            note=self._note_tool,
+        )
+        return AgentRequest(visit, body)
+
+    async def _speak(self, visit: Visit, body: bytes) -> None:
+        """Let an agent be answered by the SDK, through what every answer goes through."""
+
+        async def send(message: Message) -> None:
+            if message["type"] != "http.response.start":
+                await self._put(message)
+                return
+            given = Headers(raw=list(message.get("headers", ())))
+            await self._start(message["status"], dict(given))
+
+        receive = replayed(body, self._receive, self._leave)
+        try:
+            await self._app.speaker.serve(visit, self._scope, receive, send)
+        except BaseExceptionGroup as failed:
+            # What tasks of the SDK raise comes in groups.
+            if failed.split((Gone, Aborted))[1] is not None:
+                log_failure(self._id, failed)
+            raise Gone from None
+
+    def _note_tool(self, tool: str) -> None:
+        self._tool = tool
+
+    def _leave(self) -> None:
+        self._is_gone = True
+        self._cancelled.set()
 
     def _check_branch(self, route: Route, branch: str) -> None:
         """Ask policy about the branch that a stream of rows is for, before any is read."""
@@ -333,6 +399,7 @@ class _Exchange:
                 takes_gzip=takes_gzip(self._headers),
                 rows_size=size,
                 accept=wanted_media(self._headers, route),
+                conditions=conditions(self._headers),
                 limits=self._limits,
                 cancelled=self._cancelled,
                 turns=WriteTurns() if graph is None else graph.turns,
@@ -361,8 +428,7 @@ class _Exchange:
         """Wait until the client goes away; then a query is cancelled, and an answer broken off."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._is_gone = True
-        self._cancelled.set()
+        self._leave()
 
     async def _whole(self, answer: WholeAnswer) -> None:
         headers = {"content-type": answer.media_type, "content-length": str(len(answer.body))}
@@ -495,6 +561,8 @@ class _Exchange:
             fields["graph"] = self._graph.name
         if self._route is not None and not isinstance(self._route.guard, Audience):
             fields["action"] = str(self._route.guard)
+        if self._tool is not None:
+            fields["tool"] = self._tool
         fields |= told(self._notes, is_denied=self._code == DeniedError.code)
         fields |= {"status": self._status, "code": self._code, "ms": round(seconds * 1000, 2)}
         with suppress(ValueError):  # a closed standard error is no reason to fail

@@ -118,6 +118,10 @@ class ServedBackend(LocalBackend):
     def uri(self) -> str:
         return LocalBackend(self.access).uri.rstrip("/").rpartition("/")[2]
 
+    def acting_as(self, actor: str | None) -> "ServedBackend":
+        """Return the same graph for another actor."""
+        return ServedBackend(self.access.acting_as(actor))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCall:
@@ -136,6 +140,8 @@ class ServerCall:
     takes_gzip: bool = False
     rows_size: int | None = None
     accept: str = JSON
+    # The headers that ask for a part of the bytes, or for none when they are known.
+    conditions: Mapping[str, str] = field(default_factory=dict)
     keyed: KeyedRequest | None = None
     pinned: Snapshot | None = None
     limits: Limits = field(default_factory=Limits)

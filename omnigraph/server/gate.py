@@ -47,7 +47,7 @@ class NotedPolicy:
         """Return whether an actor may know of what the policy is for."""
         return isinstance(self.held, ReadersOnly) or bool(self.groups_of(actor))
 
-    def somewhere(self, actor: str, action: Action, query: str | None = None) -> bool:
+    def somewhere(self, actor: str | None, action: Action, query: str | None = None) -> bool:
         """Return whether there is a branch on which an actor may do something."""
         return self.held.somewhere(actor, action, query)
 

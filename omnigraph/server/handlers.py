@@ -15,16 +15,18 @@ from omnigraph.api.operations.branches import MergeBranch
 from omnigraph.api.operations.changes import GetDiff, ListChanges, WatchChanges
 from omnigraph.api.operations.maintenance import OptimizeBranch
 from omnigraph.api.operations.queries import InvokeQuery
-from omnigraph.api.operations.read import ExportRows, GetSchema, ReadRows
+from omnigraph.api.operations.read import ExportRows, GetBlob, GetSchema, ReadRows
 from omnigraph.api.operations.write import EmbedAgain, Ingest, Load, Mutate
 from omnigraph.errors import Json, OmniGraphError
 from omnigraph.merge.change_set import ChangeSet, CommitChanges
+from omnigraph.server.answers.blobs import blob
 from omnigraph.server.call import (
     Answer,
     Handler,
     ServedBackend,
     ServerCall,
     WholeAnswer,
+    WriteTurns,
     json_answer,
 )
 from omnigraph.server.feed import EVENTS, ChangeFeed, Feed
@@ -140,8 +142,9 @@ def perform(call: ServerCall) -> Answer:
     if keyed is not None:
         operation = operation.keyed(keyed.name_for(call.backend.actor))
     try:
-        with _turn(call, operation):
-            result = call.backend.run(operation, _options(call, operation))
+        options = replace(call.options, engine=engine_of(operation, call.rows_size))
+        with turn_of(call.turns, operation):
+            result = call.backend.run(operation, options)
     except operation.settled_by as done:
         if keyed is None or not keyed.repeats:
             raise
@@ -223,27 +226,28 @@ HANDLERS: Mapping[type[Operation[Any]], Handler] = {
     InvokeQuery: invoke,
     ExportRows: export,
     GetSchema: schema,
+    GetBlob: blob,
     GetDiff: diff,
     ListChanges: changes,
     WatchChanges: watch,
 }
 
 
-def _turn(call: ServerCall, operation: Operation[Any]) -> AbstractContextManager[None]:
+def turn_of(turns: WriteTurns, operation: Operation[Any]) -> AbstractContextManager[None]:
     """Let mutations of a branch come one after another, so that none has to be run again."""
     if isinstance(operation, Mutate):
-        return call.turns.of(named_or_main(operation.branch))
+        return turns.of(named_or_main(operation.branch))
     return nullcontext()
 
 
-def _options(call: ServerCall, operation: Operation[Any]) -> Any:  # noqa: ANN401
-    """Return the options of a call, with Spark for much work if it runs already.
+def engine_of(operation: Operation[Any], size: int | None) -> str | None:
+    """Return who does much work: Spark if it runs already, for nobody waits until it has started.
 
-    Nobody waits until it has started.
+    `size` is how many bytes of rows came with it, if any did.
     """
     if not isinstance(operation, Load | Ingest | EmbedAgain | MergeBranch | OptimizeBranch):
-        return call.options
-    return replace(call.options, engine=engine_for_request(call.rows_size))
+        return None
+    return engine_for_request(size)
 
 
 def _listed(head: dict[str, Json], name: str, members: Iterator[bytes]) -> Iterator[bytes]:

@@ -137,6 +137,12 @@ def wanted_media(headers: Headers, route: Route) -> str:
     return route.media_type
 
 
+def conditions(headers: Headers) -> dict[str, str]:
+    """Return the headers that ask for a part of the bytes, or for none when they are known."""
+    names = ("range", "if-range", "if-none-match")
+    return {name: headers[name] for name in names if name in headers}
+
+
 def takes_gzip(headers: Headers) -> bool:
     """Return whether a client reads answers that are compressed with gzip."""
     for each in headers.get("accept-encoding", "").split(","):

@@ -29,6 +29,8 @@ class Route(Endpoint):
     parts: Parts = NO_PARTS
     # Pages have their own query strings, which mean nothing to the server.
     is_page: bool = False
+    # Agents speak a protocol of their own inside of it.
+    is_mcp: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guard, Action | Audience):
@@ -39,6 +41,11 @@ class Route(Endpoint):
         """Return the route of an operation."""
         about = asdict(served(operation))
         return cls(**about, handler=handler, operation=operation, parts=parts_of(operation))
+
+    @property
+    def is_about_graph(self) -> bool:
+        """Whether it is about a graph, and not about the server."""
+        return self.operation is not None or self.is_mcp
 
     @property
     def query(self) -> type[SentFields]:

@@ -38,7 +38,7 @@ from omnigraph.server.protocol import Guarded, evict_idle
 from omnigraph.server.router import Router
 from omnigraph.server.site import ServedGraph, Site
 from omnigraph.server.studio.handover import Handover
-from omnigraph.server.table import FLEET_TABLE, TABLE
+from omnigraph.server.table import AGENTS, FLEET_AGENTS, FLEET_TABLE, TABLE
 from omnigraph.server.tokens import JSON, SINGLE, token_source
 from omnigraph.spark import session
 from omnigraph.spark.session import SparkSettings
@@ -126,7 +126,7 @@ def app_of(settings: Settings) -> App:
         graph = open_graph(settings.uri, policy=policy, queries=settings.queries)
         name = graph.uri.rpartition("/")[2]
         only = ServedGraph.of(name, graph, policy, settings.budgets)
-        site, table = Site(graphs={only.name: only}, only=only), TABLE
+        site, table, met = Site(graphs={only.name: only}, only=only), TABLE, AGENTS
     else:
         deployment = Deployment.at(
             settings.cluster,
@@ -135,7 +135,7 @@ def app_of(settings: Settings) -> App:
             environment=settings.environment,
             default=policy,
         )
-        site, table, policy = deployment.site, FLEET_TABLE, None
+        site, table, met, policy = deployment.site, FLEET_TABLE, FLEET_AGENTS, None
         _check_policies(site, has_tokens=source.is_given)
     shared = None
     if settings.worker is not None:
@@ -150,7 +150,7 @@ def app_of(settings: Settings) -> App:
         site=site,
         deployment=deployment,
         shared=shared,
-        router=Router(table),
+        router=Router((*table, *met)),
         gate=Gate(source, policy, metrics),
         limits=settings.worker_limits,
         about=about,
@@ -291,6 +291,7 @@ class Server(uvicorn.Server):
         )
         await super().shutdown(sockets)
         patience.cancel()
+        await self.app.speaker.close()
         self._captured_signals.clear()  # else uvicorn raises them again, and the exit is no success
         self.abandoned = await loop.run_in_executor(None, self.app.close, _LAST_SECONDS)
         if self.abandoned:

@@ -8,22 +8,38 @@ from omnigraph.api.operations import (
     branches,
     changes,
     commits,
+    editing,
     explore,
     maintenance,
     queries,
     read,
+    rights,
     runs,
     schemas,
     write,
 )
 from omnigraph.server import handlers
+from omnigraph.server.agents import speaker
 from omnigraph.server.call import Handler
 from omnigraph.server.handlers import HANDLERS, GraphsShape, HealthShape, ServerShape, perform
 from omnigraph.server.metrics import MEDIA_TYPE
 from omnigraph.server.route import Route
 from omnigraph.server.studio import page
 
-_FAMILIES = (read, explore, write, queries, schemas, changes, branches, commits, runs, maintenance)
+_FAMILIES = (
+    read,
+    explore,
+    editing,
+    write,
+    queries,
+    schemas,
+    changes,
+    branches,
+    commits,
+    runs,
+    rights,
+    maintenance,
+)
 _OWN = (
     ("/", "about", Audience.ANYBODY, ServerShape, handlers.about),
     ("/healthz", "health", Audience.ANYBODY, HealthShape, handlers.health),
@@ -56,3 +72,6 @@ FLEET_TABLE: tuple[Route, ...] = (
     *page.ROUTES,
     *(replace(route, path=f"{_GRAPH}{route.path}") for route in _OPERATIONS),
 )
+# Where agents are met; MCP describes itself, so that OpenAPI has nothing to say about it.
+AGENTS: tuple[Route, ...] = (speaker.ROUTE,)
+FLEET_AGENTS: tuple[Route, ...] = (replace(speaker.ROUTE, path=f"{_GRAPH}{speaker.ROUTE.path}"),)

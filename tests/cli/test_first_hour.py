@@ -114,3 +114,40 @@ def test_colours_are_for_terminals(graph: Graph, monkeypatch: pytest.MonkeyPatch
 
 def test_schema_get_is_schema_show(graph: Graph, run: Callable[..., Result]) -> None:
     assert run("schema", "get", "g.omni").stdout == run("schema", "show", "g.omni").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("read", "g.omni", "--query", "one.gq", "--param", "name=007"),
+        ("query", "lint", "g.omni", "--query", "one.gq"),
+        ("query", "explain", "g.omni", "--query", "one.gq"),
+        ("query", "fmt", "one.gq"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_file_of_queries_is_found_below_a_query_root(
+    graph: Graph, run: Callable[..., Result], words: tuple[str, ...]
+) -> None:
+    Path("omnigraph.yaml").write_text("query:\n  roots: [stored]\n")
+    Path("stored").mkdir()
+    Path("stored", "one.gq").write_text(QUERY)
+    assert run(*words).exit_code == 0
+    missing = run(*(word.replace("one.gq", "two.gq") for word in words))
+    assert missing.exit_code == 1
+    assert "two.gq" in missing.output
+
+
+def test_what_a_query_says_about_itself_is_in_lint_and_explain(
+    graph: Graph, run: Callable[..., Result]
+) -> None:
+    notes = '@description("One person") @instruction("Give a name")'
+    Path("q.gq").write_text(QUERY.replace(") {", f") {notes} {{", 1))
+    linted = json.loads(run("query", "lint", "g.omni", "--query", "q.gq", "--json").output)
+    explained = json.loads(run("query", "explain", "g.omni", "--query", "q.gq", "--json").output)
+    for found in (linted["results"][0], explained["plans"][0]):
+        assert found["description"] == "One person"
+        assert found["instruction"] == "Give a name"
+    shown = run("query", "explain", "g.omni", "--query", "q.gq").output
+    assert "  description: One person\n  instruction: Give a name\n" in shown
+    assert "description: One person" in str(graph.branch().explain(Path("q.gq")))

@@ -64,6 +64,8 @@ class RandomQuery:
     order: tuple[Clause, ...] = ()
     skip: str | None = None
     limit: str | None = None
+    union: str | None = None
+    others: tuple[Clause, ...] = ()
 
     def __str__(self) -> str:
         body = self._body()
@@ -95,20 +97,29 @@ class RandomQuery:
             replace(self, skip=None),
             replace(self, limit=None),
             replace(self, distinct=False),
+            replace(self, union=None, others=()),
         ]
+        for shorter in _shorter(self.others):
+            yield replace(self, others=shorter)
         yield from (each for each in changed if each != self)
 
     def _body(self) -> str:
-        lines = ["  match {", *(f"    {each}" for each in self.clauses), "  }"]
-        distinct = "distinct " if self.distinct else ""
-        lines.append(f"  return {distinct}{{ {', '.join(map(str, self.projections))} }}")
-        if self.having:
-            lines.append(f"  having {{ {'  '.join(map(str, self.having))} }}")
+        lines = self._read(self.clauses)
+        if self.union is not None:
+            lines += [f"  {self.union}", *self._read(self.others)]
         if self.order:
             lines.append(f"  order {{ {', '.join(map(str, self.order))} }}")
         lines += [] if self.skip is None else [f"  skip {self.skip}"]
         lines += [] if self.limit is None else [f"  limit {self.limit}"]
         return "\n".join(lines)
+
+    def _read(self, clauses: tuple[Clause, ...]) -> list[str]:
+        lines = ["  match {", *(f"    {each}" for each in clauses), "  }"]
+        distinct = "distinct " if self.distinct else ""
+        lines.append(f"  return {distinct}{{ {', '.join(map(str, self.projections))} }}")
+        if self.having:
+            lines.append(f"  having {{ {'  '.join(map(str, self.having))} }}")
+        return lines
 
     def _used(self, body: str) -> list[str]:
         return [name for name in self.params if f"${name}" in body]
@@ -193,7 +204,19 @@ class _Writer:
         tail = self.pick(tails)(scope)
         skip = self.bound(3) if self.chance(0.2) else None
         limit = self.bound(6) if self.chance(0.35) else None
-        return replace(tail, params=self.params, clauses=tuple(clauses), skip=skip, limit=limit)
+        found = replace(tail, params=self.params, clauses=tuple(clauses), skip=skip, limit=limit)
+        return self.united(found) if self.chance(0.07) else found
+
+    def united(self, query: RandomQuery) -> RandomQuery:
+        """Give a query of two reads: with the same columns, and with other rows."""
+        others = list(query.clauses)
+        places = [at for at, each in enumerate(others) if _is_condition(each)]
+        if places and self.chance(0.8):
+            del others[self.pick(places)]
+        aliases = [str(each).rpartition(" as ")[2] for each in query.projections]
+        order = [f"{self.pick(aliases)}{self.pick(('', ' desc'))}"] if self.chance(0.4) else []
+        word = self.pick(("union", "union all"))
+        return replace(query, union=word, others=tuple(others), order=tuple(order))
 
     # Patterns
 
@@ -729,6 +752,13 @@ class _Writer:
         if function == "sum":
             given = I64
         return Shown(f"{function}({distinct}{one}.{name})", alias, given)
+
+
+def _is_condition(clause: Clause) -> bool:
+    """Tell whether a clause binds nothing, so that another read can do without it."""
+    if isinstance(clause, Block):
+        return clause.word != "optional"
+    return re.match(r"\$\w+( |:)", clause) is None
 
 
 def _takes(function: str, name: str, kind: ValueType) -> bool:

@@ -15,6 +15,7 @@ from omnigraph.query import expr
 from omnigraph.query.ast import Operator
 from omnigraph.query.checked import (
     CheckedRead,
+    CheckedUnion,
     Direction,
     Link,
     OrderKey,
@@ -101,8 +102,35 @@ class Oracle:
     _steps: dict[tuple[Step, ...], defaultdict[Entity, set[Entity]]] = field(default_factory=dict)
     _made: list[int] = field(default_factory=lambda: [0])
 
-    def answer(self, read: CheckedRead) -> Answer:
-        """Give the rows of a read."""
+    def answer(self, read: CheckedRead | CheckedUnion) -> Answer:
+        """Give the rows of a read, or of a union of several."""
+        if isinstance(read, CheckedUnion):
+            return self._united(read)
+        found = self._kept_groups(read)
+        return Answer(
+            [column.name for column in read.columns], [self._shown(*pair) for pair in found]
+        )
+
+    def _united(self, union: CheckedUnion) -> Answer:
+        """Give the rows of several reads, each with its values as they are compared."""
+        rows = [
+            (tuple(group.value(column.expr) for column in read.columns), self._shown(read, group))
+            for each in union.reads
+            for read, group in self._kept_groups(each)
+        ]
+        if not union.keeps_all:
+            rows = list({values: (values, shown) for values, shown in reversed(rows)}.values())
+            rows.sort(key=lambda row: [self.sorts(value) for value in row[0]])
+        names = [column.name for column in union.reads[0].columns]
+        for key in reversed(union.order):
+            assert isinstance(key.expr, expr.ColumnRef)
+            at = names.index(key.expr.column)
+            rows.sort(key=lambda row: self.sorts(row[0][at]), reverse=key.descending)
+        skip, limit = self.count(union.skip) or 0, self.count(union.limit)
+        kept = rows[skip:] if limit is None else rows[skip : skip + limit]
+        return Answer(names, [shown for _, shown in kept])
+
+    def _kept_groups(self, read: CheckedRead) -> "list[tuple[CheckedRead, _Group]]":
         if not read.grouped:
             # Conditions on rows as they are matched, wherever they stand.
             filters = (*read.pattern.filters, *read.having)
@@ -114,8 +142,7 @@ class Oracle:
         skip, limit = self.count(read.skip) or 0, self.count(read.limit)
         ordered = self._ordered(read, groups)
         kept = ordered[skip:] if limit is None else ordered[skip : skip + limit]
-        names = [column.name for column in read.columns]
-        return Answer(names, [self._shown(read, group) for group in kept])
+        return [(read, group) for group in kept]
 
     # Patterns
 

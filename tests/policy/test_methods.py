@@ -81,6 +81,7 @@ GRAPH = {
     "changes": Use(lambda g, _: list(g.changes("open")), (OPEN,)),
     "merge_base": Use(lambda g, _: g.merge_base("vault", "open"), (VAULT, OPEN)),
     "commit": Use(lambda g, w: g.commit(w.shown), (OPEN,)),
+    "rights": Use(lambda g, _: g.rights()),
     "branches": Use(lambda g, _: g.branches()),
     "tags": Use(lambda g, _: g.tags()),
     "runs": Use(lambda g, _: g.runs()),
@@ -127,6 +128,8 @@ VIEW = {
     "stream": Use(lambda g, w: list(at(g, w).stream(READ)), (OPEN,)),
     "profile": Use(lambda g, w: at(g, w).profile(READ), (OPEN,)),
     "explain": Use(lambda g, w: at(g, w).explain(READ), (OPEN,)),
+    "lint": Use(lambda g, w: at(g, w).lint(READ), (OPEN,)),
+    "complete": Use(lambda g, w: at(g, w).complete(READ, 0), (OPEN,)),
     "search": Use(lambda g, w: at(g, w).search("shown"), (OPEN,)),
     "neighbors": Use(lambda g, w: at(g, w).neighbors("Person", "shown"), (OPEN,)),
     "blob": Use(lambda g, w: at(g, w).blob("Person", "shown", "picture"), (OPEN,)),
@@ -150,6 +153,8 @@ BRANCH = {
     "stream": Use(lambda g, _: list(g.branch("open").stream(READ)), (OPEN,)),
     "profile": Use(lambda g, _: g.branch("open").profile(READ), (OPEN,)),
     "explain": Use(lambda g, _: g.branch("open").explain(READ), (OPEN,)),
+    "lint": Use(lambda g, _: g.branch("open").lint(READ), (OPEN,)),
+    "complete": Use(lambda g, _: g.branch("open").complete(READ, 0), (OPEN,)),
     "search": Use(lambda g, _: g.branch("open").search("shown"), (OPEN,)),
     "neighbors": Use(lambda g, _: g.branch("open").neighbors("Person", "shown"), (OPEN,)),
     "blob": Use(lambda g, _: g.branch("open").blob("Person", "shown", "picture"), (OPEN,)),
@@ -196,6 +201,9 @@ class AllBut:
     def groups_of(self, actor: str | None) -> tuple[str, ...]:
         return ()
 
+    def somewhere(self, actor: str | None, action: str, query: str | None = None) -> bool:
+        return True
+
 
 class Nothing:
     """Denies everything."""
@@ -205,6 +213,9 @@ class Nothing:
 
     def groups_of(self, actor: str | None) -> tuple[str, ...]:
         return ()
+
+    def somewhere(self, actor: str | None, action: str, query: str | None = None) -> bool:
+        return False
 
 
 @pytest.mark.parametrize("kind", TABLES, ids=lambda kind: kind.__name__)
@@ -245,6 +256,7 @@ def test_who_may_nothing_gets_nothing(name: str, world: World, tmp_path: Path) -
     harmless = {
         "Graph.acting_as",
         "Graph.close",
+        "Graph.rights",
         "Graph.branch",
         "Branch.name",
         "Branch.place",

@@ -45,8 +45,20 @@ def _query(query: ast.Query) -> str:
         head.append(f"@description({quote(query.description)})")
     if query.instruction is not None:
         head.append(f"@instruction({quote(query.instruction)})")
-    body = _read(query.body) if isinstance(query.body, ast.Read) else _mutation(query.body)
+    body = _body(query.body)
     return "\n".join([f"{' '.join(head)} {{", *_indented(body), "}"]) + "\n"
+
+
+def _body(body: ast.Read | ast.Union | ast.Mutation) -> list[str]:
+    match body:
+        case ast.Read():
+            return [*_read(body), *_rest(body)]
+        case ast.Mutation():
+            return _mutation(body)
+        case ast.Union(reads=reads):
+            first, *others = map(_read, reads)
+            word = "union all" if body.keeps_all else "union"
+            return [*first, *(line for each in others for line in (word, *each)), *_rest(body)]
 
 
 def _read(read: ast.Read) -> list[str]:
@@ -58,6 +70,11 @@ def _read(read: ast.Read) -> list[str]:
     lines += [f"return {'distinct ' if read.distinct else ''}{{", *_indented(projections), "}"]
     if read.having:
         lines += ["having {", *_indented(_having(read.having)), "}"]
+    return lines
+
+
+def _rest(read: ast.Read | ast.Union) -> list[str]:
+    lines = []
     if read.order:
         lines.append(
             f"order {{ {', '.join(_ordering(o.expr, o.descending) for o in read.order)} }}"

@@ -1,5 +1,6 @@
 """Random syntax trees of `.gq` text: every tree the grammar can write, also ill-typed ones."""
 
+from dataclasses import replace
 from datetime import UTC
 
 from hypothesis import strategies as st
@@ -154,6 +155,17 @@ reads = st.builds(
     skip=bounds,
     limit=bounds,
 )
+plain_reads = reads.map(lambda read: replace(read, order=(), skip=None, limit=None))
+unions = st.builds(
+    ast.Union,
+    reads=st.lists(plain_reads, min_size=2, max_size=3).map(tuple),
+    keeps_all=st.booleans(),
+    order=st.lists(
+        st.builds(ast.Ordering, exprs, st.one_of(st.none(), st.booleans())), max_size=2
+    ).map(tuple),
+    skip=bounds,
+    limit=bounds,
+)
 assignments = st.lists(st.tuples(names, exprs), min_size=1, max_size=3).map(tuple)
 writes = st.one_of(
     st.builds(ast.Insert, type_names, assignments),
@@ -182,7 +194,7 @@ query_trees = st.builds(
     ast.Query,
     name=names,
     params=st.lists(params, max_size=3).map(tuple),
-    body=st.one_of(reads, reads, mutations),
+    body=st.one_of(reads, reads, unions, mutations),
     description=st.one_of(st.none(), notes),
     instruction=st.one_of(st.none(), notes),
 )

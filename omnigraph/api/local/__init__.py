@@ -4,9 +4,11 @@ backend      runs every operation by the function for it
 places       which snapshot an operation reads, and what the policy says to that
 reads        queries, rows, schemas and single values
 explore      nodes that a text means, and the nodes around one
+editing      what an editor asks about a text: its problems, and what may come next
 writes       mutations and loads
 queries      stored queries, each found and run if the policy allows it
 branches     branches, tags, merges, reverts and runs
 changes      commits, and what differs between them
+rights       what the policy lets the actor do
 maintenance  schemas, indexes, files and the health of a graph
 """

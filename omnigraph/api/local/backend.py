@@ -6,7 +6,17 @@ from typing import Any
 
 from omnigraph.api.access import Access
 from omnigraph.api.backend import USUAL, CallOptions, Pin
-from omnigraph.api.local import branches, changes, explore, maintenance, queries, reads, writes
+from omnigraph.api.local import (
+    branches,
+    changes,
+    editing,
+    explore,
+    maintenance,
+    queries,
+    reads,
+    rights,
+    writes,
+)
 from omnigraph.api.local.places import Functions
 from omnigraph.api.operation import Document, Operation, R, check_fields
 from omnigraph.api.operations.read import ReadRows
@@ -14,7 +24,7 @@ from omnigraph.telemetry.spans import Kind, span
 
 FUNCTIONS: Functions = {
     operation: function
-    for family in (reads, explore, writes, queries, branches, changes, maintenance)
+    for family in (reads, explore, editing, writes, queries, branches, changes, rights, maintenance)
     for operation, function in family.FUNCTIONS.items()
 }
 

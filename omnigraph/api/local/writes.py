@@ -112,7 +112,7 @@ def _embed_at(
         branch=branch,
         mode="merge",
         message=operation.message or "make vectors anew",
-        data=rows_to_embed(snapshot, operation.types),
+        data=rows_to_embed(snapshot, operation.types or ()),
     )
     how = replace(
         _load_options(access, rows, options), embeds_again=True, expect=snapshot.commit.id

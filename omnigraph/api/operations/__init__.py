@@ -3,11 +3,13 @@
 commits      the history of a branch
 read         queries, rows, schemas and single values of a branch or commit
 explore      nodes that a text means, and the nodes around one
+editing      what an editor asks about a text: its problems, and what may come next
 write        mutations and loads
 queries      stored queries: which there are, what one takes, and to run it
 schemas      plans to give a branch other types, and their application
 branches     branches, tags, merges and reverts
 changes      what differs between two commits, what each commit changed, and who set a value
 runs         changes made aside, published at once or given up
+rights       what a policy lets the actor do
 maintenance  indexes, files and the health of a graph
 """

@@ -9,6 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 from omnigraph.api.backend import Backend
 from omnigraph.api.operation import (
     ARROW,
+    BYTES,
+    JSON,
     LINES,
     TEXT,
     Document,
@@ -89,12 +91,6 @@ class EntityShape(Shape, frozen=True, kw_only=True):
     """A node or edge as it was, with all that it has; null when it was not there."""
 
     entity: dict[str, Any] | None
-
-
-class BlobTextShape(Shape, frozen=True, kw_only=True):
-    """A Blob property: `base64:` and the content, or a URI, or null."""
-
-    blob: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +243,9 @@ class GetSchema(PlaceOperation[GraphSchema], frozen=True, kw_only=True):
 
 
 class GetBlob(PlaceOperation["Blob | None"], frozen=True, kw_only=True):
-    """Return a Blob property of a node or edge, as rows have it."""
+    """Return the bytes of a Blob property of a node or edge; as JSON, what rows have."""
 
-    endpoint = get("/blob", "blob", BlobTextShape)
+    endpoint = get("/blob", "blob", BYTES, also=(JSON,), errors=(404, 416))
 
     type: Key
     id: Key

@@ -177,7 +177,7 @@ class EmbedAgain(RowsOperation[Loaded], frozen=True, kw_only=True):
     )
     result_type = Loaded
 
-    types: list[str] = field(default_factory=list)
+    types: list[str] | None = None
     message: str | None = None
 
     def redacted(self, answer: dict[str, Any]) -> dict[str, Json]:

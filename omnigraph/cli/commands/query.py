@@ -13,6 +13,7 @@ from omnigraph.cli.output import counted, show_json, show_problem, show_warning,
 from omnigraph.cli.queries import read_params
 from omnigraph.cli.session import (
     Session,
+    find_queries,
     graph_options,
     read_queries,
     read_schema,
@@ -151,7 +152,7 @@ def fmt(paths: tuple[str, ...], only_check: bool) -> None:
     from omnigraph.query.layout import format_queries
 
     changed = 0
-    for path in paths:
+    for path in map(find_queries, paths):
         source = read_queries(path)
         written = format_queries(source)
         if path == "-" and not only_check:

@@ -87,6 +87,11 @@ def drop_duplicates(rows: Matches) -> Matches:
     return replace(rows, columns=columns).take(np.sort(first))
 
 
+def join_columns(parts: Sequence[pa.Array]) -> pa.Array:
+    """Return columns of the same values one after the other."""
+    return pa.concat_arrays([each.cast(parts[0].type) for each in parts])
+
+
 def result_type(kind: ResultType, catalog: Catalog) -> pa.DataType:
     """Return the Arrow type of a column of a result."""
     if isinstance(kind, CollectedType):

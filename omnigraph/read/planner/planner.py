@@ -1,7 +1,7 @@
 """Planner: a plan with its patterns in the cheapest order, and about how many rows to expect."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log2, prod
 
 from omnigraph.data.derived.topology import Topology
@@ -30,6 +30,7 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    Union,
     flatten,
 )
 from omnigraph.query.rewrite import find_uncountable
@@ -71,6 +72,8 @@ def arrange_plan(
     The rows and their order stay the same. An order is cached as long as the sizes of the tables
     and the shares of rows that the conditions let through stay about what they were.
     """
+    if isinstance(plan.operators[0], Union):
+        return _arrange_union(plan, plan.operators[0], snapshot, topology, params)
     if not any(isinstance(each, Expand) for each in flatten(plan.operators)):
         return ArrangedPlan(plan, plan, ())
     given = None if params is None else tuple(params.items())
@@ -80,6 +83,25 @@ def arrange_plan(
         return ready
     found = _find_alike(plan, Estimator(snapshot, topology, _value_of(params)))
     return topology.cache.get(asked, lambda: found)
+
+
+def _arrange_union(
+    plan: ReadPlan,
+    union: Union,
+    snapshot: Snapshot,
+    topology: Topology,
+    params: Mapping[str, Value | None] | None,
+) -> ArrangedPlan:
+    """Return a union whose reads are each in their cheapest orders."""
+    reads = tuple(arrange_plan(read, snapshot, topology, params).plan for read in union.reads)
+    if reads == union.reads:
+        return ArrangedPlan(plan, plan, ())
+    key = ("union", id(plan), *map(id, reads))
+    ready = topology.cache.peek(key)
+    if isinstance(ready, ArrangedPlan) and ready.given is plan:
+        return ready
+    found = replace(plan, operators=(Union(reads), *plan.operators[1:]))
+    return topology.cache.get(key, lambda: ArrangedPlan(plan, found, ()))
 
 
 def _find_alike(plan: ReadPlan, estimator: Estimator) -> ArrangedPlan:
@@ -218,6 +240,8 @@ class _Expectation:
                 return self._groups([key.expr for key in keys], rows, types) if keys else 1.0
             case Limit():
                 return self._limited(operator, rows)
+            case Union(reads):
+                return sum(self.after_each(read.operators, 1.0, {})[-1] for read in reads)
             case Project() | Distinct() | Order() | Mark():
                 return rows
 

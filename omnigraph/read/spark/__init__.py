@@ -1,6 +1,7 @@
 """Spark: the same plan as DataFrame operations, with the same rows in the same order.
 
 query        the rows of a read plan from Spark, as Arrow batches made while they are read
+support      what a plan asks that does not run on Spark
 estimate     about how many rows a plan makes at most, to divide the work among tasks
 lowering     a read plan as operations on frames of Spark, with the same rows in the same order
 usage        which properties of its variables a plan reads, and which variables a block shares

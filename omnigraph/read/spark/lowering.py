@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
@@ -39,6 +40,8 @@ from omnigraph.query.plan import (
     Project,
     Rank,
     ReadPlan,
+    ResultColumn,
+    Union,
     can_precede_counting,
 )
 from omnigraph.read.execution import Execution
@@ -67,7 +70,7 @@ from omnigraph.read.spark.usage import find_properties, find_variables
 from omnigraph.schema.types import BOOL
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 # Up to this many first rows are gathered by one task; of more, the rest is cut off on arrival.
 _MOST_GATHERED = 100_000
@@ -173,6 +176,8 @@ class _Lowering:
                 return self._sort(rows, replace(operator, keys=by), limit)
             case Limit():
                 return self._limit(repeat_rows(matches), operator)
+            case Union(reads):
+                return self._unite(reads)
             case _:
                 assert_never(operator)
 
@@ -387,6 +392,27 @@ class _Lowering:
         frame = join_null_safe(matches.frame, right, on, "left")
         return replace(matches, frame=frame, entities={**matches.entities, **entities})
 
+    # Union
+
+    def _unite(self, reads: Sequence[ReadPlan]) -> FrameMatches:
+        """Return the rows of several reads, in no order."""
+        columns = reads[0].columns
+        names = self.frames.names.new_list(len(columns))
+        parts = [self._of_read(read).toDF(*names) for read in reads]
+        frame = reduce(lambda one, other: one.union(other), parts)
+        own = zip(columns, names, strict=True)
+        found = {each.name: ComputedColumn(each.type, name) for each, name in own}
+        return FrameMatches(frame, columns=found)
+
+    def _of_read(self, read: ReadPlan) -> "DataFrame":
+        """Return the columns of a read, whose variables are its own."""
+        execution = replace(self._execution, domains={})
+        own = _Lowering(execution, read, self.frames.spark, self._slices)
+        matches = own._execute(own._one, read.operators)
+        expressions = own._expressions(matches)
+        shown = [expressions.value(_shown(matches, each)) for each in read.columns]
+        return matches.frame.select(*shown)
+
     # Order
 
     def _sort(self, matches: FrameMatches, order: Order, limit: Limit | None) -> FrameMatches:
@@ -436,6 +462,12 @@ class _Lowering:
         if isinstance(kind, EntityType):
             return [value[ID], value[TYPE]]
         return [unify_zeros(value, kind)]
+
+
+def _shown(matches: FrameMatches, column: ResultColumn) -> Expr:
+    """Return a column of a result, or the value that all its rows share."""
+    fixed = matches.columns[column.name].fixed
+    return ColumnRef(column.name, column.type) if fixed is None else fixed
 
 
 def _cast(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:

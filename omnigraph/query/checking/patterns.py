@@ -9,8 +9,8 @@ from typing import TypeAlias
 from omnigraph.errors import Code
 from omnigraph.query import ast
 from omnigraph.query.checked import BoundVariable, Link, Pattern
+from omnigraph.query.checking.infer import Inference, edge_variable, node_variable
 from omnigraph.query.expr import MARK, NullTest, Predicate, VariableRef, variables
-from omnigraph.query.infer import Inference, edge_variable, node_variable
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.type_parser import TypeRef

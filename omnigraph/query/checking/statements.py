@@ -19,6 +19,7 @@ from omnigraph.query.checked import (
     Update,
     types_read,
 )
+from omnigraph.query.checking.patterns import PatternChecker
 from omnigraph.query.comparing import assignable
 from omnigraph.query.expr import (
     Call,
@@ -33,7 +34,6 @@ from omnigraph.query.expr import (
     TextMatch,
     map_leaves,
 )
-from omnigraph.query.patterns import PatternChecker
 from omnigraph.query.resolve import ExpressionResolver
 from omnigraph.schema.catalog import (
     EDGE_COLUMNS,

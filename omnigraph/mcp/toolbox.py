@@ -1,0 +1,58 @@
+"""Toolbox: the tools that an actor is shown, and how one is called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import DeniedError, InputError, OmniGraphError, ReadOnlyError
+from omnigraph.mcp import finding, reading, reviewing, stored, writing
+from omnigraph.mcp.desk import Desk, ToolCall
+from omnigraph.mcp.tool import Tool
+from omnigraph.mcp.wording import clip
+from omnigraph.syntax.problems import suggest
+
+TOOLS: tuple[Tool, ...] = (*finding.TOOLS, *reading.TOOLS, *writing.TOOLS, *reviewing.TOOLS)
+_BY_NAME = {each.name: each for each in TOOLS}
+_LISTED = "tools/list has the tools that you may use"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a tool answers: its text, and whether it is an error."""
+
+    text: str
+    is_error: bool = False
+
+
+def shown_tools(desk: Desk) -> list[Tool]:
+    """Return the tools that the actor may use on some branch, stored queries last."""
+    every = [*TOOLS, *stored.stored_tools(desk)]
+    return [each for each in every if _is_shown(each, desk)]
+
+
+def call_tool(call: ToolCall, name: str, given: Mapping[str, Any]) -> Said:
+    """Call a tool; what goes wrong on purpose is an answer that says what to do."""
+    try:
+        text = _find(call.desk, name).call(call, given)
+    except OmniGraphError as error:
+        return Said(clip(call.desk.tell(error), call.desk.tokens), is_error=True)
+    return Said(text)
+
+
+def _find(desk: Desk, name: str) -> Tool:
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        others = stored.stored_tools(desk)
+        tool = next((each for each in others if each.name == name), None)
+        if tool is None:
+            known = [each.name for each in (*TOOLS, *others) if _is_shown(each, desk)]
+            raise InputError(f"no tool '{name}'", hint=suggest(name, known) or _LISTED)
+    if desk.is_read_only and tool.writes:
+        raise ReadOnlyError(f"'{name}' changes the graph, which is open for reading only")
+    if not desk.may(tool.needs):
+        raise DeniedError(desk.rights.actor, str(tool.needs))
+    return tool
+
+
+def _is_shown(tool: Tool, desk: Desk) -> bool:
+    return desk.may(tool.needs) and not (desk.is_read_only and tool.writes)

@@ -1,0 +1,67 @@
+"""Rights: the actions that a policy lets an actor do, on some branch and on `main`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from omnigraph.errors import Json
+from omnigraph.policy.actions import Action, Decider, Request
+
+_MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """What an actor may do: `actions` on at least one branch, `on_main` on that one.
+
+    Without a policy everything is allowed.
+    """
+
+    actor: str | None
+    has_policy: bool
+    actions: frozenset[Action]
+    on_main: frozenset[Action]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the rights as JSON."""
+        return {
+            "actor_id": self.actor,
+            "has_policy": self.has_policy,
+            "actions": [str(each) for each in sorted(self.actions)],
+            "on_main": [str(each) for each in sorted(self.on_main)],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the rights that `to_json` wrote; actions of a newer server are left out."""
+        known = {str(each): each for each in Action}
+        actions, on_main = (
+            frozenset(known[each] for each in document[name] if each in known)
+            for name in ("actions", "on_main")
+        )
+        return cls(
+            actor=document["actor_id"],
+            has_policy=document["has_policy"],
+            actions=actions,
+            on_main=on_main,
+        )
+
+
+def rights_of(actor: str | None, policy: Decider | None) -> Rights:
+    """Return what an actor may do under a policy."""
+    every = frozenset(Action)
+    if policy is None:
+        return Rights(actor=actor, has_policy=False, actions=every, on_main=every)
+    return Rights(
+        actor=actor,
+        has_policy=True,
+        actions=frozenset(each for each in every if policy.somewhere(actor, each)),
+        on_main=frozenset(each for each in every if _may_on_main(policy, actor, each)),
+    )
+
+
+def _may_on_main(policy: Decider, actor: str | None, action: Action) -> bool:
+    if not action.needs_scope:  # it is decided by other things than a branch
+        return policy.somewhere(actor, action)
+    named = {"target_branch" if action.takes_target else "branch": _MAIN}
+    return policy.decide(Request(actor, action, **named)).allowed
