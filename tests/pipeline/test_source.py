@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -281,7 +282,7 @@ def test_what_the_store_does_not_decide_is_refused(rows: Graph, read: Read) -> N
         "age > 1 delete Person where age > 2": "InputError: the option 'where' is one condition",
     }
     for where, reason in refused.items():
-        told = said(lambda where=where: read(rows, where=where))
+        told = said(partial(read, rows, where=where))
         assert told.removeprefix("omnigraph.errors.").startswith(reason), told
 
 

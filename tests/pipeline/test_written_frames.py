@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,6 +160,10 @@ def _numbers(graph: Graph) -> list[int]:
     return sorted(row["number"] for row in rows(graph, stored.identity))
 
 
+def _has_commits(graph: Graph, count: int) -> bool:
+    return len(list(graph.log())) >= count
+
+
 def _kill(driver: Driver) -> None:
     """Kill a driver with its JVM and its Python workers, all at once."""
     for process in [driver.process.pid, *family(driver.process.pid)]:
@@ -184,8 +189,7 @@ def test_a_stream_that_is_killed_again_and_again_writes_every_batch_once(tmp_pat
         script = WRITER.format(**places, trigger="processingTime='1 second'")
         with closing(Driver(script, tmp_path, os.environ)) as driver:
             assert driver.heard() == {"begun": True}
-            wanted = first + 1 + 2 * kill
-            assert eventually(lambda wanted=wanted: len(list(graph.log())) >= wanted, 200)
+            assert eventually(partial(_has_commits, graph, first + 1 + 2 * kill), 200)
             time.sleep(0.2 * kill)
             _kill(driver)
     with closing(
