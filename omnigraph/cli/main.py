@@ -56,6 +56,7 @@ _HOMES = {
     "example": "example",
     "mcp": "mcp.family",
     "doctor": "doctor",
+    "spark": "sparking",
     "completion": "completion",
 }
 

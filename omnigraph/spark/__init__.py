@@ -11,5 +11,6 @@ progress   what long work reports while it runs
 deadline   until when long work may run, and whether anybody still waits for it
 connector  the types of Spark for the values of a graph, and how a session knows the source
 filters    the conditions of Spark that Lance decides just as Spark would
+defaults   the settings with which a cluster runs OmniGraph well, as a `spark-defaults.conf`
 doctor     checks that everything the library needs is installed and works
 """

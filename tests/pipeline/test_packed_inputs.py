@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.errors import UnreadableError
+from omnigraph.errors import UnreadableError, ViolationsError
 from tests.pipeline.loads import person, text
 from tests.sample import ages, new_graph
 
@@ -98,6 +98,15 @@ def test_arrow_is_read(graph: Graph, tmp_path: Path, kind: str, compression: str
     assert ages(graph) == AGES
 
 
+@pytest.mark.parametrize("name", ["PAR1", "ORC", "BZh1"])
+def test_a_column_that_is_named_as_a_format_is_a_column(
+    graph: Graph, tmp_path: Path, name: str
+) -> None:
+    file = _file(tmp_path, "people.csv", f"{name},slug\nx,ann\n".encode())
+    with pytest.raises(ViolationsError, match=name):
+        graph.load(file, type="Person", engine="inline")
+
+
 def test_parquet_is_read_under_any_name(graph: Graph, tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "people")
     graph.load(tmp_path / "people", type="Person", engine="inline")
@@ -119,7 +128,7 @@ def test_broken_arrow_is_refused(graph: Graph, tmp_path: Path, kind: str) -> Non
         (b"PK\x03\x04rest", "is a zip archive"),
         (b"\x04\x22\x4d\x18rest", "is compressed by lz4"),
         (b"Obj\x01rest", "is an Avro file"),
-        (b"ORC rest", "is an ORC file"),
+        (b"ORC\x11\0\0rest", "is an ORC file"),
         (b"SQLite format 3\0", "is an SQLite database"),
     ],
 )

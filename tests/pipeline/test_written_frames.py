@@ -235,10 +235,11 @@ def test_a_stream_of_changes_that_is_killed_gives_every_commit_once(
         people.load(text(person("cy", 4)), mode="merge", engine="inline")
         _kill(driver)
     people.mutate('query q() { delete Person where slug = "ann" }')
-    with closing(
-        Driver(READER.format(**places, trigger="availableNow=True"), tmp_path, os.environ)
-    ) as driver:
-        assert [told for told in driver.all_heard() if told == {"ended": True}], driver.complaints()
+    for _ in range(2):  # of a query that was killed, the first may do no more than finish its batch
+        script = READER.format(**places, trigger="availableNow=True")
+        with closing(Driver(script, tmp_path, os.environ)) as driver:
+            heard = driver.all_heard()
+            assert {"ended": True} in heard, driver.complaints()
 
     found = spark.read.json(places["target"]).orderBy("version").collect()
 

@@ -40,12 +40,12 @@ class Packing(StrEnum):
     XZ = "xz"
 
 
-_PACKINGS = {
-    b"\x1f\x8b": Packing.GZIP,
-    b"\x28\xb5\x2f\xfd": Packing.ZSTD,
-    b"BZh": Packing.BZIP2,
-    b"\xfd7zXZ\0": Packing.XZ,
-}
+_PACKINGS = (
+    (re.compile(rb"\x1f\x8b"), Packing.GZIP),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), Packing.ZSTD),
+    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P)"), Packing.BZIP2),
+    (re.compile(rb"\xfd7zXZ\0"), Packing.XZ),
+)
 # What files begin with that are no input, and what they are.
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive",
@@ -54,7 +54,6 @@ _FOREIGN = {
     b"ORC": "an ORC file",
     b"Obj\x01": "an Avro file",
     b"SQLite format 3\0": "an SQLite database",
-    b"%PDF-": "a PDF document",
 }
 _HEAD = 16
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, OSError)
@@ -62,7 +61,12 @@ _BROKEN = (EOFError, zlib.error, lzma.LZMAError, OSError)
 
 def packing_of(head: bytes) -> Packing | None:
     """Return how a file is compressed, by its first bytes."""
-    return next((each for magic, each in _PACKINGS.items() if head.startswith(magic)), None)
+    return next((packing for begin, packing in _PACKINGS if begin.match(head)), None)
+
+
+def is_text(head: bytes) -> bool:
+    """Whether a file begins as a text, such as CSV with a column that is named as a format."""
+    return all(byte >= ord(" ") or byte in b"\t\r\n" for byte in head)
 
 
 def refuse_foreign(head: bytes, name: str) -> None:

@@ -14,6 +14,7 @@ from omnigraph.spark.deadline import Deadline
 from omnigraph.write.load.fields import integer_ends
 from omnigraph.write.load.files import (
     File,
+    is_text,
     lines_of,
     packing_of,
     refuse_encoding,
@@ -85,8 +86,7 @@ class Split:
 def source_of(file: File, type_name: str | None, catalog: Catalog) -> LoadSource:
     """Return how to read a file; tabular formats need the name of a type."""
     kind = _format_of(file)
-    is_text = kind in (Format.JSONL, Format.PACKED)
-    if type_name is None and is_text:
+    if type_name is None and kind in (Format.JSONL, Format.PACKED):
         return LoadSource(file, kind)
     if type_name is None:
         hint = "name it: --type, or type= in Python"
@@ -107,10 +107,11 @@ def _format_of(file: File) -> Format:
     if not file.folder.is_local and plain.endswith(".parquet"):
         return Format.PARQUET
     head = file.head()
-    known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
-    if known is not None:
-        return known
-    refuse_foreign(head, file.name)
+    if not is_text(head):
+        known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+        if known is not None:
+            return known
+        refuse_foreign(head, file.name)
     if plain.endswith(".parquet") and not packed:
         return Format.PARQUET  # which is refused where it is opened
     return _packed(by_ending) if packed or packing_of(head) is not None else by_ending
