@@ -4,9 +4,11 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from omnigraph.api.graph import Graph, init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import UnsupportedMigrationError, ViolationsError
+from omnigraph.errors import DataLossError, UnsupportedMigrationError, ViolationsError
 from tests.evolution.model import EDITS, Model, can_become, first_model, grown, lines
 
 ROUNDS = 5
@@ -23,7 +25,7 @@ def run_history(seed: int, root: Path) -> Counter[str]:
     model = first_model(random)
     graph = init(root, model.text(), durable=False)
     _load(graph, _MAIN, Model(), model)
-    heads, seen = {_MAIN: model.accepted()}, dict[str, Model]()
+    heads, seen = {_MAIN: model.accepted(Model())}, dict[str, Model]()
     for number in range(ROUNDS):
         branch = random.choice(list(heads))
         if random.random() < 0.3:
@@ -53,16 +55,20 @@ def _evolved(graph: Graph, branch: str, model: Model, random: Random, tally: Cou
     assert _content(graph) == before
     tally["applied" if can_apply else "refused"] += 1
     if can_apply:
-        done = graph.apply_schema(text, branch)
+        if plan.drops:
+            tally["drops"] += 1
+            with pytest.raises(DataLossError):
+                graph.apply_schema(text, branch)
+        done = graph.apply_schema(text, branch, allow_data_loss=True)
         assert done.plan.steps == plan.steps
         assert graph.branch(branch).schema == text
         assert graph.plan_schema(text, branch).steps == ()
-        return wanted.accepted()
+        return wanted.accepted(model)
     try:
-        graph.apply_schema(text, branch)
+        graph.apply_schema(text, branch, allow_data_loss=True)
     except (UnsupportedMigrationError, ViolationsError):
         assert _content(graph) == before
-        return Model(model.types, model.rows, wanted.count)
+        return model
     raise AssertionError(f"applied: {edits} {text}")
 
 

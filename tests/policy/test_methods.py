@@ -83,6 +83,14 @@ GRAPH = {
     "commit": Use(lambda g, w: g.commit(w.shown), (OPEN,)),
     "rights": Use(lambda g, _: g.rights()),
     "branches": Use(lambda g, _: g.branches()),
+    "branch_status": Use(lambda g, _: g.branch_status(), (), (MAIN, OPEN, VAULT, ("read", "lab"))),
+    "review_record": Use(lambda g, _: g.review_record("open"), (OPEN,)),
+    "set_review": Use(
+        lambda g, _: g.set_review("open", "approved", into="lab"), (OPEN, ("branch_merge", "lab"))
+    ),
+    "comment_review": Use(
+        lambda g, _: g.comment_review("open", "why?"), (OPEN, ("review", "open"))
+    ),
     "tags": Use(lambda g, _: g.tags()),
     "runs": Use(lambda g, _: g.runs()),
     "run_record": Use(lambda g, w: g.run_record(w.shown_run), (OPEN,)),

@@ -201,7 +201,10 @@ class GetMergeBase(Operation[Commit], frozen=True, kw_only=True):
 
 
 class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
-    """Merge a branch or commit into a branch, or preview that."""
+    """Merge a branch or commit into a branch, or preview that.
+
+    With `expect` the target, and with `expect_source` the source has to stand at this commit.
+    """
 
     endpoint = post(
         "/branches/merge",
@@ -216,6 +219,8 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
     target: Key = MAIN
     strict: bool = False
     preview: bool = False
+    expect: Key | None = None
+    expect_source: Key | None = None
 
     def changed_branch(self, answer: Document) -> str | None:
         return None if self.preview else self.target
