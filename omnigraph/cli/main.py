@@ -57,7 +57,7 @@ _HOMES = {
     "example": "example",
     "mcp": "mcp.family",
     "doctor": "doctor",
-    "spark": "sparking",
+    "spark": "doctor",
     "completion": "completion",
 }
 
