@@ -20,6 +20,7 @@ WORKLOADS = (
     "maintenance",
     "policy",
     "server",
+    "workers",
     "queries",
     "orders",
     "scaling",
