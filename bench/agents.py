@@ -44,7 +44,8 @@ groups: {drafters: [drafter]}
 protected_branches: [main]
 rules:
   - {id: read, allow: {actors: {group: drafters}, actions: [read], branch_scope: any}}
-  - {id: draft, allow: {actors: {group: drafters}, actions: [change], branch_scope: unprotected}}
+  - id: draft
+    allow: {actors: {group: drafters}, actions: [change, review], branch_scope: unprotected}
   - id: branch
     allow: {actors: {group: drafters}, actions: [branch_create], target_branch_scope: unprotected}
 """
