@@ -377,6 +377,18 @@ class AsyncBranch(AsyncView):
             **bulk,
         )
 
+    async def preview_revert(
+        self,
+        commit_id: str,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
+    ) -> Merge:
+        """Return what a revert would do, conflicts included; nothing is written."""
+        return await self._calls.run(
+            self._handle.preview_revert, commit_id, resolutions=resolutions, **bulk
+        )
+
     async def plan_schema(
         self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
     ) -> SchemaPlan:

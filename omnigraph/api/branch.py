@@ -190,6 +190,22 @@ class Branch(View):
         )
         return self._backend.run(revert, self._working({"actor": actor, **bulk}))
 
+    def preview_revert(
+        self,
+        commit_id: str,
+        *,
+        resolutions: Resolutions | Side | str | None = None,
+        **bulk: "Unpack[BulkKeywords]",
+    ) -> Merge:
+        """Return what a revert would do, conflicts included; nothing is written."""
+        revert = RevertCommit(
+            commit=commit_id,
+            branch=self.name,
+            preview=True,
+            **Resolutions.parse(resolutions).to_json(),
+        )
+        return self._backend.run(revert, self._working(bulk))
+
     def plan_schema(
         self, schema: str | Path | Source, **limits: "Unpack[TimeKeywords]"
     ) -> SchemaPlan:

@@ -170,17 +170,10 @@ def preview(
 def revert(repository: Repository, commit_id: str, target: str, options: MergeOptions) -> Merge:
     """Undo a commit by a new commit of a branch: merge its parent, with the commit as the base."""
     repository.check_writable()
-    undone = repository.commit(commit_id)
-    if undone.parent is None:
-        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
-    before = repository.pin(repository.commit(undone.parent))
-    _refuse_drops(repository.pin(undone), before)
+    undone, before = _around(repository, commit_id)
 
     def planned_on(ours: Snapshot) -> _MergePlan:
-        sides = Sides((repository.pin(undone),), ours, before, ours)
-        planned = _MergePlan(aligned(repository, sides, options.deadline))
-        planned.plan(options)
-        return planned
+        return _plan_revert(repository, undone, before, ours, options)
 
     def propose(ours: Snapshot) -> Proposal[_MergePlan]:
         planned = planned_on(ours)
@@ -196,6 +189,40 @@ def revert(repository: Repository, commit_id: str, target: str, options: MergeOp
         return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
     planned = done.finding or planned_on(repository.snapshot_of(done.commit.parents[0]))
     return planned.result(commit_id, target, done.commit)
+
+
+def preview_revert(
+    repository: Repository, commit_id: str, target: str, options: MergeOptions, ours: Snapshot
+) -> Merge:
+    """Return what a revert would do to a branch that stands there; nothing is written."""
+    planned = _plan_revert(repository, *_around(repository, commit_id), ours, options)
+    found = planned.result(commit_id, target)
+    if planned.changes or found.conflicts or planned.sides.schema is not None:
+        return found
+    return replace(found, outcome=Outcome.ALREADY_UP_TO_DATE)
+
+
+def _around(repository: Repository, commit_id: str) -> tuple[Snapshot, Snapshot]:
+    """Return a commit that can be undone, and the one before it."""
+    undone = repository.commit(commit_id)
+    if undone.parent is None:
+        raise InputError(f"commit {commit_id} is the first; there is nothing before it")
+    before, after = repository.pin(repository.commit(undone.parent)), repository.pin(undone)
+    _refuse_drops(after, before)
+    return after, before
+
+
+def _plan_revert(
+    repository: Repository,
+    undone: Snapshot,
+    before: Snapshot,
+    ours: Snapshot,
+    options: MergeOptions,
+) -> "_MergePlan":
+    sides = Sides((undone,), ours, before, ours)
+    planned = _MergePlan(aligned(repository, sides, options.deadline))
+    planned.plan(options)
+    return planned
 
 
 def _refuse_drops(undone: Snapshot, before: Snapshot) -> None:

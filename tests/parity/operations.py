@@ -268,6 +268,7 @@ add("where the branches stand", lambda g, _: g.branch_status())
 add("merge again", lambda g, _: g.merge("inbox"))
 add("merge nothing", lambda g, _: g.merge("nothing"))
 add("revert", lambda g, _: (g.branch().revert(head(g)), g.query(QUERIES, "ages")))
+add("preview a revert", lambda g, _: (g.branch().preview_revert(head(g)), g.query(QUERIES, "ages")))
 add("revert no commit", lambda g, _: g.revert(NOBODY))
 
 

@@ -183,6 +183,7 @@ BRANCH = {
         lambda g, _: g.branch("lab").preview_merge("open"), (("read", "lab"), OPEN)
     ),
     "revert": Use(lambda g, w: g.branch("open").revert(w.shown), (("change", "open"), OPEN)),
+    "preview_revert": Use(lambda g, w: g.branch("open").preview_revert(w.shown), (OPEN,)),
     "plan_schema": Use(lambda g, _: g.branch("open").plan_schema(SCHEMA), (OPEN,)),
     "apply_schema": Use(
         lambda g, _: g.branch("open").apply_schema(SCHEMA + "node City { slug: String @key }"),

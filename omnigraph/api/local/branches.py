@@ -167,10 +167,15 @@ def _note_merge(access: Access, done: Merge, actor: str | None) -> None:
 
 
 def revert_commit(access: Access, operation: RevertCommit, options: CallOptions) -> Merge:
-    """Undo what a commit did, as a new commit."""
-    from omnigraph.merge.merge import revert
+    """Undo what a commit did, as a new commit, or say what that would do."""
+    from omnigraph.merge.merge import preview_revert, revert
 
     how = _merge_how(access, operation, options)
+    if operation.preview:
+        ours = access.standing(operation.branch, Action.READ)
+        access.check_place(operation.commit)
+        undone = access.commit(operation.commit).id
+        return preview_revert(access.repository, undone, operation.branch, how, ours)
     with access.merging(operation.branch, Action.CHANGE):
         access.check_place(operation.commit)
         undone = access.commit(operation.commit).id

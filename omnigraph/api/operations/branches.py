@@ -236,12 +236,15 @@ class MergeBranch(MergeOperation[Merge], frozen=True, kw_only=True):
 
 
 class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
-    """Undo what a commit did, as a new commit."""
+    """Undo what a commit did, as a new commit, or preview that."""
 
-    endpoint = post("/revert", "revert", Action.CHANGE, RevertedShape, "RevertBody")
+    endpoint = post(
+        "/revert", "revert", Action.CHANGE, RevertedShape, "RevertBody", suffices=(Action.READ,)
+    )
 
     commit: Key
     branch: Key = MAIN
+    preview: bool = False
 
     def answer(self, result: Merge, backend: Backend) -> dict[str, Json]:
         commit = None if result.commit is None else result.commit.id
@@ -249,7 +252,7 @@ class RevertCommit(MergeOperation[Merge], frozen=True, kw_only=True):
         return {**about, "merge": result.to_answer()}
 
     def changed_branch(self, answer: Document) -> str | None:
-        return self.branch
+        return None if self.preview else self.branch
 
     def redacted(self, answer: dict[str, Json]) -> dict[str, Json]:
         return {**answer, "merge": _without_target(answer["merge"])}
