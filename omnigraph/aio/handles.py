@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from omnigraph.export.export import ExportKeywords, ExportResult
     from omnigraph.maintain.backup import BackupKeywords
     from omnigraph.maintain.optimize import OptimizeKeywords
+    from omnigraph.merge.review_page import ReviewPage
     from omnigraph.query.editor.complete import Completions
     from omnigraph.query.editor.diagnose import Diagnosis
     from omnigraph.read.blob import Blob
@@ -592,6 +593,24 @@ class AsyncGraph(Handle[Graph]):
         """Return where each branch stands: its newest commit, how far it is from `main`."""
         return await self._calls.run(self._handle.branch_status)
 
+    async def review_page(
+        self,
+        branch: str,
+        *,
+        into: str = MAIN,
+        types: Iterable[str] = (),
+        limit: int = 100,
+        after: str | None = None,
+    ) -> "ReviewPage":
+        """Return what a branch would bring to another, in all, and a page of its changes.
+
+        `after` goes on behind the `cursor` of a page; then only changes are told. Only the rows of
+        the page are read, however many changed.
+        """
+        return await self._calls.run(
+            self._handle.review_page, branch, into=into, types=types, limit=limit, after=after
+        )
+
     async def review_record(self, branch: str) -> Review | None:
         """Return what was said about a branch, and the state of its review; None if nothing."""
         return await self._calls.run(self._handle.review_record, branch)
@@ -1045,7 +1064,9 @@ class AsyncGraph(Handle[Graph]):
 
         Small fragments are joined and indexes completed, as one commit that diffs and changes
         pass by. Writers are never held up: a table that they change meanwhile is left to them.
-        `seconds` and `cancelled` end it before it publishes.
+        With `types` only their tables are rewritten, and those of `exclude` never are: a table of
+        large values does not keep the others waiting. `seconds` and `cancelled` end it before it
+        publishes.
         """
         return await self._calls.run(self._handle.optimize, branch, **how)
 

@@ -84,6 +84,7 @@ GRAPH = {
     "rights": Use(lambda g, _: g.rights()),
     "branches": Use(lambda g, _: g.branches()),
     "branch_status": Use(lambda g, _: g.branch_status(), (), (MAIN, OPEN, VAULT, ("read", "lab"))),
+    "review_page": Use(lambda g, _: g.review_page("open", into="vault"), (OPEN, VAULT)),
     "review_record": Use(lambda g, _: g.review_record("open"), (OPEN,)),
     "set_review": Use(
         lambda g, _: g.set_review("open", "approved", into="lab"), (OPEN, ("branch_merge", "lab"))

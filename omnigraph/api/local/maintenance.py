@@ -72,6 +72,8 @@ def optimize_branch(access: Access, operation: OptimizeBranch, options: CallOpti
     access.allow(Action.ADMIN)
     how: OptimizeKeywords = {
         "indexes_only": operation.indexes_only,
+        "types": operation.types or (),
+        "exclude": operation.exclude or (),
         "engine": options.engine or Engine.AUTO,
         "spark": options.spark,
         "concurrency": options.concurrency,

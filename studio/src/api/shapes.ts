@@ -76,11 +76,11 @@ export interface Config {
 export interface BranchStatus {
   name: string
   head: string
-  ahead: number
-  behind: number
+  ahead: number | null
+  behind: number | null
   actor_id: string | null
   created_at: number
-  review: string | null
+  review: ReviewState | null
 }
 
 export interface Tag {
@@ -244,7 +244,7 @@ export interface Merged {
   commit: string | null
   base_commit: string
   stats: Stats
-  merge_conflicts: Row[]
+  merge_conflicts: Conflict[]
   ours_commit: string | null
   theirs_commit: string
 }
@@ -254,4 +254,46 @@ export interface Reverted {
   reverted: string
   commit: string | null
   merge: Merged
+}
+
+export interface Conflict {
+  kind: string
+  table_key: string
+  type_name: string
+  row_id: string | null
+  property: string | null
+  message: string
+  base: unknown
+  ours: unknown
+  theirs: unknown
+  ours_actor: string | null
+  theirs_actor: string | null
+}
+
+export type ReviewState = 'open' | 'changes_asked' | 'approved' | 'merged'
+
+export interface ReviewEvent {
+  id: string
+  /** Microseconds since 1970. */
+  at: number
+  actor_id: string | null
+  kind: 'state' | 'comment'
+  state: ReviewState | null
+  message: string | null
+  /** The commit that it was said about. */
+  head: string
+  entity: { type: string; id: string | null; property: string | null } | null
+}
+
+export interface Review {
+  branch: string
+  into: string
+  state: ReviewState
+  head: string
+  events: ReviewEvent[]
+}
+
+export interface FoundReview {
+  branch: string
+  review: Review | null
 }
