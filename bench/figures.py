@@ -230,6 +230,34 @@ FIGURES: tuple[Figure, ...] = (
         ("writes_lost", "writes of 16 writers that were lost", 0, ""),
         ("policy_decision", "a decision of the policy", 0.5),
     ),
+    *_of(
+        "Server",
+        "workers",
+        ("quiet_p99_beside_over_alone", "the same with 2 workers", 2, "×"),
+        ("memory_per_worker_mb", "memory of a worker beside 10,000 accounts", 500, "MB"),
+    ),
+    *(
+        Figure(
+            area="Server",
+            workload="workers",
+            finding=finding,
+            what=what,
+            unit="×",
+            least=least,
+        )
+        for finding, what, least in (
+            (
+                "reads_2_over_1_workers",
+                "costly reads per second with 2 workers, over 1, clients on the same cores",
+                1.7,
+            ),
+            (
+                "reads_by_processor_2_over_1_workers",
+                "the same in a second of the server's processor time",
+                0.85,
+            ),
+        )
+    ),
     Figure(
         area="Server",
         workload="server",

@@ -21,6 +21,7 @@ WORKLOADS = (
     "policy",
     "agents",
     "server",
+    "workers",
     "queries",
     "orders",
     "scaling",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias, Union
 from omnigraph.aio.calls import Pending
 from omnigraph.aio.handle import Handle, blocking_place
 from omnigraph.aio.items import (
+    MANY,
     AsyncBlock,
     AsyncChangeSet,
     AsyncCommitChanges,
@@ -417,7 +418,9 @@ class AsyncBranch(AsyncView):
 
     def log(self, *, limit: int | None = None, after: str | None = None) -> AsyncItems[Commit]:
         """Return the commits, newest first; `after` goes on behind one of them."""
-        return AsyncItems(self._calls, partial(self._handle.log, limit=limit, after=after))
+        return AsyncItems(
+            self._calls, partial(self._handle.log, limit=limit, after=after), most=MANY
+        )
 
     def changes(
         self,
@@ -865,7 +868,9 @@ class AsyncGraph(Handle[Graph]):
         self, branch: str = MAIN, *, limit: int | None = None, after: str | None = None
     ) -> AsyncItems[Commit]:
         """Return the commits of a branch, newest first; `after` goes on behind one of them."""
-        return AsyncItems(self._calls, partial(self._handle.log, branch, limit=limit, after=after))
+        return AsyncItems(
+            self._calls, partial(self._handle.log, branch, limit=limit, after=after), most=MANY
+        )
 
     async def diff(
         self,
