@@ -95,7 +95,6 @@ export function draw(start: { node: NodeName; label: string } | null, fetched: r
     if (!nodes.has(key)) nodes.set(key, { key, type: node[0], label })
     return key
   }
-  if (start !== null) add(start.node, start.label)
   for (const { grown, answer } of fetched) {
     const from = add(grown.node, answer.node.label)
     for (const each of answer.neighbors) {
@@ -104,6 +103,8 @@ export function draw(start: { node: NodeName; label: string } | null, fetched: r
       edges.set(`${grown.edge}\n${each.edge_id}`, { key: `${grown.edge}\n${each.edge_id}`, type: grown.edge, source, target })
     }
   }
+  // By now its own name may be known, from what grew around it.
+  if (start !== null) add(start.node, start.label)
   return { nodes: [...nodes.values()], edges: [...edges.values()] }
 }
 
