@@ -76,10 +76,12 @@ export interface Config {
 export interface BranchStatus {
   name: string
   head: string
+  /** Null when the actor may not read main. */
   ahead: number | null
   behind: number | null
   actor_id: string | null
   created_at: number
+  message: string | null
   review: ReviewState | null
 }
 
