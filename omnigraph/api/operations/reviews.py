@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from msgspec import Meta, field
 
 from omnigraph.api.backend import Backend
-from omnigraph.api.operation import Count, Document, Key, Operation, Shape, get, page_of, post
+from omnigraph.api.operation import Count, Document, Key, Operation, Shape, Work, get, page_of, post
 from omnigraph.errors import Json
 from omnigraph.merge.review_record import Review
 from omnigraph.policy.actions import Action
@@ -174,6 +174,7 @@ class ListBranchStatus(Operation[list[BranchStatus]], frozen=True, kw_only=True)
 class GetReviewPage(Operation["ReviewPage"], frozen=True, kw_only=True):
     """Return what a branch would bring to another: counts, conflicts, and a page of its changes."""
 
+    work = Work.CHANGES
     endpoint = get("/review", "review", ReviewPageShape)
 
     branch: Key
